@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can go wrong, one class per thing a caller can act on."""
+
+
+class NovaMarketError(Exception):
+    """Root of all errors of this package."""
+
+
+class ConfigurationError(NovaMarketError):
+    """A configured value can't work: names the option, the value, the limit and what to do."""
+
+
+class HostUnavailable(NovaMarketError):
+    """The hypervisor does not answer; try again next round."""
+
+
+class QuotaUnavailable(NovaMarketError):
+    """The cloud's quotas can't be read now."""
+
+
+class MalformedReport(NovaMarketError):
+    """A message from a peer breaks the wire schema; it is dropped and counted."""
+
+
+class UnsoundMetric(ConfigurationError):
+    """A heaviness metric breaks an inequality of IFI-2016.04, section III."""
+
+
+class ExperimentFailed(NovaMarketError):
+    """An experiment could not be run to its end."""
