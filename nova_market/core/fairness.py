@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One round of the fairness service on one host, as two pure steps: weigh, then decide.
+
+Implements Listing 1 of IFI-2016.04: `weigh` is lines 5-6 (heaviness of the VMs from the utilisation),
+`decide` lines 9-11 (heaviness of the users, priorities of the VMs). Between them the service exchanges
+`report_of` the weighing. Arrays over this host's VMs have the order of Measurement.guests.
+
+The simulator and the service both run this code; time, totals and the state of the controller are
+arguments.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from nova_market.core import memory, priority
+from nova_market.core.cloud_view import CloudView, actual_quotas, ratio, resource_weights
+from nova_market.core.endowment import Endowment, host_share, virtual_resources
+from nova_market.core.exchange import CloudTotals
+from nova_market.core.heaviness import Greediness, Metric
+from nova_market.core.host import Guest, HostSupply, Limits
+from nova_market.core.measurement import Incarnation, Measurement, supply_vector
+from nova_market.core.priority import PrioritySettings
+from nova_market.core.quantity import CPU, MEMORY, RESOURCES, Array, OwnerId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FairnessSettings:
+    """What the operator chose. Units and ranges: conf/fairness.py.
+
+    totals_ttl: seconds after which silence of the exchange makes weights decay to local grouping
+    idle:       part of its endowment of CPU below which a VM counts as idle in its owner's group
+    entitlement: `equal`, or `quota`: owners weigh by their cores quota
+    """
+
+    interval: float = 10.0
+    resources: tuple[str, ...] = RESOURCES
+    weighting: str = 'equal'
+    split: str = 'vcpu'
+    smoothing: float = 0.5
+    metric_name: str = 'greediness'
+    metric: Metric = field(default_factory=Greediness)
+    endowment: Endowment = host_share
+    priority: PrioritySettings = field(default_factory=PrioritySettings)
+    entitlement: str = 'equal'
+    idle: float = 0.05
+    threshold: float = 0.05
+    totals_ttl: float = 30.0
+    overcommit: tuple[float, float] = (4.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Weighing:
+    """What the VMs of this host weigh. All arrays (vms,) or (vms, resources); partial (vms, width)."""
+
+    measurement: Measurement
+    supply: Array
+    virtual: Array
+    endowment: Array
+    heaviness: Array
+    emphasis: Array
+    partial: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class RoundPlan:
+    """What one round decided, and the numbers behind it.
+
+    user_heaviness: h_u of each VM's owner; priority: H(v) or p; x: log-weight; weights: of mean 1
+    wanted:         control -> value per VM, in the unit of the control
+    state:          x by incarnation, for the next round
+    fresh:          were the totals of the cloud young enough to act on?
+    """
+
+    weighing: Weighing
+    view: CloudView
+    totals: CloudTotals
+    fresh: bool
+    owners: Array
+    user_heaviness: Array
+    priority: Array
+    x: Array
+    weights: Array
+    active: Array
+    wanted: Mapping[str, Array]
+    state: Mapping[Incarnation, float]
+
+    @property
+    def guests(self) -> tuple[Guest, ...]:
+        return self.weighing.measurement.guests
+
+
+def view_of(totals: CloudTotals, core_score: float, settings: FairnessSettings) -> tuple[CloudView, Array]:
+    """The cloud as the totals show it, and the actual quota per owner of the totals."""
+    quota, virtual_quota = actual_quotas(
+        totals.owners, totals.quotas, totals.supply, core_score, settings.overcommit
+    )
+    utilisation = ratio(totals.load, totals.supply)
+    view = CloudView(
+        supply=totals.supply,
+        weights=resource_weights(settings.resources, totals.supply, utilisation, settings.weighting),
+        users=max(len(totals.owners), 1),
+        load=totals.load,
+        virtual=totals.virtual,
+        quota=virtual_quota,
+    )
+    return view, quota
+
+
+def weigh(
+    measurement: Measurement, supply: HostSupply, view: CloudView, settings: FairnessSettings
+) -> Weighing:
+    """Heaviness of the VMs of this host (Listing 1, lines 5-6)."""
+    offered = supply_vector(supply)
+    guests = measurement.guests
+    virtual = virtual_resources(
+        np.array([g.vcpus for g in guests], dtype=float),
+        np.array([g.memory_bytes for g in guests], dtype=float),
+        offered,
+        supply.core_score,
+        settings.split,
+    )
+    endowment = settings.endowment(virtual, offered, view)
+    # a guest seen for the first time has no rates yet: let it weigh as if it used what it was given
+    load = np.where(measurement.seen[:, None], measurement.load, endowment)
+    load[:, MEMORY] = measurement.load[:, MEMORY]
+    return Weighing(
+        measurement=measurement,
+        supply=offered,
+        virtual=virtual,
+        endowment=endowment,
+        heaviness=settings.metric.heaviness(load, endowment, view),
+        emphasis=settings.metric.emphasis(load, endowment, view),
+        partial=settings.metric.partial(load, endowment, view),
+    )
+
+
+def partial_sums(weighing: Weighing) -> dict[OwnerId, tuple[float, ...]]:
+    """Per owner the sum over its VMs on this host: what the cloud needs to know of it."""
+    sums: dict[OwnerId, Array] = {}
+    for guest, row in zip(weighing.measurement.guests, weighing.partial, strict=True):
+        sums[guest.owner] = sums[guest.owner] + row if guest.owner in sums else row
+    return {owner: tuple(float(n) for n in row) for owner, row in sorted(sums.items())}
+
+
+def decide(
+    weighing: Weighing,
+    totals: CloudTotals,
+    state: Mapping[Incarnation, float],
+    limits: Mapping[str, Limits],
+    supply: HostSupply,
+    settings: FairnessSettings,
+) -> RoundPlan:
+    """Heaviness of the users, priorities and wanted values of the VMs (Listing 1, lines 9-11).
+
+    totals: must contain this host's own report
+    limits: of the controls that values are wanted for
+    """
+    view, quota = view_of(totals, supply.core_score, settings)
+    guests = weighing.measurement.guests
+    rows = priority.owner_rows([g.owner for g in guests], totals.owners)
+    by_owner = settings.metric.user(totals.sums, quota, view)
+    fresh = totals.age <= settings.totals_ttl
+    user_heaviness = by_owner[rows]
+    ranked = priority.priorities(user_heaviness, weighing.emphasis, rows, settings.priority)
+    previous = np.array([state.get(g.incarnation, 0.0) for g in guests], dtype=float)
+    x = priority.log_weights(previous, ranked, settings.priority, fresh)
+    active = ~weighing.measurement.seen | (
+        weighing.measurement.load[:, CPU] > settings.idle * weighing.endowment[:, CPU]
+    )
+    unit = limits['cpu'].default if 'cpu' in limits else 1
+    size = np.array([g.vcpus * unit for g in guests], dtype=float)
+    base = np.array([g.base_shares or g.vcpus * unit for g in guests], dtype=float)
+    entitled = np.ones(len(guests))
+    if settings.entitlement == 'quota' and len(guests):
+        entitled = ratio(quota[:, CPU], quota[:, CPU].mean(keepdims=True))[rows]
+    weights = priority.relative_weights(size, base, rows, active, entitled, x, settings.priority)
+    paper = priority.paper_priorities(ranked) if settings.priority.mode == 'paper' else None
+    return RoundPlan(
+        weighing=weighing,
+        view=view,
+        totals=totals,
+        fresh=fresh,
+        owners=rows,
+        user_heaviness=user_heaviness,
+        priority=ranked,
+        x=x,
+        weights=weights,
+        active=active,
+        wanted={name: _wanted(name, limit, weighing, weights, paper, supply) for name, limit in limits.items()},
+        state={g.incarnation: float(value) for g, value in zip(guests, x, strict=True)},
+    )
+
+
+def nova_value(control: str, guest: Guest, limits: Limits) -> int:
+    """What the control is when Nova starts the guest and nobody else touches it."""
+    if control == 'cpu' and guest.base_shares is not None:
+        return min(max(guest.base_shares, limits.minimum), limits.maximum)
+    return limits.default
+
+
+def _wanted(
+    control: str,
+    limits: Limits,
+    weighing: Weighing,
+    weights: Array,
+    paper: Array | None,
+    supply: HostSupply,
+) -> Array:
+    """Values of one control, shape (vms,), whole numbers within its limits."""
+    guests = weighing.measurement.guests
+    if not guests:
+        return np.zeros(0, dtype=np.int64)
+    if control == 'memory':
+        size = np.array([g.memory_bytes for g in guests], dtype=float)
+        used = weighing.measurement.load[:, MEMORY]
+        if paper is not None:
+            values = priority.paper_values(paper, priority.MEMORY_FLOOR, size)
+        else:
+            values = memory.soft_limits(used, size, weights, supply.memory_bytes)
+    elif paper is not None:
+        values = priority.paper_values(paper, *priority.PAPER_RANGES[control])
+    else:
+        centre = np.mean([nova_value(control, g, limits) for g in guests])
+        values = weights * centre
+    return np.clip(np.rint(values), limits.minimum, limits.maximum).astype(np.int64)
