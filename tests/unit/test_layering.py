@@ -39,7 +39,7 @@ ONLY_IN: dict[str, frozenset[str]] = {
     "pyroute2": frozenset({"adapters"}),
     "oslo_messaging": frozenset({"adapters", "cmd"}),
     "openstack": frozenset({"adapters", "osc"}),
-    "keystoneauth1": frozenset({"adapters", "osc"}),
+    "keystoneauth1": frozenset({"adapters", "conf", "osc"}),
     "sqlalchemy": frozenset({"adapters", "db"}),
     "oslo_db": frozenset({"adapters", "db"}),
     "alembic": frozenset({"adapters", "db"}),
@@ -54,7 +54,7 @@ CORE_THIRD_PARTY = frozenset({"numpy"})
 
 def layer_of(module: str) -> str:
     """The layer a module of ours belongs to: the first name below the package ('' for the package)."""
-    return (module.split(".") + [""])[1]
+    return [*module.split("."), ""][1]
 
 
 def imported(source: str, module: str, *, is_package: bool) -> Iterator[tuple[int, str]]:

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# What tools/test and tools/demo share: Debian packages of bindep.txt, and a virtual environment.
+# Sourced, not run. Afterwards:
+#   ROOT   the source tree          VENV   the virtual environment (NOVA_MARKET_VENV, default .venv)
+#   SUDO   array, the words before a command that needs root: empty for root, (sudo) with sudo
+#   CAN_BE_ROOT   yes or no
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+VENV=${NOVA_MARKET_VENV:-$ROOT/.venv}
+SUDO=()
+CAN_BE_ROOT=yes
+STARTED=$SECONDS
+
+# Progress, with the seconds since the start, where it can't mix with a program's output.
+say() { printf '[%4ds] %s\n' "$((SECONDS - STARTED))" "$*" >&2; }
+
+die() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 1
+}
+
+in_ci() { [ "${CI:-}" = true ] || [ "${CI:-}" = 1 ]; }
+
+# sudo counts when it needs no password, or when somebody is there to type it.
+find_root() {
+    [ "$(id -u)" -eq 0 ] && return
+    if command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
+        SUDO=(sudo)
+    else
+        CAN_BE_ROOT=no
+    fi
+}
+
+# packages PROFILE...: what bindep.txt names for them, and what it names without a profile.
+packages() {
+    awk -v wanted=" $* " '
+        /^[[:space:]]*(#|$)/ { next }
+        {
+            name = $1; take = 1; profiles = 0
+            if (match($0, /\[[^]]*\]/)) {
+                n = split(substr($0, RSTART + 1, RLENGTH - 2), words, /[[:space:]]+/)
+                hit = 0
+                for (i = 1; i <= n; i++) {
+                    if (words[i] ~ /^platform:/) continue
+                    profiles++
+                    if (index(wanted, " " words[i] " ")) hit = 1
+                }
+                take = (profiles == 0 || hit)
+            }
+            if (take) print name
+        }' "$ROOT/bindep.txt"
+}
+
+missing_packages() {
+    local name
+    for name in $(packages "$@"); do
+        [ "$(dpkg-query -W -f='${db:Status-Status}' "$name" 2>/dev/null)" = installed ] ||
+            printf '%s\n' "$name"
+    done
+}
+
+# Without an init system a package's daemon would be started by its maintainer script and never be
+# stopped: forbid it for the time of the installation. Where systemd runs, and where somebody has a
+# policy already, nothing is touched.
+apt_install() {
+    local policy=/usr/sbin/policy-rc.d made=no status=0
+    if [ ! -d /run/systemd/system ] && [ ! -e "$policy" ] && [ ! -L "$policy" ]; then
+        printf '#!/bin/sh\nexit 101\n' | "${SUDO[@]}" tee "$policy" >/dev/null
+        "${SUDO[@]}" chmod 755 "$policy"
+        made=yes
+    fi
+    {
+        "${SUDO[@]}" apt-get update -qq &&
+            "${SUDO[@]}" env DEBIAN_FRONTEND=noninteractive \
+                apt-get install -y -qq --no-install-recommends "$@"
+    } >&2 || status=$?
+    [ "$made" = no ] || "${SUDO[@]}" rm -f "$policy"
+    return "$status"
+}
+
+# install_packages PROFILE...
+install_packages() {
+    local missing
+    if ! command -v dpkg-query >/dev/null; then
+        say "not a Debian system: the packages that bindep.txt names are taken to be here"
+        return
+    fi
+    mapfile -t missing < <(missing_packages "$@")
+    [ "${#missing[@]}" -gt 0 ] || return 0
+    [ "$CAN_BE_ROOT" = yes ] ||
+        die "these packages are missing and there is neither root nor sudo to install them:" \
+            "${missing[*]}"
+    say "packages: installing ${missing[*]}"
+    apt_install "${missing[@]}" || die "apt-get could not install: ${missing[*]}"
+}
+
+find_python() {
+    local name
+    for name in python3 python3.13 python3.12 python3.11; do
+        if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            printf '%s\n' "$name"
+            return
+        fi
+    done
+    die "Python 3.11 or newer is needed; python3 is $(python3 --version 2>&1)"
+}
+
+requirement_files() {
+    printf '%s\n' setup.cfg setup.py pyproject.toml requirements.txt test-requirements.txt \
+        doc/requirements.txt constraints.txt
+}
+
+# The environment is filled again only when a file that it is made from has changed.
+make_venv() {
+    local python stamp files
+    mapfile -t files < <(requirement_files)
+    stamp=$(cd "$ROOT" && { pwd; cat "${files[@]}"; } | sha256sum)
+    # pbr asks git for the version; a tree from an archive has none
+    git -C "$ROOT" rev-parse --verify -q HEAD >/dev/null 2>&1 ||
+        export PBR_VERSION="${PBR_VERSION:-0.1.0}"
+    (
+        flock 9
+        [ "$(cat "$VENV/.nova-market" 2>/dev/null)" = "$stamp" ] && exit
+        python=$(find_python) || exit
+        say "venv: filling $VENV ($("$python" --version))"
+        [ -x "$VENV/bin/python" ] || "$python" -m venv "$VENV" || exit
+        "$VENV/bin/python" -m pip install -q --disable-pip-version-check \
+            -c "$ROOT/constraints.txt" -r "$ROOT/requirements.txt" \
+            -r "$ROOT/test-requirements.txt" -r "$ROOT/doc/requirements.txt" \
+            -e "$ROOT" >&2 || exit
+        printf '%s\n' "$stamp" >"$VENV/.nova-market"
+    ) 9>"$VENV.lock" || die "could not make the virtual environment $VENV; see above"
+    export PATH="$VENV/bin:$PATH"
+}
