@@ -64,6 +64,9 @@ class Actuator(Protocol):
         be laid out in one batch.
         """
 
+    def close(self) -> None:
+        """Undo what has no original value to write back (queueing disciplines of our own making)."""
+
 
 class Exchange(Protocol):
     """Heaviness sums out, totals of the cloud in. Last value wins; nothing waits for anybody."""
@@ -92,3 +95,13 @@ class QuotaSource(Protocol):
 
         :raises errors.QuotaUnavailable: the cloud does not answer.
         """
+
+
+class StateFile(Protocol):
+    """A small document that survives the service."""
+
+    def load(self) -> Mapping[str, object] | None:
+        """The document last saved whole; None when there is none or it can't be read."""
+
+    def save(self, document: Mapping[str, object]) -> None:
+        """Replace the document at once or not at all; it is on disk when this returns."""
