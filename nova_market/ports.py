@@ -57,7 +57,9 @@ class Actuator(Protocol):
     def read(self, guests: Sequence[Guest]) -> Mapping[GuestId, Control]:
         """Actual values, or why a guest can't be controlled."""
 
-    def write(self, values: Mapping[GuestId, int], guests: Sequence[Guest]) -> Mapping[GuestId, str]:
+    def write(
+        self, values: Mapping[GuestId, int], guests: Sequence[Guest]
+    ) -> Mapping[GuestId, str]:
         """Set values on `guests`; returns for each guest '' or what went wrong ('gone', ...).
 
         `guests` holds every guest of the host, so that relative controls (network classes) can

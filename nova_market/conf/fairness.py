@@ -85,7 +85,10 @@ resources a user of fewer VMs is favoured more.
     cfg.StrOpt(
         'resource_weighting',
         default='equal',
-        choices=[('equal', 'every resource counts the same'), ('scarcity', 'by utilisation of the cloud')],
+        choices=[
+            ('equal', 'every resource counts the same'),
+            ('scarcity', 'by utilisation of the cloud'),
+        ],
         help='How resources are weighed against each other.',
     ),
     cfg.StrOpt(
@@ -107,11 +110,21 @@ resources a user of fewer VMs is favoured more.
         choices=[('equal', 'owners are equal'), ('quota', 'owners weigh by their cores quota')],
         help="Relative right of owners in the grouping of a host's guests.",
     ),
-    cfg.FloatOpt('cpu_allocation_ratio', default=4.0, min=0.01, max=1000.0,
-                 help="Nova's CPU overcommit; only used where every cores quota is unlimited."),
-    cfg.FloatOpt('ram_allocation_ratio', default=1.0, min=0.01, max=1000.0,
-                 help="Nova's RAM overcommit; only used where every RAM quota is unlimited."),
-]  # fmt: skip
+    cfg.FloatOpt(
+        'cpu_allocation_ratio',
+        default=4.0,
+        min=0.01,
+        max=1000.0,
+        help="Nova's CPU overcommit; only used where every cores quota is unlimited.",
+    ),
+    cfg.FloatOpt(
+        'ram_allocation_ratio',
+        default=1.0,
+        min=0.01,
+        max=1000.0,
+        help="Nova's RAM overcommit; only used where every RAM quota is unlimited.",
+    ),
+]
 
 PRIORITY = [
     cfg.StrOpt(
@@ -119,32 +132,70 @@ PRIORITY = [
         default='centred',
         choices=[
             ('centred', 'feedback controller with owner grouping (recommended)'),
-            ('paper', 'the mapping of the 2016 service: CPU 1..100, disk 100..1000, network 1..98, memory from 10 MiB'),
+            (
+                'paper',
+                'the 2016 mapping: CPU 1..100, disk 100..1000, network 1..98, memory from 10 MiB',
+            ),
         ],
         help="""
 How heaviness becomes weights. `paper` is for comparison: its CPU range starves managed guests next to
 anything unmanaged on the host, and its memory limits cut into working sets.
 """,
     ),
-    cfg.FloatOpt('gain', default=2.0, min=0.0, max=20.0,
-                 help='k: how strongly heaviness moves the weight. gain * controller_smoothing above 0.3 oscillates '
-                      'when totals arrive one or two intervals late.'),
-    cfg.FloatOpt('controller_smoothing', default=0.15, min=0.001, max=1.0,
-                 help='lambda: part of the way to the wanted weight that one round goes.'),
-    cfg.FloatOpt('span', default=16.0, min=1.0, max=100.0,
-                 help='Largest ratio between two weights of a host that heaviness alone may cause; 1 = grouping only.'),
-    cfg.FloatOpt('emphasis', default=0.5, min=0.0, max=10.0,
-                 help="a: how much a VM's own heaviness moves its weight among its owner's VMs."),
-    cfg.BoolOpt('grouping', default=True,
-                help="Divide a host among owners first, then among an owner's VMs. Off: every VM by its size."),
-    cfg.FloatOpt('idle_threshold', default=0.05, min=0.0, max=1.0,
-                 help='A VM that uses less than this part of its CPU endowment does not dilute its owner\'s group.'),
-    cfg.FloatOpt('write_threshold', default=0.05, min=0.0, max=1.0,
-                 help='Relative change below which a value is not written again.'),
-]  # fmt: skip
+    cfg.FloatOpt(
+        'gain',
+        default=2.0,
+        min=0.0,
+        max=20.0,
+        help='k: how strongly heaviness moves the weight. gain * controller_smoothing above 0.3 '
+        'oscillates when totals arrive one or two intervals late.',
+    ),
+    cfg.FloatOpt(
+        'controller_smoothing',
+        default=0.15,
+        min=0.001,
+        max=1.0,
+        help='lambda: part of the way to the wanted weight that one round goes.',
+    ),
+    cfg.FloatOpt(
+        'span',
+        default=16.0,
+        min=1.0,
+        max=100.0,
+        help='Largest ratio between two weights of a host that heaviness may cause; 1 = grouping only.',
+    ),
+    cfg.FloatOpt(
+        'emphasis',
+        default=0.5,
+        min=0.0,
+        max=10.0,
+        help="a: how much a VM's own heaviness moves its weight among its owner's VMs.",
+    ),
+    cfg.BoolOpt(
+        'grouping',
+        default=True,
+        help="Divide a host among owners, then among an owner's VMs. Off: every VM by its size.",
+    ),
+    cfg.FloatOpt(
+        'idle_threshold',
+        default=0.05,
+        min=0.0,
+        max=1.0,
+        help="A VM that uses less of its CPU endowment than this part does not dilute its owner's group.",
+    ),
+    cfg.FloatOpt(
+        'write_threshold',
+        default=0.05,
+        min=0.0,
+        max=1.0,
+        help='Relative change below which a value is not written again.',
+    ),
+]
 
 CONTROLS = [
-    cfg.BoolOpt('cpu_control', default=True, help='Set CPU shares (cgroup v1) or weights (v2) of guests.'),
+    cfg.BoolOpt(
+        'cpu_control', default=True, help='Set CPU shares (cgroup v1) or weights (v2) of guests.'
+    ),
     cfg.StrOpt(
         'disk_control',
         default='auto',
@@ -170,9 +221,14 @@ then reports so. Costs one class and one filter per guest; not for uplinks of 25
 queues one HTB lock would serialise.
 """,
     ),
-    cfg.IntOpt('network_rate_mbps', default=0, min=0, max=400000,
-               help='Rate of network_device in Mbit/s; 0 = ask the device. Needed for virtual devices.'),
-]  # fmt: skip
+    cfg.IntOpt(
+        'network_rate_mbps',
+        default=0,
+        min=0,
+        max=400000,
+        help='Rate of network_device in Mbit/s; 0 = ask the device. Needed for virtual devices.',
+    ),
+]
 
 EXCHANGE = [
     cfg.StrOpt(
@@ -183,31 +239,50 @@ How hosts tell each other heaviness, a plug-in of nova_market.exchange: `local` 
 `oslo` (oslo.messaging; set transport_url as for nova). Every host of a cloud must have the same.
 """,
     ),
-    cfg.IntOpt('totals_ttl_intervals', default=3, min=1, max=100,
-               help='Intervals after which a silent host is forgotten, and after which weights decay to the local '
-                    'grouping when the transport is dead.'),
+    cfg.IntOpt(
+        'totals_ttl_intervals',
+        default=3,
+        min=1,
+        max=100,
+        help='Intervals after which a silent host is forgotten, and after which weights decay to the local '
+        'grouping when the transport is dead.',
+    ),
     cfg.StrOpt(
         'quota_source',
         default='none',
         choices=[
             ('none', 'this host reads no quotas; it uses what other hosts announce, or equal ones'),
-            ('openstack', 'read quotas with the credentials of group [openstack] and announce them'),
+            (
+                'openstack',
+                'read quotas with the credentials of group [openstack] and announce them',
+            ),
         ],
         help="""
 Where actual quotas come from. One or two hosts (controllers) with `openstack` are enough for a cloud;
 compute hosts then need no credentials.
 """,
     ),
-    cfg.FloatOpt('quota_refresh', default=300.0, min=10.0, max=86400.0,
-                 help='Seconds after which quotas are read again; one API request per project.'),
-]  # fmt: skip
+    cfg.FloatOpt(
+        'quota_refresh',
+        default=300.0,
+        min=10.0,
+        max=86400.0,
+        help='Seconds after which quotas are read again; one API request per project.',
+    ),
+]
 
 METRICS = [
-    cfg.HostAddressOpt('metrics_address', default='127.0.0.1',
-                       help='Address of the Prometheus endpoint. It names projects: do not open it to tenants.'),
-    cfg.PortOpt('metrics_port', default=0,
-                help='TCP port of the Prometheus endpoint, for example 9652; 0 = none.'),
-]  # fmt: skip
+    cfg.HostAddressOpt(
+        'metrics_address',
+        default='127.0.0.1',
+        help='Address of the Prometheus endpoint. It names projects: do not open it to tenants.',
+    ),
+    cfg.PortOpt(
+        'metrics_port',
+        default=0,
+        help='TCP port of the Prometheus endpoint, for example 9652; 0 = none.',
+    ),
+]
 
 OPTIONS = LOOP + METRIC + PRIORITY + CONTROLS + EXCHANGE + METRICS
 

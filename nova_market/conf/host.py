@@ -6,8 +6,11 @@ from oslo_config import cfg
 GROUP = cfg.OptGroup('host', title='This compute host and its supply')
 
 OPTIONS = [
-    cfg.StrOpt('name', sample_default='<hostname>',
-               help='Name of this host in the exchange; unique in the cloud. Default: the host name.'),
+    cfg.StrOpt(
+        'name',
+        sample_default='<hostname>',
+        help='Name of this host in the exchange; unique in the cloud. Default: the host name.',
+    ),
     cfg.StrOpt('libvirt_uri', default='qemu:///system', help='libvirt connection.'),
     cfg.StrOpt(
         'cpus',
@@ -17,8 +20,13 @@ Physical CPUs that guests may use, as a list such as 2-15,18-31; empty = all. Se
 [compute]cpu_shared_set.
 """,
     ),
-    cfg.FloatOpt('smt_core', default=0.3, min=0.0, max=1.0,
-                 help='What the second thread of a core counts when both are online, in cores.'),
+    cfg.FloatOpt(
+        'smt_core',
+        default=0.3,
+        min=0.0,
+        max=1.0,
+        help='What the second thread of a core counts when both are online, in cores.',
+    ),
     cfg.DictOpt(
         'core_scores',
         default={},
@@ -29,19 +37,35 @@ all hosts (SPECrate per core, HEPScore per core). A host whose model is not list
 result of `nova-fairness calibrate`, else its nominal clock in GHz, which ranks different models badly.
 """,
     ),
-    cfg.IntOpt('reserved_memory_mib', default=512, min=0,
-               help="RAM that is not for guests; Nova's reserved_host_memory_mb."),
-    cfg.FloatOpt('disk_read_mbps', default=0.0, min=0.0,
-                 help='Sequential read of the disks under the guests, MiB/s; 0 = leave disk reads out of the metric. '
-                      'It is not probed: reading at full speed would hurt the guests of a live host.'),
+    cfg.IntOpt(
+        'reserved_memory_mib',
+        default=512,
+        min=0,
+        help="RAM that is not for guests; Nova's reserved_host_memory_mb.",
+    ),
+    cfg.FloatOpt(
+        'disk_read_mbps',
+        default=0.0,
+        min=0.0,
+        help='Sequential read of the disks under the guests, MiB/s; 0 = leave disk reads out of the metric. '
+        'Not probed: reading at full speed would hurt the guests of a live host.',
+    ),
     cfg.FloatOpt('disk_write_mbps', default=0.0, min=0.0, help='The same for writes.'),
-    cfg.FloatOpt('disk_read_iops', default=0.0, min=0.0,
-                 help='Random reads per second that the disks bear; 0 = count bytes only.'),
+    cfg.FloatOpt(
+        'disk_read_iops',
+        default=0.0,
+        min=0.0,
+        help='Random reads per second that the disks bear; 0 = count bytes only.',
+    ),
     cfg.FloatOpt('disk_write_iops', default=0.0, min=0.0, help='The same for writes.'),
-    cfg.FloatOpt('net_rx_mbps', default=0.0, min=0.0,
-                 help='Receive rate of the uplink, Mbit/s; 0 = leave receiving out of the metric.'),
+    cfg.FloatOpt(
+        'net_rx_mbps',
+        default=0.0,
+        min=0.0,
+        help='Receive rate of the uplink, Mbit/s; 0 = leave receiving out of the metric.',
+    ),
     cfg.FloatOpt('net_tx_mbps', default=0.0, min=0.0, help='The same for transmitting.'),
-]  # fmt: skip
+]
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:

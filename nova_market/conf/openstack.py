@@ -4,7 +4,9 @@
 from keystoneauth1 import loading
 from oslo_config import cfg
 
-GROUP = cfg.OptGroup('openstack', title='Account that reads quotas (role reader on the system or admin)')
+GROUP = cfg.OptGroup(
+    'openstack', title='Account that reads quotas (role reader on the system or admin)'
+)
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:

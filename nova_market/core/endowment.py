@@ -70,4 +70,3 @@ def cloud_running(virtual: Array, supply: Array, cloud: CloudView) -> Array:
     """e(v) = r(v) * CRS / sum of r over the cloud's VMs: second definition of III-C.3."""
     del supply
     return virtual * ratio(cloud.supply, cloud.virtual)
-

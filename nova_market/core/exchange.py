@@ -126,7 +126,9 @@ def from_wire(message: object) -> HostReport:
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise MalformedReport(f'v: {version!r:.40} is not a version number')
     owners = _mapping(message, 'owners')
-    partials = {OwnerId(_name(k, 'owners')): _numbers(v, 'owners', 1, MAX_WIDTH) for k, v in owners.items()}
+    partials = {
+        OwnerId(_name(k, 'owners')): _numbers(v, 'owners', 1, MAX_WIDTH) for k, v in owners.items()
+    }
     if len({len(p) for p in partials.values()}) > 1:
         raise MalformedReport('owners: partial sums of different width')
     quotas: dict[OwnerId, tuple[int, int]] = {}
@@ -181,5 +183,7 @@ def _numbers(
             or not minimum <= number <= MAX_AMOUNT
             or not math.isfinite(number)
         ):
-            raise MalformedReport(f'{where}: {number!r:.40} is not a number in [{minimum:g}, {MAX_AMOUNT:g}]')
+            raise MalformedReport(
+                f'{where}: {number!r:.40} is not a number in [{minimum:g}, {MAX_AMOUNT:g}]'
+            )
     return tuple(float(number) for number in value)

@@ -19,7 +19,9 @@ def explain(plan: RoundPlan, row: int) -> str:
         parts.append(f'no totals for {plan.totals.age:.0f} s: back to the local grouping')
     else:
         mean = float(np.mean(plan.priority))
-        relation = 'as heavy as' if abs(plan.x[row]) < NEAR else 'heavier than' if plan.x[row] < 0 else 'lighter than'
+        relation = 'heavier than' if plan.x[row] < 0 else 'lighter than'
+        if abs(plan.x[row]) < NEAR:
+            relation = 'as heavy as'
         parts.append(f'{relation} the mean ({plan.priority[row]:+.3f} against {mean:+.3f})')
     if len(mine) > 1:
         parts.append(f'shares with {len(mine) - 1} more of its owner, {busy} of {len(mine)} busy')
@@ -36,11 +38,13 @@ def summary(plan: RoundPlan) -> str:
     """One line on the whole round: who is heavy, who is light, on what ground."""
     seen: dict[str, tuple[float, float]] = {}
     for i, guest in enumerate(plan.guests):
-        heaviness, weight = seen.get(guest.owner, (0.0, 0.0))
+        _, weight = seen.get(guest.owner, (0.0, 0.0))
         seen[guest.owner] = float(plan.user_heaviness[i]), weight + float(plan.weights[i])
     whole = sum(weight for _, weight in seen.values()) or 1.0
     ranked = sorted(seen.items(), key=lambda item: (-item[1][0], item[0]))
-    shown = ', '.join(f'{owner} h={h:+.3f} gets {100 * w / whole:.0f}%' for owner, (h, w) in ranked[:8])
+    shown = ', '.join(
+        f'{owner} h={h:+.3f} gets {100 * w / whole:.0f}%' for owner, (h, w) in ranked[:8]
+    )
     more = f' and {len(ranked) - 8} more' if len(ranked) > 8 else ''
-    ground = 'totals of %d hosts' % plan.totals.hosts if plan.fresh else 'totals too old, decaying'
+    ground = f'totals of {plan.totals.hosts} hosts' if plan.fresh else 'totals too old, decaying'
     return f'{len(plan.guests)} guests of {len(ranked)} owners, {ground}: {shown}{more}'

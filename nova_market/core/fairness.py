@@ -22,7 +22,7 @@ from nova_market.core.heaviness import Greediness, Metric
 from nova_market.core.host import Guest, HostSupply, Limits
 from nova_market.core.measurement import Incarnation, Measurement, supply_vector
 from nova_market.core.priority import PrioritySettings
-from nova_market.core.quantity import CPU, MEMORY, RESOURCES, Array, OwnerId
+from nova_market.core.quantity import CPU, MEMORY, RESOURCES, Array, Flags, OwnerId, Rows, Values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,13 +77,13 @@ class RoundPlan:
     view: CloudView
     totals: CloudTotals
     fresh: bool
-    owners: Array
+    owners: Rows
     user_heaviness: Array
     priority: Array
     x: Array
     weights: Array
-    active: Array
-    wanted: Mapping[str, Array]
+    active: Flags
+    wanted: Mapping[str, Values]
     state: Mapping[Incarnation, float]
 
     @property
@@ -91,7 +91,9 @@ class RoundPlan:
         return self.weighing.measurement.guests
 
 
-def view_of(totals: CloudTotals, core_score: float, settings: FairnessSettings) -> tuple[CloudView, Array]:
+def view_of(
+    totals: CloudTotals, core_score: float, settings: FairnessSettings
+) -> tuple[CloudView, Array]:
     """The cloud as the totals show it, and the actual quota per owner of the totals."""
     quota, virtual_quota = actual_quotas(
         totals.owners, totals.quotas, totals.supply, core_score, settings.overcommit
@@ -99,7 +101,9 @@ def view_of(totals: CloudTotals, core_score: float, settings: FairnessSettings) 
     utilisation = ratio(totals.load, totals.supply)
     view = CloudView(
         supply=totals.supply,
-        weights=resource_weights(settings.resources, totals.supply, utilisation, settings.weighting),
+        weights=resource_weights(
+            settings.resources, totals.supply, utilisation, settings.weighting
+        ),
         users=max(len(totals.owners), 1),
         load=totals.load,
         virtual=totals.virtual,
@@ -177,6 +181,10 @@ def decide(
         entitled = ratio(quota[:, CPU], quota[:, CPU].mean(keepdims=True))[rows]
     weights = priority.relative_weights(size, base, rows, active, entitled, x, settings.priority)
     paper = priority.paper_priorities(ranked) if settings.priority.mode == 'paper' else None
+    wanted = {
+        name: _wanted(name, limit, weighing, weights, paper, supply)
+        for name, limit in limits.items()
+    }
     return RoundPlan(
         weighing=weighing,
         view=view,
@@ -188,7 +196,7 @@ def decide(
         x=x,
         weights=weights,
         active=active,
-        wanted={name: _wanted(name, limit, weighing, weights, paper, supply) for name, limit in limits.items()},
+        wanted=wanted,
         state={g.incarnation: float(value) for g, value in zip(guests, x, strict=True)},
     )
 
@@ -207,7 +215,7 @@ def _wanted(
     weights: Array,
     paper: Array | None,
     supply: HostSupply,
-) -> Array:
+) -> Values:
     """Values of one control, shape (vms,), whole numbers within its limits."""
     guests = weighing.measurement.guests
     if not guests:

@@ -73,7 +73,8 @@ class Greediness(Metric):
         below = np.maximum(endowment - load, 0.0)
         wanted = np.minimum(1.0, ratio(above.sum(axis=0), below.sum(axis=0)))
         credit = self.c0 + (1 - self.c0) * wanted
-        return (self.beta * above - self.gamma * credit * below) @ cloud.norm
+        value: Array = (self.beta * above - self.gamma * credit * below) @ cloud.norm
+        return value
 
     def heaviness(self, load: Array, endowment: Array, cloud: CloudView) -> Array:
         return endowment @ cloud.norm + self.dynamic(load, endowment, cloud)
@@ -89,7 +90,15 @@ class Greediness2016(Greediness):
     gamma = 1.0
     c0 = 0.0
     waives = frozenset(
-        {'static', 'non-minimalistic', 'positive', 'credit', 'load', 'configuration', 'self-dealing'}
+        {
+            'static',
+            'non-minimalistic',
+            'positive',
+            'credit',
+            'load',
+            'configuration',
+            'self-dealing',
+        }
     )
 
     def emphasis(self, load: Array, endowment: Array, cloud: CloudView) -> Array:
@@ -109,11 +118,13 @@ class Asset(Metric):
 class DominantResource(Metric):
     """DRF, eq. (6): h_u = the largest share of any resource that the user's VMs use, in [0, 1]."""
 
-    waives = frozenset({'static', 'non-minimalistic', 'positive', 'credit', 'load', 'configuration'})
+    waives = frozenset(
+        {'static', 'non-minimalistic', 'positive', 'credit', 'load', 'configuration'}
+    )
 
     def heaviness(self, load: Array, endowment: Array, cloud: CloudView) -> Array:
         del endowment
-        return _shares(load, cloud).max(axis=1, initial=0.0)
+        return _largest(_shares(load, cloud))
 
     def partial(self, load: Array, endowment: Array, cloud: CloudView) -> Array:
         del endowment, cloud
@@ -121,7 +132,7 @@ class DominantResource(Metric):
 
     def user(self, sums: Array, quota: Array, cloud: CloudView) -> Array:
         del quota
-        return _shares(sums, cloud).max(axis=1, initial=0.0)
+        return _largest(_shares(sums, cloud))
 
 
 class Bottleneck(DominantResource):
@@ -141,7 +152,12 @@ class Bottleneck(DominantResource):
     @staticmethod
     def _relative(used: Array, entitled: Array, cloud: CloudView) -> Array:
         bottleneck = (cloud.utilisation >= BOTTLENECK_UTILISATION) & (cloud.weights > 0)
-        return (ratio(used, entitled) * bottleneck).max(axis=1, initial=0.0)
+        return _largest(ratio(used, entitled) * bottleneck)
+
+
+def _largest(rows: Array) -> Array:
+    value: Array = rows.max(axis=1, initial=0.0)
+    return value
 
 
 def _shares(used: Array, cloud: CloudView) -> Array:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nova_market.core.host import Counters, Guest, GuestSample, HostSample, HostSupply
-from nova_market.core.quantity import CPU, MEMORY, Array, GuestId, vector
+from nova_market.core.quantity import CPU, MEMORY, Array, Flags, GuestId, vector
 
 Incarnation = tuple[GuestId, int]
 
@@ -30,7 +30,7 @@ class Measurement:
     time: float
     guests: tuple[Guest, ...]
     load: Array
-    seen: Array
+    seen: Flags
     sample: HostSample
     smoothed: Mapping[Incarnation, Array] = field(default_factory=dict)
 
@@ -96,7 +96,9 @@ def _level(item: GuestSample) -> Array:
     return vector(memory=item.counters.rss_bytes)
 
 
-def _load(before: Counters | None, item: GuestSample, dt: float, supply: HostSupply) -> Array | None:
+def _load(
+    before: Counters | None, item: GuestSample, dt: float, supply: HostSupply
+) -> Array | None:
     """Rates over dt, None when they can't be told: first look, counters fell, no time passed."""
     now = item.counters
     if before is None or dt <= 0 or _fell(before, now):

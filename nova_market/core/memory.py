@@ -34,4 +34,6 @@ def guarantees(working_set: Array, size: Array, weights: Array, supply: float) -
 
 def soft_limits(working_set: Array, size: Array, weights: Array, supply: float) -> Array:
     """cgroup v1: where reclaim starts under pressure. Never below the working set of the guest."""
-    return np.maximum(guarantees(working_set, size, weights, supply), np.minimum(working_set * SLACK, size))
+    return np.maximum(
+        guarantees(working_set, size, weights, supply), np.minimum(working_set * SLACK, size)
+    )

@@ -24,7 +24,7 @@ from math import log
 
 import numpy as np
 
-from nova_market.core.quantity import Array, OwnerId
+from nova_market.core.quantity import Array, Flags, OwnerId, Rows
 
 MEMORY_FLOOR = 10 * 1024 * 1024
 """Smallest soft limit of the paper, bytes."""
@@ -46,7 +46,9 @@ class PrioritySettings:
     grouping: bool = True
 
 
-def priorities(user_heaviness: Array, emphasis: Array, owners: Array, settings: PrioritySettings) -> Array:
+def priorities(
+    user_heaviness: Array, emphasis: Array, owners: Rows, settings: PrioritySettings
+) -> Array:
     """H(v), shape (vms,). user_heaviness is that of each VM's owner; owners are row numbers."""
     if settings.mode == 'paper':
         return user_heaviness + emphasis
@@ -65,8 +67,8 @@ def log_weights(previous: Array, priority: Array, settings: PrioritySettings, fr
 def relative_weights(
     size: Array,
     base: Array,
-    owners: Array,
-    active: Array,
+    owners: Rows,
+    active: Flags,
     entitlement: Array,
     x: Array,
     settings: PrioritySettings,
@@ -85,8 +87,9 @@ def relative_weights(
     if settings.grouping:
         together = np.bincount(owners, weights=size * active)[owners] + np.where(active, 0.0, size)
         part = base / together
-    raw = part * entitlement * np.exp(x)
-    return raw / raw.mean()
+    raw: Array = part * entitlement * np.exp(x)
+    weights: Array = raw / raw.mean()
+    return weights
 
 
 def worth_writing(wanted: int, actual: int, threshold: float = 0.05) -> bool:
@@ -105,16 +108,20 @@ def paper_priorities(heaviness: Array) -> Array:
 
 def paper_values(priority: Array, minimum: Array | float, maximum: Array | float) -> Array:
     """(50 - p) / 100 of the range."""
-    return (50.0 - priority) / 100.0 * (np.asarray(maximum) - np.asarray(minimum)) + np.asarray(minimum)
+    low, high = np.asarray(minimum), np.asarray(maximum)
+    values: Array = (50.0 - priority) / 100.0 * (high - low) + low
+    return values
 
 
-def owner_rows(owners: Sequence[OwnerId], order: Sequence[OwnerId]) -> Array:
+def owner_rows(owners: Sequence[OwnerId], order: Sequence[OwnerId]) -> Rows:
     """Row number in `order` of each owner, shape (vms,), integer."""
     row = {owner: i for i, owner in enumerate(order)}
     return np.array([row[owner] for owner in owners], dtype=np.intp)
 
 
-def _group_mean(values: Array, owners: Array) -> Array:
+def _group_mean(values: Array, owners: Rows) -> Array:
     if not len(values):
         return values
-    return (np.bincount(owners, weights=values) / np.maximum(np.bincount(owners), 1))[owners]
+    sums = np.bincount(owners, weights=values)
+    means: Array = (sums / np.maximum(np.bincount(owners), 1))[owners]
+    return means

@@ -15,6 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp]
+Values = npt.NDArray[np.int64]
 
 OwnerId = NewType('OwnerId', str)
 """Keystone project id (or whatever the operator accounts by)."""

@@ -68,10 +68,16 @@ def broken(metric: Metric) -> dict[str, str]:
     return result
 
 
-def _first(metric: Metric, cloud: CloudView, e: Array, load: Array, others_e: Array, others_l: Array) -> float:
+def _first(
+    metric: Metric, cloud: CloudView, e: Array, load: Array, others_e: Array, others_l: Array
+) -> float:
     """Heaviness of a VM among neighbours."""
     value = metric.heaviness(np.vstack([load, others_l]), np.vstack([e, others_e]), cloud)
     return float(value[0])
+
+
+def _draw(rng: np.random.Generator, low: float, high: float, size: int) -> Array:
+    return np.asarray(rng.uniform(low, high, size), dtype=np.float64)
 
 
 def _less(smaller: float, larger: float, text: str) -> str:
@@ -82,64 +88,70 @@ def _less(smaller: float, larger: float, text: str) -> str:
 
 
 def _static(m: Metric, c: CloudView, oe: Array, ol: Array, rng: np.random.Generator) -> str:
-    e = rng.uniform(0.1, 2.0, oe.shape[1])
+    e = _draw(rng, 0.1, 2.0, oe.shape[1])
     idle = np.zeros_like(e)
     before = _first(m, c, e, idle, oe, ol)
     for r in range(len(e)):
         larger = e.copy()
         larger[r] += 0.5
-        found = _less(before, _first(m, c, larger, idle, oe, ol), f's(e) < s(e + x) in {RESOURCES[r]}')
+        found = _less(
+            before, _first(m, c, larger, idle, oe, ol), f's(e) < s(e + x) in {RESOURCES[r]}'
+        )
         if found:
             return found
     return ''
 
 
-def _non_minimalistic(m: Metric, c: CloudView, oe: Array, ol: Array, rng: np.random.Generator) -> str:
-    x, y = rng.uniform(0.1, 2.0, (2, oe.shape[1]))
+def _non_minimalistic(
+    m: Metric, c: CloudView, oe: Array, ol: Array, rng: np.random.Generator
+) -> str:
+    x, y = _draw(rng, 0.1, 2.0, oe.shape[1]), _draw(rng, 0.1, 2.0, oe.shape[1])
     fitted = _first(m, c, x + y, x + y, oe, ol)
     return _less(fitted, _first(m, c, x, x + y, oe, ol), 'h_v(e=x+y, l=x+y) < h_v(e=x, l=x+y)')
 
 
 def _positive(m: Metric, c: CloudView, oe: Array, ol: Array, rng: np.random.Generator) -> str:
-    e = rng.uniform(0.1, 2.0, oe.shape[1])
+    e = _draw(rng, 0.1, 2.0, oe.shape[1])
     return _less(0.0, _first(m, c, e, np.zeros_like(e), oe, ol * 10), '0 < h_v of an idle VM')
 
 
 def _credit(m: Metric, c: CloudView, oe: Array, ol: Array, rng: np.random.Generator) -> str:
-    e = rng.uniform(0.1, 2.0, oe.shape[1])
+    e = _draw(rng, 0.1, 2.0, oe.shape[1])
     content = np.minimum(ol, oe)  # nobody is above its endowment
     half = _first(m, c, e, e * 0.5, oe, content)
     static = _first(m, c, e, e, oe, content)
-    minimum = float(m.heaviness(np.zeros((1, len(e))), e[None, :], c)[0])
+    minimum = float(m.heaviness(np.zeros_like(e)[None, :], e[None, :], c)[0])
     return _less(half, static, 'h_v(l=e/2) < h_v(l=e)') or _less(0.0, minimum, '0 < h_v(l=0)')
 
 
 def _load(m: Metric, c: CloudView, oe: Array, ol: Array, rng: np.random.Generator) -> str:
-    e = rng.uniform(0.1, 2.0, oe.shape[1])
-    load = e * rng.uniform(0.0, 2.0, len(e))
-    more = load + rng.uniform(0.01, 0.3, len(e)) * (rng.uniform(size=len(e)) < 0.5)
+    e = _draw(rng, 0.1, 2.0, oe.shape[1])
+    load = e * _draw(rng, 0.0, 2.0, len(e))
+    more = load + _draw(rng, 0.01, 0.3, len(e)) * (_draw(rng, 0.0, 1.0, len(e)) < 0.5)
     more[0] += 0.05
-    return _less(_first(m, c, e, load, oe, ol), _first(m, c, e, more, oe, ol), 'h_v(l) < h_v(l + x)')
+    return _less(
+        _first(m, c, e, load, oe, ol), _first(m, c, e, more, oe, ol), 'h_v(l) < h_v(l + x)'
+    )
 
 
 def _configuration(m: Metric, c: CloudView, oe: Array, ol: Array, rng: np.random.Generator) -> str:
-    load = rng.uniform(0.2, 2.0, oe.shape[1])
+    load = _draw(rng, 0.2, 2.0, oe.shape[1])
     best = _first(m, c, load, load, oe, ol)
     for scale in rng.uniform(0.1, 2.0, 4):
         if abs(scale - 1) > 0.01:
-            found = _less(best, _first(m, c, load * scale, load, oe, ol), f'h_v(e=l) < h_v(e={scale:.2f} l)')
+            found = _less(
+                best, _first(m, c, load * scale, load, oe, ol), f'h_v(e=l) < h_v(e={scale:.2f} l)'
+            )
             if found:
                 return found
     return ''
 
 
 def _self_dealing(m: Metric, c: CloudView, oe: Array, ol: Array, rng: np.random.Generator) -> str:
-    busy = rng.uniform(0.4, 1.0, oe.shape[1])
+    busy = _draw(rng, 0.4, 1.0, oe.shape[1])
     idle_e, idle_l = busy, busy * 0.25
     honest, dealt = (
-        float(
-            m.heaviness(np.vstack([busy, idle_l, ol]), np.vstack([e, idle_e, oe]), c)[:2].sum()
-        )
+        float(m.heaviness(np.vstack([busy, idle_l, ol]), np.vstack([e, idle_e, oe]), c)[:2].sum())
         for e in (busy, busy * 0.7)
     )
     return _less(honest - 2 * TOLERANCE, dealt, 'h(busy VM sized to its load) <= h(under-sized)')

@@ -96,7 +96,10 @@ class Agent:
                 len(self._journal.entries),
             )
         elif self._journal.entries:
-            LOG.info('putting back the original values of %d guests of an earlier run', len(self._journal.entries))
+            LOG.info(
+                'putting back the original values of %d guests of an earlier run',
+                len(self._journal.entries),
+            )
             self.restore()
         self._driver.supply()
         self._exchange.start()
@@ -123,7 +126,9 @@ class Agent:
         mine = {key: values for key, values in self._journal.entries.items() if key in guests}
         everyone = list(guests.values())
         for name, actuator in self._actuators.items():
-            values = {key[0]: originals[name] for key, originals in mine.items() if name in originals}
+            values = {
+                key[0]: originals[name] for key, originals in mine.items() if name in originals
+            }
             if values:
                 for guest, wrong in actuator.write(values, everyone).items():
                     if wrong and wrong != 'gone':
@@ -160,7 +165,9 @@ class Agent:
         found, written, failed = self._apply(plan, limits)
         marks.append(self._clock.monotonic())
         if LOG.isEnabledFor(logging.DEBUG):
-            LOG.debug('round %d: %s; %d values written', self._sequence, summary(plan), _count(written))
+            LOG.debug(
+                'round %d: %s; %d values written', self._sequence, summary(plan), _count(written)
+            )
         phases = ('sample', 'weigh', 'exchange', 'decide', 'apply')
         return RoundRecord(
             plan=plan,
@@ -255,7 +262,9 @@ class Agent:
             control = found.get(guest.id)
             if control is None or not control.controllable:
                 continue
-            if control.value is None or worth_writing(wanted, control.value, self._settings.threshold):
+            if control.value is None or worth_writing(
+                wanted, control.value, self._settings.threshold
+            ):
                 changes[guest.id] = wanted
         return changes
 

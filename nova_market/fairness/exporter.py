@@ -43,16 +43,22 @@ class FairnessCollector(Collector):
         return registry
 
     def collect(self) -> Iterator[Metric]:
-        rounds = CounterMetricFamily('nova_fairness_rounds', 'Rounds run.', labels=['host', 'outcome'])
+        rounds = CounterMetricFamily(
+            'nova_fairness_rounds', 'Rounds run.', labels=['host', 'outcome']
+        )
         rounds.add_metric([self._host, 'done'], self._rounds)
         rounds.add_metric([self._host, 'failed'], self._failures)
         yield rounds
-        writes = CounterMetricFamily('nova_fairness_writes', 'Values written to guests.', labels=['host', 'control'])
+        writes = CounterMetricFamily(
+            'nova_fairness_writes', 'Values written to guests.', labels=['host', 'control']
+        )
         for control, count in sorted(self._writes.items()):
             writes.add_metric([self._host, control], count)
         yield writes
         dropped = CounterMetricFamily(
-            'nova_fairness_dropped_reports', 'Messages of peers thrown away.', labels=['host', 'reason']
+            'nova_fairness_dropped_reports',
+            'Messages of peers thrown away.',
+            labels=['host', 'reason'],
         )
         for reason, count in sorted(self._dropped().items()):
             dropped.add_metric([self._host, reason], count)
@@ -63,17 +69,23 @@ class FairnessCollector(Collector):
     def _of_round(self, record: RoundRecord) -> Iterator[Metric]:
         plan = record.plan
         phases = GaugeMetricFamily(
-            'nova_fairness_phase_seconds', 'Duration of the phases of the last round.', labels=['host', 'phase']
+            'nova_fairness_phase_seconds',
+            'Duration of the phases of the last round.',
+            labels=['host', 'phase'],
         )
         for phase, seconds in record.seconds.items():
             phases.add_metric([self._host, phase], seconds)
         yield phases
         age = GaugeMetricFamily(
-            'nova_fairness_totals_age_seconds', 'Since the exchange was last known to work.', labels=['host']
+            'nova_fairness_totals_age_seconds',
+            'Since the exchange was last known to work.',
+            labels=['host'],
         )
         age.add_metric([self._host], plan.totals.age)
         yield age
-        hosts = GaugeMetricFamily('nova_fairness_hosts', 'Hosts in the totals of the cloud.', labels=['host'])
+        hosts = GaugeMetricFamily(
+            'nova_fairness_hosts', 'Hosts in the totals of the cloud.', labels=['host']
+        )
         hosts.add_metric([self._host], plan.totals.hosts)
         yield hosts
         yield from self._of_owners(record)
@@ -82,10 +94,14 @@ class FairnessCollector(Collector):
     def _of_owners(self, record: RoundRecord) -> Iterator[Metric]:
         plan = record.plan
         heaviness = GaugeMetricFamily(
-            'nova_fairness_owner_heaviness', 'Heaviness of the user in the cloud (eq. 4).', labels=['host', 'project']
+            'nova_fairness_owner_heaviness',
+            'Heaviness of the user in the cloud (eq. 4).',
+            labels=['host', 'project'],
         )
         share = GaugeMetricFamily(
-            'nova_fairness_share_ratio', "Part of this host's weight that the owner has.", labels=['host', 'project']
+            'nova_fairness_share_ratio',
+            "Part of this host's weight that the owner has.",
+            labels=['host', 'project'],
         )
         whole = float(plan.weights.sum()) or 1.0
         shares: dict[str, float] = {}
@@ -102,10 +118,18 @@ class FairnessCollector(Collector):
     def _of_guests(self, record: RoundRecord) -> Iterator[Metric]:
         plan = record.plan
         labels = ['host', 'project', 'instance_uuid']
-        heaviness = GaugeMetricFamily('nova_fairness_guest_heaviness', 'Heaviness of the VM (eq. 2).', labels=labels)
-        load = GaugeMetricFamily('nova_fairness_guest_load', 'Load of the VM.', labels=[*labels, 'resource'])
-        due = GaugeMetricFamily('nova_fairness_guest_endowment', 'Endowment of the VM.', labels=[*labels, 'resource'])
-        wanted = GaugeMetricFamily('nova_fairness_guest_wanted', 'Value asked for.', labels=[*labels, 'control'])
+        heaviness = GaugeMetricFamily(
+            'nova_fairness_guest_heaviness', 'Heaviness of the VM (eq. 2).', labels=labels
+        )
+        load = GaugeMetricFamily(
+            'nova_fairness_guest_load', 'Load of the VM.', labels=[*labels, 'resource']
+        )
+        due = GaugeMetricFamily(
+            'nova_fairness_guest_endowment', 'Endowment of the VM.', labels=[*labels, 'resource']
+        )
+        wanted = GaugeMetricFamily(
+            'nova_fairness_guest_wanted', 'Value asked for.', labels=[*labels, 'control']
+        )
         for i, guest in enumerate(plan.guests):
             key = [self._host, guest.owner, guest.id]
             heaviness.add_metric(key, float(plan.weighing.heaviness[i]))

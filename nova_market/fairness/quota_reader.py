@@ -77,5 +77,6 @@ class QuotaReader:
                     done = False
             with self._changed:
                 self._changed.wait_for(
-                    lambda seen=before: self._stopped or self._owners != seen, self._refresh if done else RETRY
+                    lambda seen=before: self._stopped or self._owners != seen,
+                    self._refresh if done else RETRY,
                 )

@@ -53,7 +53,10 @@ class FairnessService(service.Service):  # type: ignore[misc]
         if self._thread is not None:
             self._thread.join(STOP_TIMEOUT)
             if self._thread.is_alive():
-                LOG.warning('a round did not end within %.0f s; originals are left to the next start', STOP_TIMEOUT)
+                LOG.warning(
+                    'a round did not end within %.0f s; originals are left to the next start',
+                    STOP_TIMEOUT,
+                )
             else:
                 self._agent.stop()
                 LOG.info('stopped')
@@ -71,7 +74,9 @@ class FairnessService(service.Service):  # type: ignore[misc]
             self._observe(record)
         except HostUnavailable as error:
             if not self._down:
-                LOG.warning('the hypervisor does not answer, rounds are skipped until it does: %s', error)
+                LOG.warning(
+                    'the hypervisor does not answer, rounds are skipped until it does: %s', error
+                )
             self._down = True
             self._failed()
         except Exception:

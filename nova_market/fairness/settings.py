@@ -43,7 +43,9 @@ def load_settings(conf: cfg.ConfigOpts) -> FairnessSettings:
         )
     soundness.check(metric, options.metric)
     if not options.resources:
-        raise ConfigurationError('[fairness]resources is empty: name at least one resource, for example cpu')
+        raise ConfigurationError(
+            '[fairness]resources is empty: name at least one resource, for example cpu'
+        )
     return FairnessSettings(
         interval=options.interval,
         resources=tuple(options.resources),

@@ -28,11 +28,15 @@ def status_document(record: RoundRecord, host: str, interval: float, pid: int) -
         for name, values in plan.wanted.items():
             control = record.found.get(name, {}).get(guest.id)
             wanted = int(values[i])
-            written = guest.id in record.written.get(name, {}) and guest.id not in record.failed.get(name, {})
+            written = guest.id in record.written.get(
+                name, {}
+            ) and guest.id not in record.failed.get(name, {})
             controls[name] = {
                 'wanted': wanted,
                 'set': wanted if written else control.value if control else None,
-                'reason': record.failed.get(name, {}).get(guest.id, control.reason if control else 'gone'),
+                'reason': record.failed.get(name, {}).get(
+                    guest.id, control.reason if control else 'gone'
+                ),
             }
         guests.append(
             {
@@ -63,7 +67,9 @@ def status_document(record: RoundRecord, host: str, interval: float, pid: int) -
             'owners': len(plan.totals.owners),
             'age': plan.totals.age,
             'fresh': plan.fresh,
-            'resources': [name for name, w in zip(RESOURCES, plan.view.weights, strict=True) if w > 0],
+            'resources': [
+                name for name, w in zip(RESOURCES, plan.view.weights, strict=True) if w > 0
+            ],
         },
         'supply': {
             'cores': record.supply.cores,
@@ -81,24 +87,42 @@ def render(document: Mapping[str, Any], now: float, alive: bool) -> str:
     age = max(now - document['time'], 0.0)
     lines = []
     if not alive:
-        lines.append(f'nova-fairness is NOT running on this host; this is its last round, {age:.0f} s ago.')
+        lines.append(
+            f'nova-fairness is NOT running on this host; this is its last round, {age:.0f} s ago.'
+        )
     elif age > STALE_INTERVALS * document['interval']:
         lines.append(f'WARNING: the last round was {age:.0f} s ago; see the log of nova-fairness.')
     cloud, supply = document['cloud'], document['supply']
     mode = 'dry run, nothing is written' if document['dry_run'] else 'enforcing'
     lines.append(
         f'{document["host"]}: {mode}; {supply["cores"]:g} cores of score {supply["core_score"]:.2f} '
-        f'({supply["score_method"]}); round {age:.0f} s ago took {1000 * sum(document["seconds"].values()):.0f} ms'
+        f'({supply["score_method"]}); round {age:.0f} s ago took '
+        f'{1000 * sum(document["seconds"].values()):.0f} ms'
     )
     lines.append(
-        f'cloud: {cloud["hosts"]} hosts, {cloud["owners"]} owners; metric over {", ".join(cloud["resources"])}; '
-        + (f'totals {cloud["age"]:.0f} s old' if cloud['fresh'] else f'NO TOTALS for {cloud["age"]:.0f} s')
+        f'cloud: {cloud["hosts"]} hosts, {cloud["owners"]} owners; '
+        f'metric over {", ".join(cloud["resources"])}; '
+        + (
+            f'totals {cloud["age"]:.0f} s old'
+            if cloud['fresh']
+            else f'NO TOTALS for {cloud["age"]:.0f} s'
+        )
     )
     if not document['guests']:
         return '\n'.join([*lines, 'no guests'])
     rows = [_row(guest) for guest in document['guests']]
     table = _table(
-        ('GUEST', 'OWNER', 'CPU USED/DUE', 'MEM USED/DUE', 'HEAVINESS', 'OWNER', 'CONTROL ASKED/SET', 'WHY'), rows
+        (
+            'GUEST',
+            'OWNER',
+            'CPU USED/DUE',
+            'MEM USED/DUE',
+            'HEAVINESS',
+            'OWNER',
+            'CONTROL ASKED/SET',
+            'WHY',
+        ),
+        rows,
     )
     return '\n'.join([*lines, '', *table])
 

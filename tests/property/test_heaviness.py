@@ -17,7 +17,9 @@ row = hnp.arrays(float, RESOURCES, elements=amounts)
 neighbours = hnp.arrays(float, st.tuples(st.integers(1, 4), st.just(RESOURCES)), elements=amounts)
 ratios = hnp.arrays(float, RESOURCES, elements=st.floats(0.0, 3.0))
 clouds = st.builds(
-    lambda supply, users: CloudView(supply=supply, weights=np.full(RESOURCES, 1 / RESOURCES), users=users),
+    lambda supply, users: CloudView(
+        supply=supply, weights=np.full(RESOURCES, 1 / RESOURCES), users=users
+    ),
     hnp.arrays(float, RESOURCES, elements=st.floats(5.0, 500.0)),
     st.integers(1, 20),
 )
@@ -81,7 +83,14 @@ def test_p8_exact_fit_costs_nothing_more(cloud, e, others, scale):
     assert abs(dynamic[0]) < 1e-12
 
 
-@given(clouds, row, ratios, neighbours, ratios, hnp.arrays(float, RESOURCES, elements=st.floats(0.01, 100.0)))
+@given(
+    clouds,
+    row,
+    ratios,
+    neighbours,
+    ratios,
+    hnp.arrays(float, RESOURCES, elements=st.floats(0.01, 100.0)),
+)
 def test_p9_units_do_not_matter(cloud, e, part, others, scale, unit):
     other = CloudView(supply=cloud.supply * unit, weights=cloud.weights, users=cloud.users)
     one = first(cloud, e, e * part, others, loaded(others, scale))

@@ -20,7 +20,9 @@ from nova_market.core.heaviness import (
 )
 from nova_market.errors import UnsoundMetric
 
-VECTORS = json.loads((pathlib.Path(__file__).parents[2] / 'data' / 'fairness_vectors.json').read_text())
+VECTORS = json.loads(
+    (pathlib.Path(__file__).parents[2] / 'data' / 'fairness_vectors.json').read_text()
+)
 
 
 class Later1(Greediness):
@@ -67,7 +69,12 @@ def test_worked_vectors(vector, name):
 
 @pytest.mark.parametrize(
     ('metric', 'expected'),
-    [(Greediness2016(), (1.0, 0.8)), (Later1(), (1.0, 14 / 15)), (Later0(), (1.0, 1.0)), (Greediness(), (0.88, 0.8933))],
+    [
+        (Greediness2016(), (1.0, 0.8)),
+        (Later1(), (1.0, 14 / 15)),
+        (Later0(), (1.0, 1.0)),
+        (Greediness(), (0.88, 0.8933)),
+    ],
 )
 def test_self_dealing_vector(metric, expected):
     """TV9: under-sizing one's busy VM pays with the early sets and costs with the default."""
@@ -103,7 +110,9 @@ def test_user_heaviness_falls_with_quota():
     """Eq. 3 and 4: of two users with the same VM the one with the larger quota is lighter."""
     supply = np.array([12.0, 12.0])
     quota, _ = actual_quotas(['a', 'b'], {'a': (10, 1024), 'b': (5, 512)}, np.pad(supply, (0, 4)))
-    cloud = CloudView(supply=np.pad(supply, (0, 4)), weights=np.array([0.5, 0.5, 0, 0, 0, 0]), users=2)
+    cloud = CloudView(
+        supply=np.pad(supply, (0, 4)), weights=np.array([0.5, 0.5, 0, 0, 0, 0]), users=2
+    )
     heaviness = Greediness().user(np.array([[1.0], [1.0]]), quota, cloud)
     assert heaviness[0] < heaviness[1]
     assert quota[:, 0].sum() == pytest.approx(12.0)
@@ -113,7 +122,9 @@ def test_user_heaviness_falls_with_quota():
 def test_unlimited_quotas():
     """-1 counts as the largest finite quota; all unlimited: everybody the same; missing: unlimited."""
     supply = np.array([8.0, 8.0 * 2**30, 0, 0, 0, 0])
-    mixed, _ = actual_quotas(['a', 'b', 'c'], {'a': (-1, -1), 'b': (4, 4096), 'c': (2, 2048)}, supply)
+    mixed, _ = actual_quotas(
+        ['a', 'b', 'c'], {'a': (-1, -1), 'b': (4, 4096), 'c': (2, 2048)}, supply
+    )
     np.testing.assert_allclose(mixed[:, 0], [3.2, 3.2, 1.6])
     equal, total = actual_quotas(['a', 'b'], {'a': (-1, -1)}, supply)
     np.testing.assert_allclose(equal[:, 0], [4.0, 4.0])
@@ -126,7 +137,9 @@ def test_norm_leaves_out_what_has_no_supply():
     supply = np.array([4.0, 0.0, 8.0, 0, 0, 0])
     weights = resource_weights(('cpu', 'memory', 'disk_read'), supply, np.zeros(6))
     np.testing.assert_allclose(weights, [0.5, 0, 0.5, 0, 0, 0])
-    scarce = resource_weights(('cpu', 'disk_read'), supply, np.array([0.9, 0, 0.0, 0, 0, 0]), 'scarcity')
+    scarce = resource_weights(
+        ('cpu', 'disk_read'), supply, np.array([0.9, 0, 0.0, 0, 0, 0]), 'scarcity'
+    )
     assert scarce[0] == pytest.approx(10 * scarce[2])
     view = CloudView(supply=supply, weights=weights, users=2)
     np.testing.assert_allclose(view.norm, [0.25, 0, 0.125, 0, 0, 0])
@@ -152,7 +165,9 @@ def test_undeclared_resources_are_split():
     )
 
 
-@pytest.mark.parametrize('metric', [Greediness(), Greediness2016(), Asset(), DominantResource(), Bottleneck()])
+@pytest.mark.parametrize(
+    'metric', [Greediness(), Greediness2016(), Asset(), DominantResource(), Bottleneck()]
+)
 def test_built_in_metrics_say_what_they_break(metric):
     """What a metric breaks is exactly what it waives (or, for rare cases, less)."""
     soundness.check(metric, type(metric).__name__)
@@ -177,7 +192,9 @@ class Wrong(Greediness):
 
 
 def test_unsound_plugin_is_refused_with_the_inequality():
-    with pytest.raises(UnsoundMetric, match=r"'wrong' breaks .*'non-minimalistic'.*h_v\(e=x\+y, l=x\+y\) < h_v"):
+    with pytest.raises(
+        UnsoundMetric, match=r"'wrong' breaks .*'non-minimalistic'.*h_v\(e=x\+y, l=x\+y\) < h_v"
+    ):
         soundness.check(Wrong(), 'wrong')
 
 

@@ -74,7 +74,9 @@ def test_weights_decay_when_totals_are_too_old():
 
 def test_centred_emphasis_does_not_charge_twice():
     """An owner's single VM has the priority of its owner, however busy it is."""
-    ranked = priority.priorities(np.array([0.3]), np.array([2.0]), np.array([0]), PrioritySettings())
+    ranked = priority.priorities(
+        np.array([0.3]), np.array([2.0]), np.array([0]), PrioritySettings()
+    )
     np.testing.assert_allclose(ranked, 0.3)
     literal = priority.priorities(
         np.array([0.3]), np.array([2.0]), np.array([0]), PrioritySettings(mode='paper')
@@ -100,5 +102,6 @@ def test_paper_ranges():
     extremes = np.array([-50.0, 50.0, 0.0])
     np.testing.assert_allclose(priority.paper_values(extremes, 100, 1000), [1000, 100, 550])
     np.testing.assert_allclose(
-        priority.paper_values(extremes, priority.MEMORY_FLOOR, np.full(3, 2.0**30))[:2], [2.0**30, 10 * 2**20]
+        priority.paper_values(extremes, priority.MEMORY_FLOOR, np.full(3, 2.0**30))[:2],
+        [2.0**30, 10 * 2**20],
     )

@@ -12,7 +12,9 @@ from nova_market.core.share import fair_shares
 
 def test_paper_example():
     """Section IV-E: priorities 1 and 2 give 1/3 and 2/3."""
-    np.testing.assert_allclose(fair_shares(np.array([1.0, 2.0]), np.array([9.0, 9.0]), 1.0), [1 / 3, 2 / 3])
+    np.testing.assert_allclose(
+        fair_shares(np.array([1.0, 2.0]), np.array([9.0, 9.0]), 1.0), [1 / 3, 2 / 3]
+    )
 
 
 def test_what_a_capped_claimant_leaves_is_divided_again():
