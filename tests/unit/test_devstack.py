@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The DevStack plugin keeps DevStack's contract, with DevStack's own functions recorded instead of run."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# What DevStack offers to plugins, as far as the plugin uses it. Each call is printed; setup_develop,
+# run_process and the others therefore do nothing here.
+DEVSTACK = """
+set -o nounset
+for name in define_plugin enable_service setup_develop setup_logging iniset iniset_rpc_backend \
+        create_service_user run_process stop_process echo_summary sudo install; do
+    eval "$name() { echo $name \\"\\$@\\"; }"
+done
+is_service_enabled() { [[ " $SERVICES " == *" $1 "* ]]; }
+nova-fairness() { :; }
+DEST=/nowhere DATA_DIR=/nowhere/data STACK_USER=stack ENABLE_DEBUG_LOG_LEVEL=True
+KEYSTONE_SERVICE_URI=http://192.0.2.1/identity SERVICE_PASSWORD=secret REGION_NAME=RegionOne
+SERVICE_DOMAIN_NAME=Default SERVICE_PROJECT_NAME=service
+"""
+
+
+def calls(*arguments: str, services: str = 'nova-fairness n-cpu') -> list[str]:
+    """What the plugin calls of DevStack when stack.sh runs it with these arguments."""
+    script = f"""
+        {DEVSTACK}
+        NOVA_MARKET_DIR={ROOT}
+        source {ROOT}/devstack/override-defaults
+        source {ROOT}/devstack/settings >/dev/null
+        source {ROOT}/devstack/plugin.sh {' '.join(arguments)}
+    """
+    done = subprocess.run(
+        ['bash', '-c', script],
+        env={'PATH': '/usr/bin:/bin', 'SERVICES': services},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.stderr == ''
+    assert done.returncode == 0
+    return done.stdout.splitlines()
+
+
+def test_settings_define_the_plugin() -> None:
+    """DevStack orders plugins by define_plugin and starts what is enabled."""
+    text = (ROOT / 'devstack' / 'settings').read_text()
+    assert '\ndefine_plugin nova-market\n' in text
+    assert '\nenable_service nova-fairness\n' in text
+
+
+def test_install_is_from_the_tree() -> None:
+    """The install phase installs this tree and nothing else happens there."""
+    assert calls('stack', 'install')[1:] == [f'setup_develop {ROOT}']
+
+
+def test_a_compute_node_gets_no_credentials() -> None:
+    """Only the node with the API reads quotas, so only there is a password written."""
+    lines = calls('stack', 'post-config')
+    assert any('fairness exchange oslo' in line for line in lines)
+    assert 'secret' not in '\n'.join(lines)
+    assert not any(line.startswith('create_service_user') for line in lines)
+
+
+def test_the_api_node_reads_quotas() -> None:
+    """On the node with the API an account is made and its credentials are written."""
+    lines = calls('stack', 'post-config', services='nova-fairness n-cpu n-api')
+    assert 'create_service_user nova-fairness admin' in lines
+    assert any(line.endswith('fairness quota_source openstack') for line in lines)
+    assert any(line.endswith('openstack password secret') for line in lines)
+
+
+def test_the_configuration_is_private_before_a_secret_is_in_it() -> None:
+    """The file exists with mode 0600 before the first value is set."""
+    lines = calls('stack', 'post-config')
+    made = next(i for i, line in enumerate(lines) if line.startswith('install -m 0600'))
+    assert made < min(i for i, line in enumerate(lines) if line.startswith('iniset'))
+
+
+def test_it_starts_in_the_last_phase_and_stops() -> None:
+    """Started in extra, when libvirt is up; stopped by unstack; cleaned by clean."""
+    assert any(line.startswith('run_process nova-fairness') for line in calls('stack', 'extra'))
+    assert calls('unstack') == ['stop_process nova-fairness']
+    assert calls('clean') == ['sudo rm -rf /etc/nova_market /nowhere/data/nova-market']
+
+
+@pytest.mark.parametrize('services', ['nova-fairness', 'n-cpu', 'n-api'])
+@pytest.mark.parametrize('phase', ['install', 'post-config', 'extra'])
+def test_nothing_happens_where_it_does_not_belong(services: str, phase: str) -> None:
+    """A node without n-cpu, or one where the service is disabled, is left as it is."""
+    assert calls('stack', phase, services=services) == []
