@@ -13,34 +13,34 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, settings
 
-IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
+IN_CI = os.environ.get('CI', '').lower() in {'1', 'true', 'yes'}
 # where Debian keeps daemons; a user's PATH may lack it
-DAEMON_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+DAEMON_PATH = os.pathsep.join([os.environ.get('PATH', ''), '/usr/sbin', '/sbin'])
 
 # A shared machine stalls now and then: a time limit per example would fail for no reason of ours.
-settings.register_profile("default", deadline=None)
+settings.register_profile('default', deadline=None)
 settings.register_profile(
-    "thorough",
+    'thorough',
     deadline=None,
     max_examples=2000,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+settings.load_profile(os.environ.get('HYPOTHESIS_PROFILE', 'default'))
 
 
 def missing(item: pytest.Item) -> list[str]:
     """What the machine lacks of what the test's markers ask for."""
-    marks = [mark for name in ("integration", "cloud") for mark in item.iter_markers(name)]
+    marks = [mark for name in ('integration', 'cloud') for mark in item.iter_markers(name)]
     if not marks:
         return []
     programs = {program for mark in marks for program in mark.args}
     absent = sorted(p for p in programs if shutil.which(p, path=DAEMON_PATH) is None)
-    return (["root"] if os.geteuid() else []) + absent
+    return (['root'] if os.geteuid() else []) + absent
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if lacking := missing(item):
-        pytest.skip(f"needs {', '.join(lacking)}; tools/test installs what bindep.txt names")
+        pytest.skip(f'needs {", ".join(lacking)}; tools/test installs what bindep.txt names')
 
 
 @pytest.hookimpl(wrapper=True)
@@ -49,9 +49,9 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """With CI=true a skip is a failure; an expected failure (xfail) stays one."""
     report = yield
-    if IN_CI and report.skipped and not hasattr(report, "wasxfail"):
-        report.outcome = "failed"
-        report.longrepr = f"skipped, and CI=true allows no skip: {reason(report.longrepr)}"
+    if IN_CI and report.skipped and not hasattr(report, 'wasxfail'):
+        report.outcome = 'failed'
+        report.longrepr = f'skipped, and CI=true allows no skip: {reason(report.longrepr)}'
     return report
 
 
@@ -62,8 +62,8 @@ def pytest_make_collect_report(
     """A module that skips itself (importorskip) must not vanish from a CI run either."""
     report = yield
     if IN_CI and report.skipped:
-        report.outcome = "failed"
-        report.longrepr = f"skipped, and CI=true allows no skip: {reason(report.longrepr)}"
+        report.outcome = 'failed'
+        report.longrepr = f'skipped, and CI=true allows no skip: {reason(report.longrepr)}'
     return report
 
 

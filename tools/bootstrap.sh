@@ -17,7 +17,7 @@ STARTED=$SECONDS
 say() { printf '[%4ds] %s\n' "$((SECONDS - STARTED))" "$*" >&2; }
 
 die() {
-    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    printf 'tools/%s: %s\n' "${0##*/}" "$*" >&2
     exit 1
 }
 

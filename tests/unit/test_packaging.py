@@ -14,22 +14,22 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = "nova_market"
-OPTIONAL = {"nova"}
+PACKAGE = 'nova_market'
+OPTIONAL = {'nova'}
 """Imported by plug-ins that run inside it only."""
 
 
 def setup_cfg() -> configparser.ConfigParser:
     parser = configparser.ConfigParser()
-    parser.read(ROOT / "setup.cfg", encoding="utf-8")
+    parser.read(ROOT / 'setup.cfg', encoding='utf-8')
     return parser
 
 
 def declared_entry_points() -> list[tuple[str, str, str]]:
     return [
-        (group, *re.split(r"\s*=\s*", line, maxsplit=1))
-        for group, lines in setup_cfg()["options.entry_points"].items()
-        for line in lines.split("\n")
+        (group, *re.split(r'\s*=\s*', line, maxsplit=1))
+        for group, lines in setup_cfg()['options.entry_points'].items()
+        for line in lines.split('\n')
         if line
     ]
 
@@ -37,55 +37,55 @@ def declared_entry_points() -> list[tuple[str, str, str]]:
 def requirement_names(*files: str) -> set[str]:
     lines = [line for name in files for line in (ROOT / name).read_text().splitlines()]
     return {
-        match[0].lower().replace("_", "-").replace(".", "-")
+        match[0].lower().replace('_', '-').replace('.', '-')
         for line in lines
-        if (match := re.match(r"[A-Za-z][\w.-]*", line))
+        if (match := re.match(r'[A-Za-z][\w.-]*', line))
     }
 
 
 def third_party_imports() -> dict[str, str]:
     """Top-level module -> a file that imports it."""
     found: dict[str, str] = {}
-    for path in sorted((ROOT / PACKAGE).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path in sorted((ROOT / PACKAGE).rglob('*.py')):
+        for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
             names: list[str] = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
                 names = [node.module]
             for name in names:
-                found[name.split(".")[0]] = str(path.relative_to(ROOT))
+                found[name.split('.')[0]] = str(path.relative_to(ROOT))
     return {m: p for m, p in found.items() if m not in {PACKAGE, *sys.stdlib_module_names}}
 
 
 @pytest.mark.parametrize(
-    ("group", "name", "target"), declared_entry_points(), ids=lambda value: str(value)
+    ('group', 'name', 'target'), declared_entry_points(), ids=lambda value: str(value)
 )
 def test_an_entry_point_leads_to_something(group: str, name: str, target: str) -> None:
     """Each entry point names a module that imports and an attribute it has."""
-    module, attribute = target.split(":")
-    assert callable(getattr(importlib.import_module(module), attribute)), f"{group}: {name}"
+    module, attribute = target.split(':')
+    assert callable(getattr(importlib.import_module(module), attribute)), f'{group}: {name}'
 
 
 def test_the_installed_package_has_the_entry_points_of_this_tree() -> None:
     """An environment that was made before an entry point was added would not find the plug-in."""
     installed = {
-        (e.group, e.name, e.value) for e in metadata.distribution("nova-market").entry_points
+        (e.group, e.name, e.value) for e in metadata.distribution('nova-market').entry_points
     }
-    assert set(declared_entry_points()) <= installed, "install again: pip install -e ."
+    assert set(declared_entry_points()) <= installed, 'install again: pip install -e .'
 
 
 def test_every_import_is_required() -> None:
     """What the code imports is in requirements.txt, so a user's installation has it."""
-    required = requirement_names("requirements.txt") | {
-        re.split(r"[<>=!~ ]", line)[0]
-        for lines in setup_cfg()["options.extras_require"].values()
+    required = requirement_names('requirements.txt') | {
+        re.split(r'[<>=!~ ]', line)[0]
+        for lines in setup_cfg()['options.extras_require'].values()
         for line in lines.split()
     }
     provided_by = metadata.packages_distributions()
     missing = {}
     for module, path in third_party_imports().items():
-        names = {n.lower().replace("_", "-").replace(".", "-") for n in provided_by.get(module, [])}
+        names = {n.lower().replace('_', '-').replace('.', '-') for n in provided_by.get(module, [])}
         if module not in OPTIONAL and not names & required:
             missing[module] = path
     assert missing == {}
@@ -95,62 +95,62 @@ def test_every_requirement_is_imported() -> None:
     """requirements.txt asks nothing of a user that the code does not use."""
     provided_by = metadata.packages_distributions()
     used = {
-        name.lower().replace("_", "-").replace(".", "-")
+        name.lower().replace('_', '-').replace('.', '-')
         for module in third_party_imports()
         for name in provided_by.get(module, [])
     }
     # pbr builds; keystoneauth1's plug-ins and openstacksdk's session come as one
-    assert requirement_names("requirements.txt") - used <= {"pbr"}
+    assert requirement_names('requirements.txt') - used <= {'pbr'}
 
 
 def test_requirements_state_bound_and_licence() -> None:
     """Each requirement has a lower bound and its licence."""
-    for line in (ROOT / "requirements.txt").read_text().splitlines():
-        if line and not line.startswith("#"):
-            assert re.fullmatch(r"[\w.\[\]-]+>=[\d.]+ # \S.*", line), line
+    for line in (ROOT / 'requirements.txt').read_text().splitlines():
+        if line and not line.startswith('#'):
+            assert re.fullmatch(r'[\w.\[\]-]+>=[\d.]+ # \S.*', line), line
 
 
 def test_constraints_pin_every_requirement() -> None:
     """The tested version of each direct requirement is known."""
-    wanted = requirement_names("requirements.txt", "test-requirements.txt", "doc/requirements.txt")
-    assert wanted - requirement_names("constraints.txt") == set()
+    wanted = requirement_names('requirements.txt', 'test-requirements.txt', 'doc/requirements.txt')
+    assert wanted - requirement_names('constraints.txt') == set()
 
 
 def test_metadata_uses_the_names_of_setuptools() -> None:
     """pbr 7 deprecated its own sections and keys; a build must not warn."""
     parser = setup_cfg()
-    assert not {"files", "entry_points", "backwards_compat"} & set(parser.sections())
-    old = {"summary", "home_page", "classifier", "python_requires", "description_file"}
-    assert not old & {key.replace("-", "_") for key in parser["metadata"]}
+    assert not {'files', 'entry_points', 'backwards_compat'} & set(parser.sections())
+    old = {'summary', 'home_page', 'classifier', 'python_requires', 'description_file'}
+    assert not old & {key.replace('-', '_') for key in parser['metadata']}
 
 
 def test_a_version_is_known() -> None:
     """pbr made a version from git, or from PBR_VERSION in a tree without it."""
-    assert re.match(r"\d+\.\d+", metadata.version("nova-market"))
+    assert re.match(r'\d+\.\d+', metadata.version('nova-market'))
 
 
 def test_every_marker_has_a_tox_environment() -> None:
     """What a plain pytest leaves out can be run by name."""
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        options = tomllib.load(file)["tool"]["pytest"]["ini_options"]
-    marks = {re.split(r"[(:]", marker)[0] for marker in options["markers"]}
+    with (ROOT / 'pyproject.toml').open('rb') as file:
+        options = tomllib.load(file)['tool']['pytest']['ini_options']
+    marks = {re.split(r'[(:]', marker)[0] for marker in options['markers']}
     tox = configparser.ConfigParser()
-    tox.read(ROOT / "tox.ini", encoding="utf-8")
-    assert {f"testenv:{mark}" for mark in marks} <= set(tox.sections())
+    tox.read(ROOT / 'tox.ini', encoding='utf-8')
+    assert {f'testenv:{mark}' for mark in marks} <= set(tox.sections())
 
 
-@pytest.mark.parametrize("document", ["README.rst", "doc/source/reference/papers.rst"])
+@pytest.mark.parametrize('document', ['README.rst', 'doc/source/reference/papers.rst'])
 def test_the_paths_a_document_names_exist(document: str) -> None:
     """A reader who follows a path of ours finds a file there."""
-    text = (ROOT / document).read_text(encoding="utf-8")
+    text = (ROOT / document).read_text(encoding='utf-8')
     named = set(
-        re.findall(r"(?<![\w/.])((?:nova_market|tests|tools|doc|contrib|etc)/[\w./-]*\w)", text)
+        re.findall(r'(?<![\w/.])((?:nova_market|tests|tools|doc|contrib|etc)/[\w./-]*\w)', text)
     )
-    assert named, "no path found: the pattern is broken"
+    assert named, 'no path found: the pattern is broken'
     assert sorted(path for path in named if not (ROOT / path).exists()) == []
 
 
-@pytest.mark.parametrize("tool", ["tools/test", "tools/demo", ".ci/run"])
+@pytest.mark.parametrize('tool', ['tools/test', 'tools/demo', '.ci/run'])
 def test_the_scripts_are_executable(tool: str) -> None:
     """The commands of README.rst work as they are written."""
     assert os.access(ROOT / tool, os.X_OK)
