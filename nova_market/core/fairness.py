@@ -226,7 +226,9 @@ def _wanted(
         if paper is not None:
             values = priority.paper_values(paper, priority.MEMORY_FLOOR, size)
         else:
-            values = memory.soft_limits(used, size, weights, supply.memory_bytes)
+            # a limit whose default is 0 is a guarantee (memory.low), else it is where reclaim starts
+            divide = memory.soft_limits if limits.default else memory.guarantees
+            values = divide(used, size, weights, supply.memory_bytes)
     elif paper is not None:
         values = priority.paper_values(paper, *priority.PAPER_RANGES[control])
     else:

@@ -6,6 +6,7 @@ The backend of oslo.service (native threads) must be chosen before this module i
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 from oslo_service import service
@@ -88,10 +89,12 @@ class FairnessService(service.Service):  # type: ignore[misc]
             self._down = False
 
     def _run(self) -> None:
+        pause = min(EARLY, self._interval)
         while not self._stopping.is_set():
+            began = time.monotonic()
             self._wake.clear()
             self.run_once()
-            if self._stopping.wait(min(EARLY, self._interval)):
+            if self._stopping.wait(pause):
                 return
-            if self._wake.wait(max(self._interval - EARLY, 0.0)) and not self._stopping.is_set():
-                self._stopping.wait(EARLY)
+            if self._wake.wait(max(began + self._interval - time.monotonic(), 0.0)):
+                self._stopping.wait(pause)

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the agent of a host together from options: the only place that knows adapters by name."""
+
+import contextlib
+import errno
+import fcntl
+import os
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+from prometheus_client import start_http_server
+
+from nova_market.adapters.clock import SystemClock
+from nova_market.adapters.cloud import OpenStackQuotas
+from nova_market.adapters.cpu import CpuShares
+from nova_market.adapters.disk_weight import DiskWeight
+from nova_market.adapters.host_supply import SupplySettings
+from nova_market.adapters.libvirt_host import LibvirtHost
+from nova_market.adapters.memory_limit import MemoryLimit
+from nova_market.adapters.netlink import NetworkClasses
+from nova_market.adapters.state_file import JsonFile
+from nova_market.conf import fairness, host
+from nova_market.core.fairness import FairnessSettings
+from nova_market.core.quantity import HostName
+from nova_market.errors import ConfigurationError
+from nova_market.fairness.agent import Agent, RoundRecord
+from nova_market.fairness.exporter import FairnessCollector
+from nova_market.fairness.journal import Journal
+from nova_market.fairness.quota_reader import QuotaReader
+from nova_market.fairness.settings import load_plugin
+from nova_market.fairness.status import status_document
+from nova_market.ports import Actuator, HostDriver
+
+MEBI = 1024 * 1024
+MBIT = 1e6 / 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """An agent and what its owner must start, show and close."""
+
+    host: HostName
+    agent: Agent
+    driver: HostDriver
+    actuators: tuple[Actuator, ...]
+    controls: tuple[str, ...]
+    collector: FairnessCollector
+    observe: Callable[[RoundRecord], None]
+    start_background: Callable[[], None]
+
+
+def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
+    """Everything of the service, nothing started, nothing written.
+
+    :raises ConfigurationError: an option that can not work on this host.
+    """
+    options = conf.fairness
+    name = HostName(conf.host.name or socket.gethostname())
+    state = _state_directory(conf)
+    clock = SystemClock()
+    driver = LibvirtHost(
+        conf.host.libvirt_uri,
+        supply_settings(conf),
+        fallback_owner=options.fallback_owner,
+        owner_kind=options.owner,
+    )
+    actuators: list[Actuator] = [CpuShares(driver), DiskWeight(driver), MemoryLimit(driver)]
+    controls = _controls(conf)
+    if options.network_device:
+        rate = options.network_rate_mbps * 1_000_000
+        actuators.append(NetworkClasses(options.network_device, rate))
+    plugin = load_plugin('nova_market.exchange', options.exchange, '[fairness]exchange')
+    exchange = plugin(
+        conf=conf, host=name, metric=settings.metric_name, ttl=settings.totals_ttl, clock=clock
+    )
+    quotas = None
+    if options.quota_source == 'openstack' and options.owner == 'project':
+        quotas = QuotaReader(OpenStackQuotas.from_conf(conf), options.quota_refresh)
+    collector = FairnessCollector(name, lambda: getattr(exchange, 'dropped', {}))
+    agent = Agent(
+        host=name,
+        driver=driver,
+        actuators=actuators,
+        controls=controls,
+        exchange=exchange,
+        settings=settings,
+        journal=Journal(JsonFile(os.path.join(state, 'originals.json'), mode=0o600), _boot()),
+        clock=clock,
+        quotas=quotas,
+        dry_run=options.dry_run,
+    )
+    shown = JsonFile(status_path(conf), durable=False)
+
+    def observe(record: RoundRecord) -> None:
+        collector.observe(record)
+        shown.save(status_document(record, name, settings.interval, os.getpid()))
+
+    def start_background() -> None:
+        if options.metrics_port:
+            start_http_server(
+                options.metrics_port, addr=options.metrics_address, registry=collector.registry()
+            )
+        if quotas is not None:
+            quotas.start()
+
+    return Parts(
+        host=name,
+        agent=agent,
+        driver=driver,
+        actuators=tuple(actuators),
+        controls=tuple(controls),
+        collector=collector,
+        observe=observe,
+        start_background=start_background,
+    )
+
+
+def supply_settings(conf: cfg.ConfigOpts) -> SupplySettings:
+    """What [host] says of the supply, in the units of the adapters."""
+    options = conf.host
+    return SupplySettings(
+        cpus=options.cpus,
+        smt_core=options.smt_core,
+        core_scores={model: _score(model, value) for model, value in options.core_scores.items()},
+        calibration_cache=calibration_path(conf),
+        reserved_memory_bytes=options.reserved_memory_mib * MEBI,
+        disk_read_bps=options.disk_read_mbps * MEBI,
+        disk_write_bps=options.disk_write_mbps * MEBI,
+        disk_read_iops=options.disk_read_iops,
+        disk_write_iops=options.disk_write_iops,
+        net_rx_bps=options.net_rx_mbps * MBIT,
+        net_tx_bps=options.net_tx_mbps * MBIT,
+    )
+
+
+def check_options(conf: cfg.ConfigOpts) -> None:
+    """Look at every option now: oslo.config otherwise finds a bad value when it is first used.
+
+    :raises ConfigurationError: names the option, its value, the limit and where it stands.
+    """
+    for group, options in fairness.list_opts() + host.list_opts():
+        for option in options:
+            try:
+                getattr(conf[group.name], option.dest)
+            except cfg.ConfigFileValueError as error:
+                raise ConfigurationError(f'[{group.name}]{option.name}: {error}') from None
+
+
+def status_path(conf: cfg.ConfigOpts) -> str:
+    return os.path.join(conf.fairness.state_path, 'status.json')
+
+
+def calibration_path(conf: cfg.ConfigOpts) -> str:
+    return os.path.join(conf.fairness.state_path, 'core-score.json')
+
+
+@contextlib.contextmanager
+def state_lock(conf: cfg.ConfigOpts) -> Iterator[None]:
+    """One service per host: the state directory is held while this is open.
+
+    :raises ConfigurationError: another process holds it.
+    """
+    path = os.path.join(_state_directory(conf), 'lock')
+    with open(path, 'a+', encoding='ascii') as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EAGAIN):
+                raise
+            raise ConfigurationError(
+                f'nova-fairness runs already on this host ({path} is held); stop it first'
+            ) from None
+        yield
+
+
+def is_alive(document: Mapping[str, Any]) -> bool:
+    """Does the process that wrote this status still run?"""
+    try:
+        os.kill(int(document['pid']), 0)
+    except (ProcessLookupError, KeyError, ValueError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _controls(conf: cfg.ConfigOpts) -> list[str]:
+    options = conf.fairness
+    wanted = {
+        'cpu': options.cpu_control,
+        'memory': options.memory_control == 'auto',
+        'disk': options.disk_control == 'auto',
+        'network': bool(options.network_device),
+    }
+    return [name for name, on in wanted.items() if on]
+
+
+def _state_directory(conf: cfg.ConfigOpts) -> str:
+    path = conf.fairness.state_path
+    try:
+        os.makedirs(path, mode=0o750, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(
+            f'[fairness]state_path = {path}: can not be made ({error.strerror}); name a directory that '
+            'the service may write'
+        ) from None
+    if not os.access(path, os.W_OK):
+        raise ConfigurationError(f'[fairness]state_path = {path}: may not be written by this user')
+    return path
+
+
+def _score(model: str, text: str) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        score = 0.0
+    if not 0 < score < 1e6:
+        raise ConfigurationError(
+            f'[host]core_scores: score {text!r} of {model!r} is not a number above 0 and below 1000000'
+        )
+    return score
+
+
+def _boot() -> str:
+    """Identity of the running kernel."""
+    return Path('/proc/sys/kernel/random/boot_id').read_text(encoding='ascii').strip()
