@@ -122,10 +122,16 @@ make_venv() {
         export PBR_VERSION="${PBR_VERSION:-0.1.0}"
     (
         flock 9
-        [ "$(cat "$VENV/.nova-market" 2>/dev/null)" = "$stamp" ] && exit
+        [ "$(cat "$VENV/.nova-market" 2>/dev/null)" = "$stamp" ] &&
+            "$VENV/bin/python" -c pass 2>/dev/null && exit
+        if [ -d "$VENV" ] && [ ! -e "$VENV/pyvenv.cfg" ] && [ -n "$(ls -A "$VENV")" ]; then
+            say "$VENV is not empty and no virtual environment: it is left alone"
+            exit 1
+        fi
         python=$(find_python) || exit
         say "venv: filling $VENV ($("$python" --version))"
-        [ -x "$VENV/bin/python" ] || "$python" -m venv "$VENV" || exit
+        # one whose Python is gone (an upgrade, another user's) is made anew
+        "$VENV/bin/python" -c pass 2>/dev/null || "$python" -m venv --clear "$VENV" || exit
         "$VENV/bin/python" -m pip install -q --disable-pip-version-check \
             -c "$ROOT/constraints.txt" -r "$ROOT/requirements.txt" \
             -r "$ROOT/test-requirements.txt" -r "$ROOT/doc/requirements.txt" \
