@@ -28,8 +28,11 @@ class QuotaReader:
         self._stopped = False
         self._down = False
 
-    def start(self) -> None:
-        threading.Thread(target=self._run, name='quota-reader', daemon=True).start()
+    def start(self) -> threading.Thread:
+        """The thread that reads, already running."""
+        thread = threading.Thread(target=self._run, name='quota-reader', daemon=True)
+        thread.start()
+        return thread
 
     def stop(self) -> None:
         with self._changed:

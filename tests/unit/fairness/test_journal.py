@@ -3,6 +3,8 @@
 
 import json
 
+import pytest
+
 from nova_market.adapters.state_file import JsonFile
 from nova_market.fairness.journal import Journal
 
@@ -66,9 +68,7 @@ def test_save_is_whole_or_not_at_all(tmp_path):
     path = tmp_path / 'originals.json'
     kept = journal(path)
     kept.remember({D1: {'cpu': 1024}})
-    try:
+    with pytest.raises(TypeError):
         JsonFile(str(path)).save({'bad': object()})
-    except TypeError:
-        pass
     assert journal(path).entries == {D1: {'cpu': 1024}}
     assert [p.name for p in tmp_path.iterdir()] == ['originals.json']

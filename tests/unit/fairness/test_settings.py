@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options become settings, or one clear error."""
+
+import pytest
+from oslo_config import cfg
+
+from nova_market.conf import fairness, opts
+from nova_market.core.heaviness import Asset, Greediness
+from nova_market.errors import ConfigurationError
+from nova_market.fairness.settings import load_settings
+
+
+@pytest.fixture
+def conf():
+    conf = cfg.ConfigOpts()
+    opts.register_opts(conf)
+    conf([], default_config_files=[])
+    yield conf
+    # oslo.config keeps overrides in the group, which is shared by every ConfigOpts
+    for option in fairness.OPTIONS:
+        conf.clear_override(option.dest, 'fairness')
+
+
+def test_defaults_are_the_sound_ones(conf):
+    settings = load_settings(conf)
+    assert type(settings.metric) is Greediness
+    assert settings.priority.gain * settings.priority.smoothing <= 0.3
+    assert settings.totals_ttl == 30.0
+
+
+def test_plugins_are_chosen_by_name(conf):
+    conf.set_override('metric', 'asset', 'fairness')
+    conf.set_override('endowment', 'cloud_running', 'fairness')
+    settings = load_settings(conf)
+    assert type(settings.metric) is Asset
+    assert settings.endowment.__name__ == 'cloud_running'
+
+
+@pytest.mark.parametrize('option', ['metric', 'endowment'])
+def test_unknown_plugin_names_what_there_is(conf, option):
+    conf.set_override(option, 'nonesuch', 'fairness')
+    with pytest.raises(
+        ConfigurationError, match=rf'\[fairness\]{option} = nonesuch.*installed: .*,'
+    ):
+        load_settings(conf)
+
+
+def test_no_resources(conf):
+    conf.set_override('resources', [], 'fairness')
+    with pytest.raises(ConfigurationError, match='resources is empty'):
+        load_settings(conf)
+
+
+@pytest.mark.parametrize(
+    ('option', 'value'),
+    [
+        ('interval', 0),
+        ('interval', -5),
+        ('smoothing', 0),
+        ('gain', -1),
+        ('span', 0.5),
+        ('resources', ['gpu']),
+        ('priority_mode', 'random'),
+        ('metrics_port', 70000),
+        ('totals_ttl_intervals', 0),
+    ],
+)
+def test_values_out_of_range_are_refused(conf, option, value):
+    with pytest.raises(ValueError):
+        conf.set_override(option, value, 'fairness')
