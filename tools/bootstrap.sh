@@ -64,21 +64,20 @@ missing_packages() {
 # Without an init system a package's daemon would be started by its maintainer script and never be
 # stopped: forbid it for the time of the installation. Where systemd runs, and where somebody has a
 # policy already, nothing is touched.
-apt_install() {
-    local policy=/usr/sbin/policy-rc.d made=no status=0
-    if [ ! -d /run/systemd/system ] && [ ! -e "$policy" ] && [ ! -L "$policy" ]; then
+apt_install() (
+    policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
+    if [ ! -d "${SYSTEMD_RUNS:-/run/systemd/system}" ] && [ ! -e "$policy" ] && [ ! -L "$policy" ]; then
+        trap '"${SUDO[@]}" rm -f "$policy"' EXIT
+        trap 'exit 130' INT TERM
         printf '#!/bin/sh\nexit 101\n' | "${SUDO[@]}" tee "$policy" >/dev/null
         "${SUDO[@]}" chmod 755 "$policy"
-        made=yes
     fi
     {
         "${SUDO[@]}" apt-get update -qq &&
             "${SUDO[@]}" env DEBIAN_FRONTEND=noninteractive \
                 apt-get install -y -qq --no-install-recommends "$@"
-    } >&2 || status=$?
-    [ "$made" = no ] || "${SUDO[@]}" rm -f "$policy"
-    return "$status"
-}
+    } >&2
+)
 
 # install_packages PROFILE...
 install_packages() {

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/bootstrap.sh: which packages it takes from bindep.txt, and what it does to a machine's policy."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# apt-get of the test: says whether daemons may start while it installs.
+APT_GET = """#!/bin/sh
+[ "$1" = install ] || exit 0
+if [ -x "$POLICY_RC_D" ] && ! "$POLICY_RC_D"; then echo daemons forbidden; else echo daemons allowed; fi
+exit "${APT_STATUS:-0}"
+"""
+
+
+def bash(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ['bash', '-c', f'set -euo pipefail; source {ROOT}/tools/bootstrap.sh; {script}'],
+        env={'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', **environment},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def packages(*profiles: str) -> set[str]:
+    return set(bash(f'packages {" ".join(profiles)}').stdout.split())
+
+
+def test_without_a_profile_only_what_building_needs() -> None:
+    """tools/test --fast installs no daemon."""
+    assert {'gcc', 'libvirt-dev', 'python3-venv'} <= packages()
+    assert not {'libvirt-daemon-system', 'rabbitmq-server', 'mariadb-server'} & packages()
+
+
+def test_a_profile_adds_to_it() -> None:
+    """Each profile has what it names and what all need."""
+    assert packages() < packages('demo') < packages('test') | packages('cloud')
+    assert 'rabbitmq-server' in packages('test')
+    assert 'mariadb-server' in packages('cloud') - packages('test')
+
+
+@pytest.mark.parametrize('status', ['0', '100'])
+def test_no_daemon_starts_without_an_init_system(tmp_path: Path, status: str) -> None:
+    """A policy forbids it for the time of the installation, also of one that fails, and is gone then."""
+    done = install(tmp_path, APT_STATUS=status)
+    assert done.returncode == int(status)
+    assert 'daemons forbidden' in done.stderr
+    assert not (tmp_path / 'policy-rc.d').exists()
+
+
+def test_a_policy_that_is_there_is_left_alone(tmp_path: Path) -> None:
+    """Somebody else's policy is neither replaced nor removed."""
+    policy = tmp_path / 'policy-rc.d'
+    policy.write_text('#!/bin/sh\nexit 0\n')
+    policy.chmod(0o755)
+    assert 'daemons allowed' in install(tmp_path).stderr
+    assert policy.read_text() == '#!/bin/sh\nexit 0\n'
+
+
+def test_with_systemd_packages_do_as_they_do(tmp_path: Path) -> None:
+    """Where systemd runs, nothing is forbidden."""
+    (tmp_path / 'systemd').mkdir()
+    assert 'daemons allowed' in install(tmp_path).stderr
+
+
+def install(tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs apt_install with the apt-get above and a policy file and systemd directory of the test."""
+    apt = tmp_path / 'bin' / 'apt-get'
+    apt.parent.mkdir()
+    apt.write_text(APT_GET)
+    apt.chmod(0o755)
+    return bash(
+        f'export PATH={apt.parent}:$PATH; apt_install something',
+        POLICY_RC_D=str(tmp_path / 'policy-rc.d'),
+        SYSTEMD_RUNS=str(tmp_path / 'systemd'),
+        **environment,
+    )
+
+
+def test_a_directory_that_is_no_environment_is_not_cleared(tmp_path: Path) -> None:
+    """NOVA_MARKET_VENV on a directory with something in it: refused, and the something is kept."""
+    venv = tmp_path / 'precious'
+    venv.mkdir()
+    (venv / 'letter').write_text('dear')
+    done = bash('make_venv', NOVA_MARKET_VENV=str(venv))
+    assert done.returncode == 1
+    assert 'left alone' in done.stderr
+    assert (venv / 'letter').read_text() == 'dear'
+
+
+@pytest.mark.parametrize('tool', ['test', 'demo'])
+def test_help_needs_nothing(tool: str) -> None:
+    """--help answers before anything is installed."""
+    done = subprocess.run(
+        [f'{ROOT}/tools/{tool}', '--help'],
+        env={'PATH': '/usr/bin:/bin', 'NOVA_MARKET_VENV': '/nonexistent'},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert done.stdout.startswith('Usage: tools/')
+
+
+def test_an_unknown_option_is_one_clear_line() -> None:
+    """A typing error names the option and where help is."""
+    done = subprocess.run(
+        [f'{ROOT}/tools/test', '--quick'], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.returncode == 1
+    assert "'--quick'" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
