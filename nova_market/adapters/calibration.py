@@ -6,7 +6,7 @@ mix (compression, hashing, big integers, memory beyond the cache), by process CP
 cost accuracy only through shared caches; the median counts. The result is kept in a JSON file and is valid
 for the same CPU model, microcode, SMT state and kernel mitigations.
 
-Units: the score is mixes per CPU millisecond x MIX_SCALE; 1.0 is about one 2.8 GHz Xeon core of 2023.
+Units: the score is mixes per CPU second / REFERENCE_RATE; 1.0 is about one thread of a 2.8 GHz Xeon of 2023.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ MAX_PRESSURE = 10.0
 VERSION = 1
 """Of the mix: scores of different mixes do not compare."""
 
-REFERENCE_RATE = 100.0
+REFERENCE_RATE = 75.0
 """Mixes per CPU second that count as 1.0."""
 
 _MEMORY_WORDS = 1 << 21

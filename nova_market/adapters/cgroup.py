@@ -20,7 +20,7 @@ from nova_market.core.quantity import GuestId
 
 LOG = logging.getLogger(__name__)
 
-MAX_SEARCHES = 3
+MAX_SEARCHES = 10
 """How often the processes are searched for a guest that has none (a remote or a test hypervisor)."""
 
 
@@ -90,11 +90,8 @@ class GuestCgroups:
         self._searches: dict[tuple[GuestId, int], int] = {}
 
     def pid(self, guest: Guest) -> int | None:
-        """The guest's QEMU process, None where it is not on this machine."""
-        key = guest.incarnation
-        if key not in self._pids and self._searches.get(key, 0) < MAX_SEARCHES:
-            self.search([guest])
-        return self._pids.get(key)
+        """The guest's QEMU process as the last search found it, None where it is not on this machine."""
+        return self._pids.get(guest.incarnation)
 
     def search(self, guests: Collection[Guest]) -> None:
         """Look once through all processes for guests whose process is not known yet."""
@@ -116,7 +113,7 @@ class GuestCgroups:
                 self._searches[guest.incarnation] = tried + 1
 
     def locate(self, guest: Guest, controller: str) -> GuestCgroup | None:
-        """The guest's group of a controller, None where there is none."""
+        """The guest's group of a controller, None where there is none. Call `search` before."""
         key = (*guest.incarnation, controller)
         if key not in self._found:
             pid = self.pid(guest)

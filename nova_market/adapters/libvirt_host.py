@@ -155,11 +155,9 @@ class LibvirtHost:
             try:
                 call(domain)
             except libvirt.libvirtError as error:
-                if is_gone(error, domain):
-                    return 'gone'
                 if is_lost(error):
                     raise
-                return str(error)
+                return 'gone' if is_gone(error, domain) else str(error)
         return ''
 
     def tune_all(

@@ -149,13 +149,16 @@ def is_lost(error: libvirt.libvirtError) -> bool:
 
 
 def is_gone(error: libvirt.libvirtError, domain: libvirt.virDomain) -> bool:
-    """Whether a call failed because the domain does not exist or does not run any more."""
-    code = error.get_error_code()
-    if code != libvirt.VIR_ERR_OPERATION_INVALID:
-        return code == libvirt.VIR_ERR_NO_DOMAIN
-    with suppress(libvirt.libvirtError):
+    """Whether a call failed because the domain does not exist or does not run any more.
+
+    libvirt has several codes for it, and translated messages, so the domain is asked.
+    """
+    if error.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN:
+        return True
+    try:
         return not domain.isActive()
-    return True
+    except libvirt.libvirtError as again:
+        return again.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN
 
 
 def start_event_loop() -> None:
