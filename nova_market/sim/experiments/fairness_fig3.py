@@ -111,5 +111,10 @@ def report(
         ('CPU used', 'cores', [f'{guest}.cpu' for guest in GUESTS]),
         ('CPU shares', 'cpu.shares', [f'{guest}.shares' for guest in GUESTS]),
     ]
-    plot(output / f'{name}.png', recording, panels, f'One host, users d and e, service {summary["service"]}')
+    plot(
+        output / f'{name}.png',
+        recording,
+        panels,
+        f'One host, users d and e, service {summary["service"]}',
+    )
     write_summary(output / 'summary.json', summary | ({'status': status} if status else {}))

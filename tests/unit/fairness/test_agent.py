@@ -96,11 +96,9 @@ def test_two_hosts_agree_through_the_exchange(tmp_path):
     world.hosts['a'].add(guest('e1', 'e'), BUSY)
     world.hosts['b'].add(guest('e2', 'e'), BUSY)
     world.hosts['b'].add(guest('f1', 'f'), IDLE)
-    world.rounds(60)
-    shares = cpu_rates(world.hosts['a'], world.clock)
-    assert shares['d1'] > 0.6
-    record = world.rounds(1)[0]
+    record = world.rounds(60)[0]
     assert record.plan.totals.hosts == 2
+    assert cpu_rates(world.hosts['a'], world.clock)['d1'] > 0.6
 
 
 def test_an_empty_host_blocks_nobody(tmp_path):
@@ -245,7 +243,8 @@ def test_two_hundred_guests_at_once(world):
     record = world.rounds(1)[0]
     assert len(record.plan.guests) == 201
     assert np.isfinite(record.plan.weights).all()
-    assert len(record.written['cpu']) > 190
+    share = host.value('cpu', 'd1') / sum(host.value('cpu', g.id) for g in record.plan.guests)
+    assert share == pytest.approx(record.plan.weights[0] / 201, rel=0.06)
 
 
 def test_clock_that_jumps_changes_no_decision(world):

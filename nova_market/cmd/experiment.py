@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nova-market-experiment: the papers' experiments, on real guests."""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from nova_market.errors import NovaMarketError
+from nova_market.sim.experiments import demo, fairness_fig1, fairness_fig3, fairness_fig4
+
+PROGRAM = 'nova-market-experiment'
+STATE = Path(tempfile.gettempdir()) / 'nova-market-experiment'
+
+Run = Callable[[argparse.Namespace], dict[str, Any]]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point; the exit code: 0 the result is as expected, 1 it is not, 2 could not be run."""
+    arguments = _parser().parse_args(argv)
+    try:
+        summary = arguments.run(arguments)
+    except (NovaMarketError, OSError) as error:
+        print(f'{PROGRAM}: {error}', file=sys.stderr)
+        return 2
+    print(json.dumps(summary, indent=2))
+    print(f'{arguments.output}: CSV, PNG and summary.json', file=sys.stderr)
+    return 0 if summary.get('passed', True) else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description='Runs experiments of the papers on real libvirt guests (TCG or KVM) in namespaces of '
+        'their own, and writes CSV, PNG and a JSON summary. Needs root and the packages of bindep.txt.',
+    )
+    commands = parser.add_subparsers(dest='command', required=True, metavar='EXPERIMENT')
+    _add(
+        commands, 'fairness-fig3', fairness_fig3.from_arguments, interval=10.0, duration=900.0,
+        text='One host: user d runs two busy VMs, e one. Off: e gets 1/3; on: 1/2.',
+    )  # fmt: skip
+    _add(
+        commands, 'fairness-fig4', fairness_fig4.from_arguments, interval=10.0, duration=900.0,
+        text='Two hosts and three users, CPU and disk, exchange over RabbitMQ.',
+    )  # fmt: skip
+    fig1 = _add(
+        commands, 'fairness-fig1', fairness_fig1.from_arguments, interval=None, duration=60.0,
+        text='CPU that the service costs, for 1 to 8 VMs and intervals of 1 to 16 s.',
+    )  # fmt: skip
+    fig1.add_argument(
+        '--vms', type=int, nargs='+', default=[1, 2, 4, 8], metavar='N', help='default: 1 2 4 8'
+    )
+    shown = _add(
+        commands, 'demo', demo.from_arguments, interval=2.0, duration=120.0,
+        text='Figure 3 in two minutes, with a running commentary; without root on a host in memory.',
+    )  # fmt: skip
+    shown.add_argument(
+        '--memory', action='store_true', help='use the host in memory even where root is there'
+    )
+    return parser
+
+
+def _add(
+    commands: Any, name: str, run: Run, *, text: str, interval: float | None, duration: float
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    parser.set_defaults(run=run)
+    if interval is None:
+        parser.add_argument(
+            '--interval', type=_seconds, nargs='+', default=[1.0, 2.0, 4.0, 8.0, 16.0], metavar='S',
+            help='seconds between rounds, several values (default: 1 2 4 8 16)',
+        )  # fmt: skip
+    else:
+        parser.add_argument(
+            '--interval', type=_seconds, default=interval, metavar='S',
+            help='seconds between rounds (default: %(default)g)',
+        )  # fmt: skip
+    parser.add_argument(
+        '--duration',
+        type=_seconds,
+        default=duration,
+        metavar='S',
+        help='seconds to run (default: %(default)g)',
+    )
+    parser.add_argument('--off', action='store_true', help='without nova-fairness, as a baseline')
+    parser.add_argument(
+        '--state',
+        type=Path,
+        default=STATE,
+        metavar='DIR',
+        help='where hosts and guests live (default: %(default)s)',
+    )
+    parser.add_argument(
+        '--output', type=Path, default=Path('experiments') / name, metavar='DIR',
+        help='where results go (default: %(default)s)',
+    )  # fmt: skip
+    return parser
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.5 <= value <= 86400:
+        raise argparse.ArgumentTypeError(f'{text!r} is not a number of seconds from 0.5 to 86400')
+    return value
+
+
+if __name__ == '__main__':
+    sys.exit(main())

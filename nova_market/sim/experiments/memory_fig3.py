@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figure 3 of IFI-2016.04 on a host in memory: the same agent, a simulated hypervisor, no waiting.
+
+For machines without root; the real one is fairness_fig3.
+"""
+
+from pathlib import Path
+
+from nova_market.adapters.clock import ManualClock
+from nova_market.adapters.local_exchange import LocalExchange
+from nova_market.adapters.memory import Demand, MemoryHost
+from nova_market.adapters.state_file import JsonFile
+from nova_market.core.fairness import FairnessSettings
+from nova_market.core.host import Guest, HostSupply
+from nova_market.core.quantity import GuestId, HostName, OwnerId
+from nova_market.fairness.agent import Agent
+from nova_market.fairness.journal import Journal
+from nova_market.fairness.status import render, status_document
+from nova_market.sim.experiments.recording import Recording
+
+MIB = 1024 * 1024
+
+
+def run(
+    guests: dict[str, str],
+    *,
+    interval: float,
+    duration: float,
+    alone: float,
+    enforce: bool,
+    directory: Path,
+) -> tuple[Recording, str]:
+    """guests: name -> owner; the first runs alone for `alone` of the duration.
+
+    Returns the recording and the status as an operator would see it ('' without the service).
+    """
+    clock = ManualClock()
+    supply = HostSupply(cores=1.0, memory_bytes=2048 * MIB)
+    host = MemoryHost(clock, supply)
+    first = next(iter(guests))
+
+    def program(name: str):  # type: ignore[no-untyped-def]
+        def demand(now: float) -> Demand:
+            busy = name == first or now >= alone * duration
+            return Demand(cpu=1.0 if busy else 0.0, rss_bytes=64 * MIB)
+
+        return demand
+
+    for name, owner in guests.items():
+        host.add(
+            Guest(
+                id=GuestId(name),
+                domain_id=0,
+                name=name,
+                owner=OwnerId(owner),
+                vcpus=1,
+                memory_bytes=128 * MIB,
+            ),
+            program(name),
+        )
+    settings = FairnessSettings(interval=interval, resources=('cpu',), totals_ttl=3 * interval)
+    agent = Agent(
+        host=HostName('memory'),
+        driver=host,
+        actuators=host.actuators(),
+        controls=('cpu',),
+        exchange=LocalExchange(
+            host=HostName('memory'),
+            metric=settings.metric_name,
+            ttl=settings.totals_ttl,
+            clock=clock,
+        ),
+        settings=settings,
+        journal=Journal(JsonFile(str(directory / 'originals.json')), 'memory'),
+        clock=clock,
+        dry_run=not enforce,
+    )
+    recording, shown = Recording(), ''
+    before = {item.guest.name: 0 for item in host.sample().guests}
+    for step in range(round(duration / interval)):
+        clock.advance(interval)
+        row = {}
+        for item in host.sample().guests:
+            name, used = item.guest.name, item.counters.cpu_time_ns
+            row[f'{name}.cpu'] = (used - before[name]) / 1e9 / interval
+            row[f'{name}.shares'] = float(host.value('cpu', item.guest.id))
+            before[name] = used
+        recording.add((step + 1) * interval, row)
+        record = agent.round()
+        shown = render(status_document(record, 'memory', interval, 0), record.wall, alive=True)
+    agent.stop()
+    return recording, shown if enforce else ''
