@@ -7,6 +7,7 @@ third; with it e's VM should get half, as both users have the same quota. CPU is
 the metric, as in the paper's experiment.
 """
 
+import argparse
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,18 @@ class Setting:
     cpu: int = 0
 
 
+def from_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
+    return run(
+        Setting(
+            interval=arguments.interval,
+            duration=arguments.duration,
+            enforce=not arguments.off,
+            state=arguments.state,
+            output=arguments.output,
+        )
+    )
+
+
 def run(setting: Setting) -> dict[str, Any]:
     """Run it; the summary, which is also in output/summary.json, with `passed`."""
     setting.output.mkdir(parents=True, exist_ok=True)
@@ -62,8 +75,8 @@ def run(setting: Setting) -> dict[str, Any]:
             status = service.status() if setting.enforce else None
         observer.close()
     summary = judge(observer.recording, setting)
-    report(setting.output, observer.recording, summary, status)
-    return summary
+    report(setting.output, observer.recording, summary)
+    return summary | ({'last_status': status} if status else {})
 
 
 def service_options(host: Host, setting: Setting) -> dict[str, dict[str, object]]:
@@ -102,9 +115,8 @@ def judge(recording: Recording, setting: Setting) -> dict[str, Any]:
     }
 
 
-def report(
-    output: Path, recording: Recording, summary: dict[str, Any], status: dict[str, Any] | None
-) -> None:
+def report(output: Path, recording: Recording, summary: dict[str, Any]) -> None:
+    """CSV, PNG and summary.json in `output`."""
     name = summary['experiment']
     recording.write_csv(output / f'{name}.csv')
     panels = [
@@ -117,4 +129,4 @@ def report(
         panels,
         f'One host, users d and e, service {summary["service"]}',
     )
-    write_summary(output / 'summary.json', summary | ({'status': status} if status else {}))
+    write_summary(output / 'summary.json', summary)
