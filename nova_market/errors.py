@@ -22,6 +22,10 @@ class MalformedReport(NovaMarketError):
     """A message from a peer breaks the wire schema; it is dropped and counted."""
 
 
+class OversizedReport(MalformedReport):
+    """A message from a peer is too long to be looked at."""
+
+
 class UnsoundMetric(ConfigurationError):
     """A heaviness metric breaks an inequality of IFI-2016.04, section III."""
 

@@ -10,6 +10,7 @@ with a barrier, and a report dies after `ttl` seconds; so neither an empty nor a
 the others.
 """
 
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nova_market.core.quantity import RESOURCES, Array, HostName, OwnerId
-from nova_market.errors import MalformedReport
+from nova_market.errors import MalformedReport, OversizedReport
 
 WIRE_VERSION = 1
 MAX_OWNERS = 10_000
@@ -25,6 +26,10 @@ MAX_WIDTH = len(RESOURCES)
 MAX_NAME = 255
 MAX_AMOUNT = 1e24
 """Bound of every number on the wire; far above any real cloud, far below overflow of a sum."""
+MAX_QUOTA = 2**53
+"""Bound of cores and MiB, so that every JSON library reads them exactly."""
+MAX_TEXT = 4 * 1024 * 1024
+"""Characters of an encoded message. 10,000 owners with six numbers each and a quota take 2.5 million."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +52,19 @@ class HostReport:
     virtual: tuple[float, ...]
     owners: Mapping[OwnerId, tuple[float, ...]] = field(default_factory=dict)
     quotas: Mapping[OwnerId, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def version(self) -> tuple[int, int]:
+        return self.incarnation, self.sequence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Departure:
+    """A host's last word: do not count me any more. Its sequence follows that of the last report."""
+
+    host: HostName
+    incarnation: int
+    sequence: int
 
     @property
     def version(self) -> tuple[int, int]:
@@ -99,8 +117,56 @@ def add_up(reports: Iterable[HostReport], metric: str, age: float = 0.0) -> Clou
     )
 
 
-def to_wire(report: HostReport) -> dict[str, object]:
-    """A report as plain JSON values."""
+def encode(word: HostReport | Departure) -> str:
+    """A message as JSON text.
+
+    :raises MalformedReport: a receiver would refuse it (not a finite number, too large).
+    """
+    try:
+        text = json.dumps(to_wire(word), allow_nan=False, separators=(',', ':'))
+    except ValueError as error:
+        raise MalformedReport(f'own report: {error}') from None
+    if len(text) > MAX_TEXT:
+        raise MalformedReport(f'own report: {len(text)} characters, at most {MAX_TEXT}')
+    return text
+
+
+def decode(text: object) -> HostReport | Departure:
+    """The message in a peer's text; its length is looked at before it is parsed.
+
+    :raises MalformedReport: names the field and the limit it breaks.
+    """
+    if not isinstance(text, str):
+        raise MalformedReport(f'a message is text, not {type(text).__name__}')
+    if len(text) > MAX_TEXT:
+        raise OversizedReport(f'{len(text)} characters, at most {MAX_TEXT}')
+    try:
+        message = json.loads(text)
+    except RecursionError:
+        raise MalformedReport('nested too deeply') from None
+    except ValueError as error:
+        raise MalformedReport(f'not JSON: {error!s:.80}') from None
+    if isinstance(message, dict) and message.get('gone') is True:
+        _check_version(message)
+        return Departure(
+            host=HostName(_name(message.get('host'), 'host')),
+            incarnation=_whole(message, 'incarnation'),
+            sequence=_whole(message, 'sequence'),
+        )
+    return from_wire(message)
+
+
+def to_wire(word: HostReport | Departure) -> dict[str, object]:
+    """A report or a departure as plain JSON values."""
+    if isinstance(word, Departure):
+        return {
+            'v': WIRE_VERSION,
+            'host': word.host,
+            'incarnation': word.incarnation,
+            'sequence': word.sequence,
+            'gone': True,
+        }
+    report = word
     return {
         'v': WIRE_VERSION,
         'host': report.host,
@@ -122,9 +188,7 @@ def from_wire(message: object) -> HostReport:
     """
     if not isinstance(message, dict):
         raise MalformedReport(f'a report is an object, not {type(message).__name__}')
-    version = message.get('v')
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise MalformedReport(f'v: {version!r:.40} is not a version number')
+    _check_version(message)
     owners = _mapping(message, 'owners')
     partials = {
         OwnerId(_name(k, 'owners')): _numbers(v, 'owners', 1, MAX_WIDTH) for k, v in owners.items()
@@ -133,8 +197,7 @@ def from_wire(message: object) -> HostReport:
         raise MalformedReport('owners: partial sums of different width')
     quotas: dict[OwnerId, tuple[int, int]] = {}
     for owner, quota in _mapping(message, 'quotas').items():
-        cores, ram = _numbers(quota, 'quotas', 2, 2, minimum=-1.0)
-        quotas[OwnerId(_name(owner, 'quotas'))] = (int(cores), int(ram))
+        quotas[OwnerId(_name(owner, 'quotas'))] = _quota(quota)
     size = len(RESOURCES)
     return HostReport(
         host=HostName(_name(message.get('host'), 'host')),
@@ -149,16 +212,25 @@ def from_wire(message: object) -> HostReport:
     )
 
 
+def _check_version(message: Mapping[str, object]) -> None:
+    version = message.get('v')
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise MalformedReport(f'v: {_shown(version)} is not a version number')
+
+
 def _name(value: object, where: str) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME:
-        raise MalformedReport(f'{where}: {value!r:.40} is not a name of 1 to {MAX_NAME} characters')
+    # printable: names reach logs, metrics and the status document
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME or not value.isprintable():
+        raise MalformedReport(
+            f'{where}: {_shown(value)} is not a printable name of 1 to {MAX_NAME} characters'
+        )
     return value
 
 
 def _whole(message: Mapping[str, object], key: str) -> int:
     value = message.get(key)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
-        raise MalformedReport(f'{key}: {value!r:.40} is not a whole number from 0 to 2^63 - 1')
+        raise MalformedReport(f'{key}: {_shown(value)} is not a whole number from 0 to 2^63 - 1')
     return value
 
 
@@ -169,6 +241,19 @@ def _mapping(message: Mapping[str, object], key: str) -> Mapping[object, object]
     if len(value) > MAX_OWNERS:
         raise MalformedReport(f'{key}: {len(value)} entries, at most {MAX_OWNERS}')
     return value
+
+
+def _quota(value: object) -> tuple[int, int]:
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        raise MalformedReport('quotas: not a list of cores and MiB')
+    for number in value:
+        whole = isinstance(number, int) and not isinstance(number, bool)
+        if not whole or not -1 <= number <= MAX_QUOTA:
+            raise MalformedReport(
+                f'quotas: {_shown(number)} is not a whole number from -1 to {MAX_QUOTA}'
+            )
+    cores, ram = value
+    return cores, ram
 
 
 def _numbers(
@@ -184,6 +269,17 @@ def _numbers(
             or not math.isfinite(number)
         ):
             raise MalformedReport(
-                f'{where}: {number!r:.40} is not a number in [{minimum:g}, {MAX_AMOUNT:g}]'
+                f'{where}: {_shown(number)} is not a number in [{minimum:g}, {MAX_AMOUNT:g}]'
             )
     return tuple(float(number) for number in value)
+
+
+def _shown(value: object) -> str:
+    """A refused value for a log line: short, printable, and never an error of its own."""
+    if isinstance(value, str):
+        return repr(value[:40])
+    if isinstance(value, int) and abs(value) >= 2**64:
+        return 'a huge whole number'
+    if value is None or isinstance(value, (bool, int, float)):
+        return repr(value)
+    return f'a value of type {type(value).__name__}'
