@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The test bed itself: a host with real guests, what they obey, and that nothing stays behind."""
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nova_market.sim.testbed.guest import Disk, Guest, GuestFailed, GuestSpec
+from nova_market.sim.testbed.host import Host, HostFailed, script
+
+pytestmark = [
+    pytest.mark.integration(
+        'libvirtd', 'virtlogd', 'virsh', 'qemu-system-x86_64', 'busybox', 'cpio'
+    ),
+    pytest.mark.timeout(300),
+]
+
+
+@pytest.fixture(scope='module')
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    with Host('bed', cpus='0', memory_mib=1024, state=tmp_path_factory.mktemp('bed')) as host:
+        yield host
+
+
+@pytest.fixture(scope='module')
+def two_guests(host: Host) -> tuple[Guest, Guest]:
+    d = host.boot(GuestSpec(name='d1', project='dora', disks=(Disk(size_mib=8),)))
+    e = host.boot(GuestSpec(name='e1', project='emil', extra_specs={'quota:cpu_shares': '512'}))
+    return d, e
+
+
+def cpu_seconds(guest: Guest) -> float:
+    """As the kernel counts it in the guest's cgroup, of either version."""
+    directory = guest.cgroup_path('cpuacct')
+    usage = directory / 'cpuacct.usage'
+    if usage.exists():
+        return int(usage.read_text()) / 1e9
+    return int((directory / 'cpu.stat').read_text().split()[1]) / 1e6
+
+
+def cpu_rate(guest: Guest, seconds: float = 3.0) -> float:
+    before, began = cpu_seconds(guest), time.monotonic()
+    time.sleep(seconds)
+    return (cpu_seconds(guest) - before) / (time.monotonic() - began)
+
+
+def test_burn_and_idle_show_in_the_cgroup(two_guests: tuple[Guest, Guest]) -> None:
+    """One guest burns and the other does not; after idle neither does."""
+    d, e = two_guests
+    d.order('burn 1')
+    assert cpu_rate(d) > 10 * cpu_rate(e)
+    d.order('idle')
+    assert cpu_rate(d) < 0.1
+
+
+def test_a_disk_load_reaches_the_disk(two_guests: tuple[Guest, Guest]) -> None:
+    """libvirt counts the bytes that the guest says it has read, at the size it was told."""
+    d, _ = two_guests
+    d.order('disk read 4096')
+    time.sleep(6)
+    d.order('idle')
+    time.sleep(6)
+    lines = dict(line.split()[1:3] for line in d.host.virsh('domblkstat', 'd1', 'vda').splitlines())
+    read, requests = int(lines['rd_bytes']), int(lines['rd_req'])
+    assert read >= d.progress()['disk'] > 1 << 20
+    assert read / requests == pytest.approx(4096, rel=0.05)
+
+
+def test_an_order_that_makes_no_sense_is_refused(two_guests: tuple[Guest, Guest]) -> None:
+    d, _ = two_guests
+    with pytest.raises(GuestFailed, match='no multiple of 512'):
+        d.order('disk read 100')
+
+
+def test_the_metadata_is_nova_s(host: Host, two_guests: tuple[Guest, Guest]) -> None:
+    """Owner and extra specs are where Nova puts them."""
+    uri = 'http://openstack.org/xmlns/libvirt/nova/1.1'
+    assert '<project uuid="emil">' in host.virsh('metadata', 'e1', uri)
+    assert '<extraSpec name="quota:cpu_shares">512<' in host.virsh('metadata', 'e1', uri)
+
+
+def test_libvirt_sees_only_its_own_host(host: Host) -> None:
+    """The memory is the one asked for, the name the host's, and starting it again changes nothing."""
+    holder = host.pid
+    host.start()
+    assert host.pid == holder
+    assert 'Memory size: 1048576 KiB' in ' '.join(host.virsh('nodeinfo').split())
+    assert host.run('hostname') == 'bed'
+
+
+def test_a_command_that_fails_says_why(host: Host) -> None:
+    with pytest.raises(HostFailed, match='no-such-guest'):
+        host.virsh('start', 'no-such-guest')
+    with pytest.raises(HostFailed, match=r'--cpus 4096.*online'):
+        Host('other', cpus='4096', memory_mib=64, state=host.state).start()
+
+
+def left_behind(word: str) -> list[str]:
+    """Processes, mounts, cgroups and network devices whose name or path has this word in it."""
+    found = [
+        f'process {entry.name}'
+        for entry in Path('/proc').iterdir()
+        if entry.name.isdigit() and int(entry.name) != os.getpid() and word in words_of(entry)
+    ]
+    found += [line for line in Path('/proc/mounts').read_text().splitlines() if word in line]
+    for tree in Path('/sys/fs/cgroup').iterdir():
+        found += [str(path) for path in (tree, *tree.glob('*')) if word in path.name]
+    links = subprocess.run(['ip', '-o', 'link'], check=True, capture_output=True, text=True).stdout
+    return found + [line for line in links.splitlines() if word in line]
+
+
+def words_of(process: Path) -> str:
+    try:
+        return (process / 'cmdline').read_text() + (process / 'cgroup').read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ''
+
+
+def test_stop_leaves_nothing_behind(tmp_path: Path) -> None:
+    """A host with a cable, a running guest and a foreign process inside ends without a trace."""
+    host = Host('gone', '0', 512, tmp_path, options=('--cable', 'nmgone=eth0=10.253.0.1/24'))
+    with host:
+        host.boot(GuestSpec(name='g', project='p'))
+        script('host', 'daemon', '--state', str(tmp_path), 'gone', 'sleeper', 'sleep', '600')
+        assert '10.253.0.1/24' in host.run('ip', '-o', 'addr', 'show', 'eth0')
+        assert left_behind('nova-market-gone')
+        assert left_behind('nmgone')
+    assert left_behind('nova-market-gone') == []
+    assert left_behind('nmgone') == []
+    assert left_behind(str(tmp_path)) == []
+    host.stop()
