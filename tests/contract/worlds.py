@@ -201,7 +201,7 @@ def domain_xml(number: int, image: Path, owner: str) -> str:
     </nova:instance>
   </metadata>
   <memory unit='MiB'>128</memory><vcpu>1</vcpu>
-  <os><type arch='x86_64' machine='pc'>hvm</type></os>
+  <os><type arch='x86_64' machine='pc'>hvm</type></os><features><acpi/></features>
   <devices>
     <disk type='file' device='disk'>
       <driver name='qemu' type='raw'/><source file='{image}'/><target dev='vda' bus='virtio'/><shareable/>
