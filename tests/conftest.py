@@ -12,6 +12,10 @@ from collections.abc import Generator
 
 import pytest
 from hypothesis import HealthCheck, settings
+from oslo_service import backend
+
+# Native threads, as in production: a test that imports oslo.messaging first would choose eventlet.
+backend.init_backend(backend.BackendType.THREADING)
 
 IN_CI = os.environ.get('CI', '').lower() in {'1', 'true', 'yes'}
 # where Debian keeps daemons; a user's PATH may lack it
