@@ -172,9 +172,10 @@ class LibvirtHost:
         :raises HostUnavailable: libvirt does not answer; some guests may have their value.
         """
         present = {guest.id: guest for guest in guests}
+        self.cgroups.search(guests)
         result = {}
         for guest_id, value in values.items():
-            if guest_id not in present:
+            if guest_id not in present or self._left(present[guest_id]):
                 result[guest_id] = 'gone'
             elif not limits.minimum <= value <= limits.maximum:
                 result[guest_id] = f'{value} is not in {limits.minimum}..{limits.maximum}'
@@ -197,6 +198,13 @@ class LibvirtHost:
                 if is_gone(error, domain):
                     return False
                 raise
+
+    def _left(self, guest: Guest) -> bool:
+        """Whether this incarnation's process has gone: libvirt's handle means any incarnation."""
+        if self.cgroups.pid(guest) is None:
+            return False
+        group = self.cgroups.locate(guest, 'cpu')
+        return group is None or not group.scope.exists()
 
     def _recall(self, domain: libvirt.virDomain, statistics: Statistics) -> _Running | None:
         """What is known of a guest, read anew when it is new or its devices have changed.

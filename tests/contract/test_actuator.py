@@ -79,6 +79,16 @@ def test_a_guest_destroyed_between_sample_and_write_is_a_value(world: World, nam
     assert set(actuator.read(present)) == {uuid_of(2)}
 
 
+@pytest.mark.parametrize('name', ['cpu', 'memory'])
+def test_what_was_meant_for_an_earlier_incarnation_does_not_reach_the_next(world: World, name: str):
+    world.start(1)
+    actuator, present = world.actuators[name], guests(world)
+    actuator.read(present)
+    world.restart(1)
+    assert actuator.write({uuid_of(1): CHANGED[name]}, present) == {uuid_of(1): 'gone'}
+    assert actuator.read(guests(world))[uuid_of(1)].value == actuator.limits.default
+
+
 def test_a_guest_nobody_knows_is_gone(world: World, name: str):
     assert world.actuators[name].write({uuid_of(9): CHANGED[name]}, []) == {uuid_of(9): 'gone'}
     assert world.actuators[name].read([]) == {}
