@@ -5,9 +5,13 @@ import json
 import os
 import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
 
-from oslo_service import backend
+# futurist, which oslo.service uses, imports eventlet where it finds it; we never do
+warnings.filterwarnings('ignore', message=r'\s*Eventlet is deprecated')
+
+from oslo_service import backend  # noqa: E402
 
 backend.init_backend(backend.BackendType.THREADING)  # before anything imports oslo_service.service
 
@@ -79,6 +83,7 @@ def _add_commands(subparsers: object) -> None:
         parser.set_defaults(run=run)
         return parser
 
+    subparsers.required = False  # type: ignore[attr-defined]  # no command: run
     add('run', _run, 'Run the service in the foreground (the default).')
     shown = add(
         'status', _status, "This host's VMs: load, heaviness, weights asked and set, and why."
@@ -110,7 +115,7 @@ def _run(conf: cfg.ConfigOpts) -> int:
         )
         run = FairnessService(parts.agent, settings.interval, parts.observe, parts.collector.failed)
         parts.driver.subscribe(run.wake)
-        parts.start_background()
+        wiring.start_background(conf, parts)
         service.launch(conf, run, workers=1, no_fork=True, restart_method='mutate').wait()
     return 0
 

@@ -6,7 +6,7 @@ import errno
 import fcntl
 import os
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,8 +49,14 @@ class Parts:
     actuators: tuple[Actuator, ...]
     controls: tuple[str, ...]
     collector: FairnessCollector
-    observe: Callable[[RoundRecord], None]
-    start_background: Callable[[], None]
+    quotas: QuotaReader | None
+    status: JsonFile
+    interval: float
+
+    def observe(self, record: RoundRecord) -> None:
+        """Show a round that was done."""
+        self.collector.observe(record)
+        self.status.save(status_document(record, self.host, self.interval, os.getpid()))
 
 
 def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
@@ -69,7 +75,6 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
         owner_kind=options.owner,
     )
     actuators: list[Actuator] = [CpuShares(driver), DiskWeight(driver), MemoryLimit(driver)]
-    controls = _controls(conf)
     if options.network_device:
         rate = options.network_rate_mbps * 1_000_000
         actuators.append(NetworkClasses(options.network_device, rate))
@@ -77,10 +82,8 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
     exchange = plugin(
         conf=conf, host=name, metric=settings.metric_name, ttl=settings.totals_ttl, clock=clock
     )
-    quotas = None
-    if options.quota_source == 'openstack' and options.owner == 'project':
-        quotas = QuotaReader(OpenStackQuotas.from_conf(conf), options.quota_refresh)
-    collector = FairnessCollector(name, lambda: getattr(exchange, 'dropped', {}))
+    quotas = _quota_reader(conf)
+    controls = _controls(conf)
     agent = Agent(
         host=name,
         driver=driver,
@@ -93,30 +96,28 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
         quotas=quotas,
         dry_run=options.dry_run,
     )
-    shown = JsonFile(status_path(conf), durable=False)
-
-    def observe(record: RoundRecord) -> None:
-        collector.observe(record)
-        shown.save(status_document(record, name, settings.interval, os.getpid()))
-
-    def start_background() -> None:
-        if options.metrics_port:
-            start_http_server(
-                options.metrics_port, addr=options.metrics_address, registry=collector.registry()
-            )
-        if quotas is not None:
-            quotas.start()
-
     return Parts(
         host=name,
         agent=agent,
         driver=driver,
         actuators=tuple(actuators),
         controls=tuple(controls),
-        collector=collector,
-        observe=observe,
-        start_background=start_background,
+        collector=FairnessCollector(name, lambda: getattr(exchange, 'dropped', {})),
+        quotas=quotas,
+        status=JsonFile(status_path(conf), durable=False),
+        interval=settings.interval,
     )
+
+
+def start_background(conf: cfg.ConfigOpts, parts: Parts) -> None:
+    """What runs beside the rounds: the Prometheus endpoint and the reader of quotas."""
+    options = conf.fairness
+    if options.metrics_port:
+        start_http_server(
+            options.metrics_port, addr=options.metrics_address, registry=parts.collector.registry()
+        )
+    if parts.quotas is not None:
+        parts.quotas.start()
 
 
 def supply_settings(conf: cfg.ConfigOpts) -> SupplySettings:
@@ -186,6 +187,18 @@ def is_alive(document: Mapping[str, Any]) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _quota_reader(conf: cfg.ConfigOpts) -> QuotaReader | None:
+    options = conf.fairness
+    if options.quota_source != 'openstack':
+        return None
+    if options.owner != 'project':
+        raise ConfigurationError(
+            '[fairness]quota_source = openstack reads quotas of projects, but [fairness]owner = '
+            f'{options.owner}; set owner = project or quota_source = none'
+        )
+    return QuotaReader(OpenStackQuotas.from_conf(conf), options.quota_refresh)
 
 
 def _controls(conf: cfg.ConfigOpts) -> list[str]:

@@ -170,15 +170,11 @@ def decide(
     ranked = priority.priorities(user_heaviness, weighing.emphasis, rows, settings.priority)
     previous = np.array([state.get(g.incarnation, 0.0) for g in guests], dtype=float)
     x = priority.log_weights(previous, ranked, settings.priority, fresh)
-    active = ~weighing.measurement.seen | (
-        weighing.measurement.load[:, CPU] > settings.idle * weighing.endowment[:, CPU]
-    )
+    active = _active(weighing, settings)
     unit = limits['cpu'].default if 'cpu' in limits else 1
     size = np.array([g.vcpus * unit for g in guests], dtype=float)
     base = np.array([g.base_shares or g.vcpus * unit for g in guests], dtype=float)
-    entitled = np.ones(len(guests))
-    if settings.entitlement == 'quota' and len(guests):
-        entitled = ratio(quota[:, CPU], quota[:, CPU].mean(keepdims=True))[rows]
+    entitled = _entitled(quota, settings)[rows]
     weights = priority.relative_weights(size, base, rows, active, entitled, x, settings.priority)
     paper = priority.paper_priorities(ranked) if settings.priority.mode == 'paper' else None
     wanted = {
@@ -206,6 +202,20 @@ def nova_value(control: str, guest: Guest, limits: Limits) -> int:
     if control == 'cpu' and guest.base_shares is not None:
         return min(max(guest.base_shares, limits.minimum), limits.maximum)
     return limits.default
+
+
+def _active(weighing: Weighing, settings: FairnessSettings) -> Flags:
+    """VMs that use more than a trace of their endowment, or whose use is not known yet."""
+    used, due = weighing.measurement.load[:, CPU], weighing.endowment[:, CPU]
+    active: Flags = ~weighing.measurement.seen | (used > settings.idle * due)
+    return active
+
+
+def _entitled(quota: Array, settings: FairnessSettings) -> Array:
+    """Relative right of each owner of the totals, of mean 1."""
+    if settings.entitlement != 'quota' or not len(quota):
+        return np.ones(len(quota))
+    return ratio(quota[:, CPU], quota[:, CPU].mean(keepdims=True))
 
 
 def _wanted(

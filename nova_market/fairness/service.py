@@ -5,6 +5,8 @@ The backend of oslo.service (native threads) must be chosen before this module i
 """
 
 import logging
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -44,8 +46,17 @@ class FairnessService(service.Service):  # type: ignore[misc]
 
     def start(self) -> None:
         super().start()
+        if threading.current_thread() is threading.main_thread():
+            # oslo.service would leave at once on Ctrl-C, with the guests' values not put back
+            signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+            signal.signal(signal.SIGHUP, _refuse_reload)
         self._thread = threading.Thread(target=self._run, name='rounds', daemon=True)
         self._thread.start()
+
+    def wait(self) -> None:
+        """Until the service is stopped."""
+        if self._thread is not None:
+            self._thread.join()
 
     def stop(self, graceful: bool = False) -> None:
         """Stop after the round that runs now and put the guests' values back."""
@@ -98,3 +109,7 @@ class FairnessService(service.Service):  # type: ignore[misc]
                 return
             if self._wake.wait(max(began + self._interval - time.monotonic(), 0.0)):
                 self._stopping.wait(pause)
+
+
+def _refuse_reload(*_: object) -> None:
+    LOG.warning('SIGHUP is ignored: options are read at start; restart the service to change them')

@@ -10,7 +10,7 @@ from typing import Any
 
 from nova_market.core.cloud_view import ratio
 from nova_market.core.explanation import explain
-from nova_market.core.quantity import RESOURCES
+from nova_market.core.quantity import RESOURCES, Array
 from nova_market.fairness.agent import RoundRecord
 
 FORMAT = 1
@@ -20,41 +20,7 @@ STALE_INTERVALS = 3
 def status_document(record: RoundRecord, host: str, interval: float, pid: int) -> dict[str, Any]:
     """The last round as plain JSON values."""
     plan = record.plan
-    measured = plan.weighing.measurement
-    used = ratio(measured.load, plan.weighing.endowment)
-    guests = []
-    for i, guest in enumerate(plan.guests):
-        controls = {}
-        for name, values in plan.wanted.items():
-            control = record.found.get(name, {}).get(guest.id)
-            wanted = int(values[i])
-            written = guest.id in record.written.get(
-                name, {}
-            ) and guest.id not in record.failed.get(name, {})
-            controls[name] = {
-                'wanted': wanted,
-                'set': wanted if written else control.value if control else None,
-                'reason': record.failed.get(name, {}).get(
-                    guest.id, control.reason if control else 'gone'
-                ),
-            }
-        guests.append(
-            {
-                'id': guest.id,
-                'name': guest.name,
-                'owner': guest.owner,
-                'flavor': guest.flavor,
-                'vcpus': guest.vcpus,
-                'load': dict(zip(RESOURCES, measured.load[i].tolist(), strict=True)),
-                'endowment': dict(zip(RESOURCES, plan.weighing.endowment[i].tolist(), strict=True)),
-                'load_to_endowment': dict(zip(RESOURCES, used[i].tolist(), strict=True)),
-                'heaviness': float(plan.weighing.heaviness[i]),
-                'owner_heaviness': float(plan.user_heaviness[i]),
-                'weight': float(plan.weights[i]),
-                'controls': controls,
-                'why': explain(plan, i),
-            }
-        )
+    counted = [name for name, w in zip(RESOURCES, plan.view.weights, strict=True) if w > 0]
     return {
         'format': FORMAT,
         'host': host,
@@ -67,9 +33,7 @@ def status_document(record: RoundRecord, host: str, interval: float, pid: int) -
             'owners': len(plan.totals.owners),
             'age': plan.totals.age,
             'fresh': plan.fresh,
-            'resources': [
-                name for name, w in zip(RESOURCES, plan.view.weights, strict=True) if w > 0
-            ],
+            'resources': counted,
         },
         'supply': {
             'cores': record.supply.cores,
@@ -78,8 +42,47 @@ def status_document(record: RoundRecord, host: str, interval: float, pid: int) -
             'memory_bytes': record.supply.memory_bytes,
         },
         'seconds': dict(record.seconds),
-        'guests': guests,
+        'guests': [_guest(record, i) for i in range(len(plan.guests))],
     }
+
+
+def _guest(record: RoundRecord, row: int) -> dict[str, Any]:
+    plan = record.plan
+    guest = plan.guests[row]
+    load, due = plan.weighing.measurement.load[row], plan.weighing.endowment[row]
+    return {
+        'id': guest.id,
+        'name': guest.name,
+        'owner': guest.owner,
+        'flavor': guest.flavor,
+        'vcpus': guest.vcpus,
+        'load': _named(load),
+        'endowment': _named(due),
+        'load_to_endowment': _named(ratio(load, due)),
+        'heaviness': float(plan.weighing.heaviness[row]),
+        'owner_heaviness': float(plan.user_heaviness[row]),
+        'weight': float(plan.weights[row]),
+        'controls': {name: _control(record, name, row) for name in plan.wanted},
+        'why': explain(plan, row),
+    }
+
+
+def _control(record: RoundRecord, name: str, row: int) -> dict[str, Any]:
+    """What was asked of a control, what it is now, and why it is not what was asked."""
+    guest_id = record.plan.guests[row].id
+    wanted = int(record.plan.wanted[name][row])
+    found = record.found.get(name, {}).get(guest_id)
+    wrong = record.failed.get(name, {}).get(guest_id, found.reason if found else 'gone')
+    written = guest_id in record.written.get(name, {}) and not wrong
+    return {
+        'wanted': wanted,
+        'set': wanted if written else found.value if found else None,
+        'reason': wrong,
+    }
+
+
+def _named(values: Array) -> dict[str, float]:
+    return dict(zip(RESOURCES, values.tolist(), strict=True))
 
 
 def render(document: Mapping[str, Any], now: float, alive: bool) -> str:
@@ -118,7 +121,7 @@ def render(document: Mapping[str, Any], now: float, alive: bool) -> str:
             'CPU USED/DUE',
             'MEM USED/DUE',
             'HEAVINESS',
-            'OWNER',
+            'OF OWNER',
             'CONTROL ASKED/SET',
             'WHY',
         ),

@@ -74,8 +74,10 @@ def _show(setting: Setting, run: Any) -> dict[str, Any]:
             f'{guest} {100 * share:.0f} %' for guest, share in summary['shares'].items()
         )
         print(f'   CPU of the guests: {parts}')
-        print(f'   by project: d {100 * summary["owners"]["d"]:.0f} %, e {100 * summary["owners"]["e"]:.0f} %; '
-              f"Jain's index {summary['jain']:.3f}")  # fmt: skip
+        owners = ', '.join(
+            f'{owner} {100 * share:.0f} %' for owner, share in summary['owners'].items()
+        )
+        print(f"   by project: {owners}; Jain's index {summary['jain']:.3f}")
         if shown:
             print('\n   What `nova-fairness status` says:\n')
             print('\n'.join(f'   {line}' for line in shown.splitlines()))

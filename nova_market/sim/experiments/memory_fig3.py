@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nova_market.adapters.clock import ManualClock
 from nova_market.adapters.local_exchange import LocalExchange
-from nova_market.adapters.memory import Demand, MemoryHost
+from nova_market.adapters.memory import Demand, MemoryHost, Program
 from nova_market.adapters.state_file import JsonFile
 from nova_market.core.fairness import FairnessSettings
 from nova_market.core.host import Guest, HostSupply
@@ -35,48 +35,12 @@ def run(
     Returns the recording and the status as an operator would see it ('' without the service).
     """
     clock = ManualClock()
-    supply = HostSupply(cores=1.0, memory_bytes=2048 * MIB)
-    host = MemoryHost(clock, supply)
-    first = next(iter(guests))
-
-    def program(name: str):  # type: ignore[no-untyped-def]
-        def demand(now: float) -> Demand:
-            busy = name == first or now >= alone * duration
-            return Demand(cpu=1.0 if busy else 0.0, rss_bytes=64 * MIB)
-
-        return demand
-
-    for name, owner in guests.items():
-        host.add(
-            Guest(
-                id=GuestId(name),
-                domain_id=0,
-                name=name,
-                owner=OwnerId(owner),
-                vcpus=1,
-                memory_bytes=128 * MIB,
-            ),
-            program(name),
-        )
-    settings = FairnessSettings(interval=interval, resources=('cpu',), totals_ttl=3 * interval)
-    agent = Agent(
-        host=HostName('memory'),
-        driver=host,
-        actuators=host.actuators(),
-        controls=('cpu',),
-        exchange=LocalExchange(
-            host=HostName('memory'),
-            metric=settings.metric_name,
-            ttl=settings.totals_ttl,
-            clock=clock,
-        ),
-        settings=settings,
-        journal=Journal(JsonFile(str(directory / 'originals.json')), 'memory'),
-        clock=clock,
-        dry_run=not enforce,
-    )
+    host = MemoryHost(clock, HostSupply(cores=1.0, memory_bytes=2048 * MIB))
+    for number, (name, owner) in enumerate(guests.items()):
+        host.add(_guest(name, owner), _program(0.0 if number == 0 else alone * duration))
+    agent = _agent(host, clock, interval, enforce, directory)
     recording, shown = Recording(), ''
-    before = {item.guest.name: 0 for item in host.sample().guests}
+    before = dict.fromkeys(guests, 0)
     for step in range(round(duration / interval)):
         clock.advance(interval)
         row = {}
@@ -90,3 +54,39 @@ def run(
         shown = render(status_document(record, 'memory', interval, 0), record.wall, alive=True)
     agent.stop()
     return recording, shown if enforce else ''
+
+
+def _guest(name: str, owner: str) -> Guest:
+    return Guest(
+        id=GuestId(name),
+        domain_id=0,
+        name=name,
+        owner=OwnerId(owner),
+        vcpus=1,
+        memory_bytes=128 * MIB,
+    )
+
+
+def _program(start: float) -> Program:
+    """Idle until `start` seconds, then CPU-bound."""
+    return lambda now: Demand(cpu=1.0 if now >= start else 0.0, rss_bytes=64 * MIB)
+
+
+def _agent(
+    host: MemoryHost, clock: ManualClock, interval: float, enforce: bool, directory: Path
+) -> Agent:
+    settings = FairnessSettings(interval=interval, resources=('cpu',), totals_ttl=3 * interval)
+    name = HostName('memory')
+    return Agent(
+        host=name,
+        driver=host,
+        actuators=host.actuators(),
+        controls=('cpu',),
+        exchange=LocalExchange(
+            host=name, metric=settings.metric_name, ttl=settings.totals_ttl, clock=clock
+        ),
+        settings=settings,
+        journal=Journal(JsonFile(str(directory / 'originals.json')), 'memory'),
+        clock=clock,
+        dry_run=not enforce,
+    )

@@ -24,13 +24,17 @@ Options = Mapping[str, Mapping[str, object]]
 class ServiceProcess:
     """nova-fairness with its own configuration and state below `directory`."""
 
-    def __init__(self, directory: Path, options: Options) -> None:
-        """options: group -> option -> value; state_path is set here."""
+    def __init__(self, directory: Path, options: Options, within: int | None = None) -> None:
+        """options: group -> option -> value; state_path is set here.
+
+        within: a process whose network namespace the service joins.
+        """
         self.directory = directory
         self.state = directory / 'state'
         self.log = directory / 'nova-fairness.log'
         self.config = directory / 'nova_market.conf'
         self._options = options
+        self._within = within
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -46,14 +50,10 @@ class ServiceProcess:
         status = self.state / 'status.json'
         status.unlink(missing_ok=True)
         with self.log.open('ab') as log:
+            enter = ['nsenter', '-t', str(self._within), '-n', '--'] if self._within else []
+            command = [sys.executable, '-m', 'nova_market.cmd.fairness']
             self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    '-m',
-                    'nova_market.cmd.fairness',
-                    '--config-file',
-                    str(self.config),
-                ],
+                [*enter, *command, '--config-file', str(self.config)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
