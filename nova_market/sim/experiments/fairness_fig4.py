@@ -70,7 +70,7 @@ def run(setting: Setting) -> dict[str, Any]:
     """Run it; the summary, which is also in output/summary.json, with `passed`."""
     setting.output.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        broker = stack.enter_context(Broker(setting.state))
+        broker = stack.enter_context(Broker(setting.state / 'broker'))
         hosts = {
             name: stack.enter_context(Host(f'fig4{name}', cpu, MEMORY_MIB, setting.state))
             for name, cpu in (('a', '0'), ('b', '1'))
