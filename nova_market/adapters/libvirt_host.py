@@ -201,8 +201,8 @@ class LibvirtHost:
 
     def _left(self, guest: Guest) -> bool:
         """Whether this incarnation's process has gone: libvirt's handle means any incarnation."""
-        if self.cgroups.pid(guest) is None:
-            return False
+        if self.cgroups.pid(guest) is None or self.cgroups.tree.version('cpu') is None:
+            return False  # nothing to tell it by
         group = self.cgroups.locate(guest, 'cpu')
         return group is None or not group.scope.exists()
 
