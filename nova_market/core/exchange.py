@@ -214,7 +214,7 @@ def from_wire(message: object) -> HostReport:
 
 def _check_version(message: Mapping[str, object]) -> None:
     version = message.get('v')
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+    if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version < 2**31:
         raise MalformedReport(f'v: {_shown(version)} is not a version number')
 
 
