@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# The compute hosts: each a host of the test bed with Open vSwitch, a neutron agent, sshd (for cold
+# migration) and nova-compute in it. The APIs and RabbitMQ stay on the 127.0.0.1 outside; socat carries
+# each of their ports through a unix socket onto the host's own 127.0.0.1, so that one configuration serves
+# everywhere. eth0 is for host to host traffic, eth1 for that of the guests.
+
+# on HOST COMMAND...: inside a compute host
+on() {
+    local host=$1
+    shift
+    bash "$TESTBED/host" run --state "$STATE" "$host" "$@"
+}
+
+# host_daemon HOST LABEL COMMAND...
+host_daemon() {
+    local host=$1 label=$2
+    shift 2
+    bash "$TESTBED/host" daemon --state "$STATE" "$host" "$label" env "PATH=$STATE/bin:$VENV/bin:$PATH" \
+        PYTHONWARNINGS=ignore "$@"
+}
+
+# wait_on SECONDS HOST COMMAND...
+wait_on() {
+    local seconds=$1 end=$((SECONDS + $1)) host=$2
+    shift 2
+    until on "$host" "$@" >/dev/null 2>&1; do
+        [ "$SECONDS" -lt "$end" ] || die "$host: no success in $seconds s: $*; see $LOG_DIR/$host"
+        sleep 0.3
+    done
+}
+
+# neutron and oslo.privsep call sudo X-rootwrap CONFIGURATION COMMAND; here everybody is root. ssh and scp
+# between hosts use the cloud's own key, not root's.
+make_shims() {
+    local program
+    cat >"$STATE/bin/sudo" <<'END'
+#!/bin/sh
+case $1 in *-rootwrap) shift 2 ;; esac
+exec "$@"
+END
+    mkdir -p "$STATE/ssh"
+    chmod 700 "$STATE/ssh"
+    [ -e "$STATE/ssh/id" ] || ssh-keygen -q -t ed25519 -N '' -C nova-market-cloud -f "$STATE/ssh/id"
+    [ -e "$STATE/ssh/host" ] || ssh-keygen -q -t ed25519 -N '' -C nova-market-cloud -f "$STATE/ssh/host"
+    printf '* %s\n' "$(cat "$STATE/ssh/host.pub")" >"$STATE/ssh/known_hosts"
+    cat >"$STATE/ssh/config" <<END
+Host *
+  IdentityFile $STATE/ssh/id
+  IdentitiesOnly yes
+  UserKnownHostsFile $STATE/ssh/known_hosts
+  LogLevel ERROR
+END
+    for program in ssh scp; do
+        printf '#!/bin/sh\nexec %s -F %s "$@"\n' "$(command -v $program)" "$STATE/ssh/config" \
+            >"$STATE/bin/$program"
+    done
+    chmod 755 "$STATE"/bin/*
+}
+
+# start_host HOST CPUS MEMORY_MIB
+start_host() {
+    local host=$1 cpus=$2 memory=$3 address label
+    address=$(host_address "$host")
+    mkdir -p "$STATE/hosts/$host"/{instances,ovs} "$STATE/nova/$host"
+    configure_host "$host" "$cpus" "$address"
+    bash "$TESTBED/host" start "$host" --state "$STATE" --cpus "$cpus" --memory-mib "$memory" \
+        --cable "nmcloud-hosts=eth0=$address/24" --cable nmcloud-guests=eth1 --listen "$address" \
+        --bind "$STATE/hosts/$host/instances=$STATE/nova/instances"
+    ln -sfn "../hosts/$host/log" "$LOG_DIR/$host"
+    for label in "${FORWARDED[@]}"; do
+        service "to-$label" socat "UNIX-LISTEN:$STATE/run/$label,fork,unlink-early,mode=600" \
+            "TCP:127.0.0.1:${PORT[$label]}"
+        host_daemon "$host" "to-$label" socat "TCP-LISTEN:${PORT[$label]},bind=127.0.0.1,fork,reuseaddr" \
+            "UNIX-CONNECT:$STATE/run/$label"
+    done
+    start_switch "$host"
+    host_daemon "$host" sshd /usr/sbin/sshd -D -e -f "$STATE/hosts/$host/sshd_config"
+    host_daemon "$host" neutron-agent neutron-openvswitch-agent \
+        --config-file "$ETC/neutron/neutron.conf" --config-file "$ETC/neutron/$host.conf"
+    # one DHCP server is enough
+    [ "$host" != "${HOSTS[0]}" ] || host_daemon "$host" neutron-dhcp neutron-dhcp-agent \
+        --config-file "$ETC/neutron/neutron.conf" --config-file "$ETC/neutron/$host.conf"
+    host_daemon "$host" nova-compute nova-compute \
+        --config-file "$ETC/nova/nova.conf" --config-file "$ETC/nova/$host.conf"
+}
+
+start_switch() {
+    local host=$1 directory=$STATE/hosts/$1/ovs
+    [ -e "$directory/conf.db" ] ||
+        ovsdb-tool create "$directory/conf.db" /usr/share/openvswitch/vswitch.ovsschema
+    host_daemon "$host" ovsdb ovsdb-server "$directory/conf.db" --unixctl=/run/openvswitch/ovsdb.ctl \
+        --remote=punix:/run/openvswitch/db.sock --remote=ptcp:6640:127.0.0.1
+    wait_on 20 "$host" ovs-vsctl --no-wait init
+    # before ovs-vswitchd starts, or TCP between guests dies: the userspace datapath would pass on the
+    # half-done checksums of virtio and veth
+    on "$host" ovs-vsctl --no-wait set Open_vSwitch . other_config:userspace-tso-enable=true
+    host_daemon "$host" ovs-vswitchd ovs-vswitchd unix:/run/openvswitch/db.sock \
+        --unixctl=/run/openvswitch/vswitchd.ctl
+    on "$host" ovs-vsctl --timeout=30 --may-exist add-br br-ex -- set bridge br-ex datapath_type=netdev -- \
+        --may-exist add-port br-ex eth1
+}
+
+configure_host() {
+    local host=$1 cpus=$2 address=$3
+    cat >"$STATE/hosts/$host/sshd_config" <<END
+ListenAddress $address
+Port 22
+HostKey $STATE/ssh/host
+AuthorizedKeysFile $STATE/ssh/id.pub
+SetEnv PATH=/usr/sbin:/usr/bin:/sbin:/bin
+StrictModes no
+Subsystem sftp internal-sftp
+UsePAM no
+PasswordAuthentication no
+PermitRootLogin prohibit-password
+PidFile none
+END
+    cat >"$ETC/nova/$host.conf" <<END
+[DEFAULT]
+host = $host
+my_ip = $address
+state_path = $STATE/nova/$host
+instances_path = $STATE/nova/instances
+compute_driver = libvirt.LibvirtDriver
+reserved_host_memory_mb = 0
+reserved_host_disk_mb = 512
+cpu_allocation_ratio = 8.0
+ram_allocation_ratio = 1.0
+config_drive_format = iso9660
+[compute]
+cpu_shared_set = $cpus
+[oslo_concurrency]
+lock_path = $STATE/nova/$host
+[libvirt]
+virt_type = qemu
+cpu_mode = none
+hw_machine_type = x86_64=pc
+num_pcie_ports = 0
+live_migration_scheme = tcp
+live_migration_inbound_addr = $address
+END
+    cat >"$ETC/neutron/$host.conf" <<END
+[DEFAULT]
+host = $host
+state_path = $STATE/neutron/$host
+interface_driver = openvswitch
+[ovs]
+datapath_type = netdev
+bridge_mappings = physnet1:br-ex
+[agent]
+tunnel_types =
+[securitygroup]
+enable_security_group = false
+firewall_driver = noop
+[oslo_concurrency]
+lock_path = $STATE/neutron/$host
+END
+}

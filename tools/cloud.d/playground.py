@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What servers are booted from: the test guest's image, flavors, and a network for everybody. Idempotent.
+
+An image whose file has changed is made anew under the same name; servers that run keep theirs.
+"""
+
+import hashlib
+import os
+from pathlib import Path
+
+import openstack
+
+GUEST = Path(os.environ['CLOUD_GUEST'])
+
+# name: vcpus, MiB. Disk 1 GiB: a flavor without a disk is for administrators only.
+FLAVORS = {'tiny': (1, 128), 'small': (1, 256), 'duo': (2, 256)}
+
+
+def main() -> None:
+    cloud = openstack.connect()
+    kernel = image(cloud, 'guest-kernel', GUEST / 'vmlinuz', disk_format='aki', container_format='aki')
+    initrd = image(cloud, 'guest-initrd', GUEST / 'initrd.gz', disk_format='ari', container_format='ari')
+    image(
+        cloud,
+        'guest',
+        GUEST / 'disk.qcow2',
+        disk_format='qcow2',
+        container_format='bare',
+        kernel_id=kernel,
+        ramdisk_id=initrd,
+        os_command_line='console=ttyS0 quiet panic=1',
+        hw_rng_model='virtio',
+        hw_video_model='none',
+        hw_serial_port_count='1',
+        hw_cdrom_bus='virtio',
+    )
+    for name, (vcpus, ram) in FLAVORS.items():
+        if cloud.compute.find_flavor(name) is None:
+            cloud.compute.create_flavor(name=name, vcpus=vcpus, ram=ram, disk=1)
+    network = cloud.network.find_network('guests') or cloud.network.create_network(
+        name='guests', shared=True
+    )
+    if cloud.network.find_subnet('guests') is None:
+        cloud.network.create_subnet(
+            name='guests', network_id=network.id, ip_version=4, cidr='10.1.0.0/24', gateway_ip=None
+        )
+
+
+def image(cloud, name, path, **properties):
+    """The id of the public image with this content and these properties."""
+    content = hashlib.sha256(path.read_bytes())
+    content.update(repr(sorted(properties.items())).encode())
+    digest = content.hexdigest()
+    for old in list(cloud.image.images(name=name)):
+        if old.properties.get('content') == digest and old.status == 'active':
+            return old.id
+        cloud.image.delete_image(old)
+    made = cloud.create_image(
+        name, filename=str(path), visibility='public', wait=True, content=digest, **properties
+    )
+    return made.id
+
+
+if __name__ == '__main__':
+    main()
