@@ -23,11 +23,13 @@ OURS = uuid.UUID('6f1c2f2e-6a0b-5d0c-9a3f-5d8d2f1b7c10')
 class Disk:
     """A raw disk, written full once so that reads reach the device; path names a file or block device.
 
-    Without a path the file is made in the host's own directory.
+    Without a path the file is made in the host's own directory. bytes_per_s is a limit as that of Nova's
+    `quota:disk_total_bytes_sec`; 0 = none.
     """
 
     size_mib: int = 64
     path: Path | None = None
+    bytes_per_s: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +137,9 @@ def _devices(spec: GuestSpec, where: Placement) -> ET.Element:
         ET.SubElement(disk, 'driver', name='qemu', type='raw', cache='none', io='native')
         ET.SubElement(disk, 'source', {'dev' if is_device else 'file': str(path)})
         ET.SubElement(disk, 'target', dev=f'vd{chr(ord("a") + number)}', bus='virtio')
+        if spec.disks[number].bytes_per_s:
+            limit = str(spec.disks[number].bytes_per_s)
+            _text(ET.SubElement(disk, 'iotune'), 'total_bytes_sec', limit)
     for bridge, mac in zip(spec.networks, spec.mac_addresses, strict=True):
         interface = ET.SubElement(devices, 'interface', type='bridge')
         ET.SubElement(interface, 'mac', address=mac)
