@@ -5,11 +5,15 @@ Implements the network part of IFI-2016.04, section IV-E (proportional weights),
 
     rate_i    = B * (1 - share) * w_i / sum_j w_j      what guest i has when everybody sends
     ceil_i    = B                                      what it may have when nobody else sends
-    quantum_i = Q * w_i / max_j w_j, at least one frame
+    quantum_i = Q * w_i / min(max_j w_j, 16 * min_j w_j), from one frame to Q
 
 where B is the rate of the device and `share` is kept for traffic that is no guest's. HTB divides by
 `rate` what everybody is entitled to, and by `quantum` what others leave: without the latter the excess
-would be divided by the order of creation and by frame size.
+would be divided by frame size. A quantum below the size of a packet counts like that size, and guests
+hand over packets of up to 64 KiB (segmentation offload). So Q grows with the rate, and all guests within a
+factor of 16 (the span that heaviness may cause) have a quantum of 64 KiB and more from 1 Gbit/s on; on
+slower devices offloaded bulk traffic divides the excess more evenly than by weight. Guests that stay below
+their own rate are served before all who borrow, so a large quantum delays only those who borrow.
 
 Differs from the 2016 service, whose class number was the priority: guests of equal priority shared one
 class, and rates were whole Mbit/s, down to 0. Here a class belongs to a guest for as long as it runs.
@@ -25,6 +29,7 @@ from nova_market.adapters.traffic_control import (
     DEVICE_MINOR,
     FIRST_MINOR,
     LAST_MINOR,
+    LEDGER_MINOR,
     NS_PER_TICK,
     HtbClass,
     MacFilter,
@@ -38,8 +43,17 @@ NETWORK_WEIGHT = Limits(minimum=1, maximum=10000, default=100)
 FRAME = 14
 """Ethernet header, bytes, which HTB counts and the MTU does not."""
 
-MAX_QUANTUM = 60000
-"""Bytes. HTB's own advice: larger ones make the others wait."""
+PACKET = 65536
+"""Largest packet before segmentation, bytes."""
+
+SPREAD = 16
+"""Between heaviest and lightest quantum; beyond it the excess favours the lighter, rates do not."""
+
+MIN_TOP, MAX_TOP = 60000, SPREAD * PACKET
+"""Bytes, range of Q. The lower end is HTB's own advice for slow links."""
+
+TURN_NS = 10_000_000
+"""Q lasts so long at the rate of the device: what one borrower may hold up another."""
 
 BURST_NS = 1_000_000
 """Send ahead of the rate by so much, plus one frame: the kernel's timers are late by less than that."""
@@ -53,30 +67,37 @@ _MAC = re.compile(r'[0-9a-f]{2}(:[0-9a-f]{2}){5}', re.IGNORECASE | re.ASCII)
 def class_table(
     weights: Mapping[int, int], rate: int, default_share: float, mtu: int
 ) -> dict[int, HtbClass]:
-    """Minor -> class of the device, of what is no guest's, and of each guest, in this order.
+    """Minor -> class of the device, of what is no guest's, of nobody, and of each guest, in this order.
+
+    The class of nobody keeps the sum of weights, without which rates could not be read as weights. It is
+    a leaf because HTB takes no new quantum for an inner class.
 
     weights: minor of each guest's class -> weight
     """
     total = max(sum(weights.values()), 1)
     default_rate = max(round(rate * default_share), 1)
     divided = rate - default_rate
-    heaviest = max(weights.values(), default=1)
     frame = mtu + FRAME
+    top = min(max(rate * TURN_NS // 10**9, MIN_TOP), MAX_TOP)
+    lightest, heaviest = min(weights.values(), default=1), max(weights.values(), default=1)
+    unit = top / min(heaviest, SPREAD * lightest)
 
     def leaf(own_rate: int, weight: float) -> HtbClass:
-        quantum = round(MAX_QUANTUM * weight / heaviest)
         return HtbClass(
             rate=own_rate,
             ceil=rate,
-            quantum=max(min(quantum, MAX_QUANTUM), frame),
+            quantum=max(min(round(unit * weight), top), frame),
             burst=_burst(own_rate, frame),
             ceil_burst=_burst(rate, frame),
         )
 
     burst = _burst(rate, frame)
     table = {
-        DEVICE_MINOR: HtbClass(rate=rate, ceil=rate, quantum=total, burst=burst, ceil_burst=burst),
+        DEVICE_MINOR: HtbClass(
+            rate=rate, ceil=rate, quantum=MIN_TOP, burst=burst, ceil_burst=burst
+        ),
         DEFAULT_MINOR: leaf(default_rate, total * default_rate / divided),
+        LEDGER_MINOR: HtbClass(rate=1, ceil=1, quantum=total, burst=1, ceil_burst=1),
     }
     for minor, weight in sorted(weights.items()):
         table[minor] = leaf(max(round(divided * weight / total), 1), weight)
@@ -85,10 +106,11 @@ def class_table(
 
 def weights_in(tree: Tree) -> dict[int, int]:
     """Minor -> weight of the guests' classes, as they were when they were written."""
-    device, default = tree.classes.get(DEVICE_MINOR), tree.classes.get(DEFAULT_MINOR)
-    if device is None or default is None or device.rate <= default.rate:
+    fixed = (tree.classes.get(n) for n in (DEVICE_MINOR, DEFAULT_MINOR, LEDGER_MINOR))
+    device, default, ledger = fixed
+    if device is None or default is None or ledger is None or device.rate <= default.rate:
         return {}
-    unit = device.quantum / (device.rate - default.rate)
+    unit = ledger.quantum / (device.rate - default.rate)
     low, high = NETWORK_WEIGHT.minimum, NETWORK_WEIGHT.maximum
     return {
         minor: min(max(round(found.rate * unit), low), high)

@@ -149,16 +149,13 @@ class NetworkClasses:
     ) -> dict[GuestId, int]:
         """Guest -> weight of those who have their class and all filters, on a device that is set up."""
         wanted = class_table({}, self._rate, self._share, mtu)
-        for minor in (tc.DEVICE_MINOR, tc.DEFAULT_MINOR):
-            found = tree.classes.get(minor)
-            if found is None or (found.rate, found.ceil) != (
-                wanted[minor].rate,
-                wanted[minor].ceil,
-            ):
-                return {}
-        if not (tree.has_table and tree.has_link):
-            return {}
         weights = weights_in(tree)
+        for minor in (tc.DEVICE_MINOR, tc.DEFAULT_MINOR):
+            found, right = tree.classes.get(minor), wanted[minor]
+            if found is None or (found.rate, found.ceil) != (right.rate, right.ceil):
+                return {}
+        if not (weights and tree.has_table and tree.has_link):
+            return {}
         filtered = {(found.mac, found.minor) for found in tree.filters}
         return {
             guest_id: weights[minor]
@@ -216,7 +213,7 @@ class NetworkClasses:
             owner = owners.get(minor)
             request = tc.put_class(index, minor, wanted, new=found is None)
             steps.append(_Step(request=request, guest=owner))
-            if found is None and minor != tc.DEVICE_MINOR and self._leaf:
+            if found is None and minor not in (tc.DEVICE_MINOR, tc.LEDGER_MINOR) and self._leaf:
                 request = tc.put_leaf(index, minor, LEAF)
                 steps.append(_Step(request=request, guest=owner, kind='leaf'))
         if not tree.has_table:

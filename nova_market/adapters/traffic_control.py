@@ -4,8 +4,9 @@
 What is ours is known by number, so that a service that crashed finds it again:
 
     qdisc  4e4d:        HTB at the root; what no filter matches goes to class 4e4d:2
-    class  4e4d:1       the device; its quantum, which HTB ignores in an inner class, keeps the sum of weights
+    class  4e4d:1       the device
     class  4e4d:2       everything that is no guest's
+    class  4e4d:3       nobody's: no packet comes here, its quantum keeps the sum of weights
     class  4e4d:10..    one per guest
     filter 20045        u32: table 4e4 of 256 buckets, chosen by the last byte of the source MAC address,
                         then one entry per MAC address; a packet costs two steps however many guests
@@ -40,6 +41,7 @@ MAJOR = 0x4E4D
 
 DEVICE_MINOR = 1
 DEFAULT_MINOR = 2
+LEDGER_MINOR = 3
 FIRST_MINOR = 0x10
 LAST_MINOR = 0xFFEF
 
