@@ -137,12 +137,19 @@ class OsloExchange:
                 break
             if report is not None:
                 self._send(client, report)
-        if self._last is not None and not self._down:
-            last = self._last
+        self._say_goodbye(client)
+
+    def _say_goodbye(self, client: oslo_messaging.RPCClient) -> None:
+        with self._lock:
+            last = None if self._down else self._last
+            if last is None:
+                return
             word = Departure(
                 host=self._host, incarnation=last.incarnation, sequence=last.sequence + 1
             )
-            self._send(client, word)
+            # it comes back like a report, while the listener still runs
+            self._echo.publish(word.version, self._clock.monotonic())
+        self._send(client, word)
 
     def _send(self, client: oslo_messaging.RPCClient, word: HostReport | Departure) -> None:
         try:

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exchange over a real RabbitMQ: two processes, an outage, garbage, and what stays in the broker."""
+
+import contextlib
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import amqp
+import pytest
+
+from nova_market.adapters import messaging
+from nova_market.adapters.clock import SystemClock
+from nova_market.adapters.messaging import OsloExchange
+from tests.builders import report
+from tests.fixtures.oslo import configured, eventually
+from tests.fixtures.rabbitmq import rabbitmq  # noqa: F401
+
+pytestmark = [
+    pytest.mark.integration('rabbitmq-server', 'epmd'),
+    pytest.mark.timeout(180),
+]
+
+ROOT = Path(__file__).resolve().parents[2]
+INTERVAL = 0.5
+TTL = 3.0
+OURS = messaging.__name__
+
+
+class Peer:
+    """Another host, in another process; `last` is what it has printed last."""
+
+    def __init__(self, url, host, owner, value, interval=INTERVAL, ttl=TTL):
+        arguments = [host, owner, str(value), str(interval), str(ttl)]
+        self.last = {}
+        self.process = subprocess.Popen(
+            [sys.executable, '-m', 'tests.fixtures.exchange_peer', *arguments],
+            cwd=ROOT,
+            env={**os.environ, 'TRANSPORT_URL': url},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.last = json.loads(line)
+
+    def leave(self):
+        """End it as a service is stopped."""
+        if self.process.poll() is None:
+            self.process.stdin.close()
+            self.process.wait(15)
+
+    def kill(self):
+        """End it as a host that loses its power."""
+        self.process.kill()
+        self.process.wait(15)
+        self._reader.join(5)
+        self.process.stdout.close()
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+
+
+@pytest.fixture
+def peers():
+    """Makes peers, ends them all."""
+    made = []
+
+    def make(*arguments, **options):
+        made.append(Peer(*arguments, **options))
+        return made[-1]
+
+    yield make
+    for peer in made:
+        peer.kill()
+
+
+@pytest.fixture
+def exchange(rabbitmq):  # noqa: F811
+    with configured(rabbitmq.url) as conf:
+        made = OsloExchange(
+            conf=conf, host='here', metric='greediness', ttl=TTL, clock=SystemClock()
+        )
+        made.start()
+        yield made
+        made.stop()
+
+
+class Rounds:
+    """Publishes every interval from a thread, as the agent does."""
+
+    def __init__(self, exchange, owner='d', value=1.0):
+        self.slowest = 0.0
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(exchange, owner, value))
+
+    def _run(self, exchange, owner, value):
+        for sequence in range(10_000):
+            began = time.monotonic()
+            exchange.publish(report('here', {owner: (value,)}, incarnation=7, sequence=sequence))
+            exchange.totals()
+            self.slowest = max(self.slowest, time.monotonic() - began)
+            if self._end.wait(INTERVAL):
+                return
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self._end.set()
+        self._thread.join(10)
+
+
+def sums(exchange):
+    totals = exchange.totals()
+    return dict(zip(totals.owners, totals.sums[:, 0].tolist(), strict=True))
+
+
+def test_two_processes(rabbitmq, exchange, peers):  # noqa: F811
+    """Both see the sums over both; who leaves is out at once, who dies is out after the time to live."""
+    there = peers(rabbitmq.url, 'there', 'd', 0.5)
+    third = peers(rabbitmq.url, 'third', 'f', 2.0)
+    with Rounds(exchange):
+        everything = {'d': 1.5, 'f': 2.0}
+        assert eventually(lambda: sums(exchange) == everything)
+        assert eventually(lambda: there.last.get('owners') == everything)
+        assert eventually(lambda: there.last['age'] <= TTL)
+        began = time.monotonic()
+        third.leave()
+        left = time.monotonic()
+        assert eventually(lambda: sums(exchange) == {'d': 1.5})
+        assert time.monotonic() - left < TTL - INTERVAL, f'left at {left - began:.1f} s'
+        there.kill()
+        assert sums(exchange) == {'d': 1.5}
+        assert eventually(lambda: sums(exchange) == {'d': 1.0}, TTL + 2.0)
+
+
+def test_a_broker_that_is_away_for_a_while(rabbitmq, exchange, peers, caplog):  # noqa: F811
+    """No round waits, each host goes on alone, totals come back by themselves, and the log says it once."""
+    there = peers(rabbitmq.url, 'there', 'e', 0.5)
+    with caplog.at_level(logging.INFO, OURS), Rounds(exchange) as rounds:
+        assert eventually(lambda: sums(exchange) == {'d': 1.0, 'e': 0.5})
+        assert eventually(lambda: there.last.get('hosts') == 2)
+        caplog.clear()
+        rabbitmq.stop()
+        try:
+            assert eventually(lambda: exchange.totals().age > TTL)
+            assert eventually(lambda: sums(exchange) == {'d': 1.0}, TTL)
+            assert eventually(lambda: there.last['owners'] == {'e': 0.5})
+            threading.Event().wait(3 * TTL)
+        finally:
+            rabbitmq.start()
+        began = time.monotonic()
+        assert eventually(lambda: sums(exchange) == {'d': 1.0, 'e': 0.5}, 60.0)
+        assert eventually(lambda: there.last['hosts'] == 2, 60.0)
+        took = time.monotonic() - began
+        assert eventually(lambda: exchange.totals().age < TTL)
+        assert rounds.slowest < 1.0
+    ours = [r.getMessage() for r in caplog.records if r.name == OURS]
+    assert [('is down' in m, 'works again' in m) for m in ours] == [(True, False), (False, True)]
+    assert rabbitmq.password not in caplog.text
+    print(f'totals came back {took:.1f} s after the broker; slowest round {rounds.slowest:.4f} s')  # noqa: T201
+
+
+def test_started_before_the_broker(rabbitmq, caplog):  # noqa: F811
+    """A host that boots first finds the broker when it comes."""
+    rabbitmq.stop()
+    try:
+        with configured(rabbitmq.url) as conf:
+            early = OsloExchange(
+                conf=conf, host='here', metric='greediness', ttl=TTL, clock=SystemClock()
+            )
+            early.start()
+            with Rounds(early):
+                assert eventually(lambda: 'the exchange is down' in caplog.text)
+                rabbitmq.start()
+                assert eventually(lambda: early.totals().age < TTL, 60.0)
+            early.stop()
+    finally:
+        if rabbitmq._server is None:
+            rabbitmq.start()
+
+
+GARBAGE = [
+    b'',
+    b'\xff\xfe\x00',
+    b'not json',
+    b'[]',
+    b'7',
+    b'{}',
+    b'[' * 100_000,
+    b'{"oslo.version": "2.0", "oslo.message": "[[["}',
+    b'{"oslo.version": "2.0", "oslo.message": 7}',
+    b'{"oslo.version": "99.0", "oslo.message": "{}"}',
+    b'{"oslo.version": "2.0", "oslo.message": "{}"}',
+    b'{"oslo.version": "2.0", "oslo.message": "{\\"method\\": 7, \\"args\\": []}"}',
+    b'{"oslo.version": "2.0", "oslo.message": "{\\"method\\": \\"tell\\", \\"args\\": [1]}"}',
+]
+
+
+def envelope(text, number):
+    """A message as oslo.messaging writes it."""
+    message = {
+        'method': 'tell',
+        'args': {'text': text},
+        'version': '1.0',
+        '_unique_id': f'stranger{number}',
+    }
+    return json.dumps({'oslo.version': '2.0', 'oslo.message': json.dumps(message)}).encode()
+
+
+def test_garbage_from_anybody_with_the_password(rabbitmq, exchange, peers, caplog):  # noqa: F811
+    """A raw producer breaks nothing: what follows is heard, by the same process."""
+    there = peers(rabbitmq.url, 'there', 'e', 0.5)
+    with Rounds(exchange):
+        assert eventually(lambda: there.last.get('hosts') == 2)
+        with contextlib.closing(rabbitmq.connection()) as connection:
+            channel = connection.channel()
+
+            def send(body, **properties):
+                channel.basic_publish(
+                    amqp.Message(body, **properties), exchange=f'{messaging.TOPIC}_fanout'
+                )
+
+            for body in GARBAGE:
+                send(body, content_type='application/json', content_encoding='utf-8')
+                send(body)
+                send(body, content_type='application/x-python-serialize')
+                send(body, content_type='application/json', content_encoding='no-such-code')
+            for number, text in enumerate(['garbage', 'x' * 5_000_000, '[' * 50_000, None]):
+                send(
+                    envelope(text, number),
+                    content_type='application/json',
+                    content_encoding='utf-8',
+                )
+            assert eventually(lambda: exchange.dropped.get('oversized') == 1)
+            assert eventually(lambda: exchange.dropped.get('malformed') == 3)
+        newcomer = peers(rabbitmq.url, 'newcomer', 'f', 4.0)
+        assert eventually(lambda: sums(exchange) == {'d': 1.0, 'e': 0.5, 'f': 4.0})
+        assert eventually(lambda: there.last['owners'] == {'d': 1.0, 'e': 0.5, 'f': 4.0})
+        assert there.process.poll() is None and newcomer.process.poll() is None
+        assert there.last['dropped']['oversized'] == 1
+
+
+def queues(broker):
+    """Name -> arguments of all queues of the broker that are ours."""
+    rows = json.loads(broker.ctl('list_queues', 'name', 'arguments', '--formatter=json'))
+    return {row['name']: row['arguments'] for row in rows if row['name'].startswith('nova_market')}
+
+
+def test_a_host_owns_one_queue_and_it_expires(rabbitmq, exchange, peers):  # noqa: F811
+    """So a thousand hosts make a thousand queues, and dead ones leave nothing that fills up."""
+    # of the fixture's exchange, and of hosts that other tests have killed
+    before = queues(rabbitmq)
+    there = peers(rabbitmq.url, 'there', 'e', 0.5)
+    with Rounds(exchange):
+        assert eventually(lambda: there.last.get('hosts') == 2)
+        found = queues(rabbitmq)
+        own = set(found) - set(before)
+        shared = sorted(name for name in found if '_fanout_' not in name)
+        assert len(own) == 1
+        assert shared == ['nova_market.fairness', 'nova_market.fairness.all']
+        assert all('x-expires' in str(found[name]) for name in own)
+        connections = json.loads(rabbitmq.ctl('list_connections', 'pid', '--formatter=json'))
+        assert len(connections) == 4, 'one to listen and one to send per host'
+        there.leave()
+        assert eventually(lambda: not own & set(queues(rabbitmq))), 'it takes its queue along'
