@@ -110,11 +110,13 @@ def test_a_guest_alone_has_the_whole_device_whatever_its_weight(
 
 
 def test_the_host_keeps_its_share(bed: NetworkBed):
-    """What is no guest's has default_share, here a quarter, against three guests that want all."""
+    """What is no guest's has default_share, here a quarter, and as much of what others leave."""
     classes = NetworkClasses('up0', RATE, netns=bed.host, default_share=0.25)
     classes.write(dict.fromkeys(('guest-1', 'guest-2', 'guest-3'), 100), bed.seen())
     got = bed.received([HOST, *(bed.address(n) for n in (1, 2, 3))], SECONDS, MORE)
     assert shares(got) == pytest.approx([0.25] * 4, abs=0.02)
+    got = bed.received([HOST, bed.address(1)], SECONDS, MORE)
+    assert shares(got) == pytest.approx([0.5, 0.5], abs=0.03)
     classes.close()
 
 

@@ -196,11 +196,11 @@ def test_the_loopback_device_is_asked_without_rights():
 
 
 def test_errors_of_a_batch_are_those_of_their_requests():
-    """250 requests that all fail: each is answered, over several system calls."""
+    """1050 requests that all fail: each is answered, over several system calls."""
     wrong = Request(type=9999, body=bytes(20))
     with RouteSocket() as route:
-        errors = route.batch([wrong] * 250)
-        assert sorted(errors) == list(range(250))
+        errors = route.batch([wrong] * 1050)
+        assert sorted(errors) == list(range(1050))
         assert tc.link(route, 'lo').index == 1
 
 
