@@ -137,6 +137,58 @@ class NetworkBed:
                 thread.join()
         return {s: 8e-6 * (after.get(s, 0) - before.get(s, 0)) / passed for s in sources}
 
+    def streamed(self, numbers: Sequence[int], seconds: float) -> Mapping[int, float]:
+        """Mbit/s of payload that guests send by one TCP connection each, with segmentation offload."""
+        stop = threading.Event()
+        counted = dict.fromkeys(numbers, 0)
+        threads: list[threading.Thread] = []
+        for number in numbers:
+            listening = threading.Event()
+            arguments = (number, counted, listening, stop)
+            threads.append(threading.Thread(target=self._sink, args=arguments))
+            threads.append(threading.Thread(target=self._stream, args=(number, stop)))
+            threads[-2].start()
+            assert listening.wait(5)
+            threads[-1].start()
+        try:
+            time.sleep(2 * WARM_UP)
+            before, began = dict(counted), time.monotonic()
+            time.sleep(seconds)
+            after, passed = dict(counted), time.monotonic() - began
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        return {n: 8e-6 * (after[n] - before[n]) / passed for n in numbers}
+
+    def _stream(self, number: int, stop: threading.Event) -> None:
+        netns.setns(f'{self.prefix}-g{number}', flags=0, fork=False)
+        with socket.create_connection((WORLD, PORT + number), timeout=5) as sender:
+            sender.settimeout(0.2)
+            payload = bytes(65536)
+            while not stop.is_set():
+                # stalled, or the sink has stopped first
+                with contextlib.suppress(OSError):
+                    sender.send(payload)
+
+    def _sink(
+        self,
+        number: int,
+        counted: dict[int, int],
+        listening: threading.Event,
+        stop: threading.Event,
+    ) -> None:
+        netns.setns(self.world, flags=0, fork=False)
+        with socket.create_server((WORLD, PORT + number)) as server:
+            server.settimeout(5)
+            listening.set()
+            connection, _ = server.accept()
+            with connection:
+                connection.settimeout(0.2)
+                while not stop.is_set():
+                    with contextlib.suppress(TimeoutError):
+                        counted[number] += len(connection.recv(1 << 18))
+
     def _namespace_of(self, address: str) -> str:
         if address == HOST:
             return self.host
