@@ -178,8 +178,8 @@ def put_class(index: int, minor: int, wanted: HtbClass, *, new: bool) -> Request
     rates = []
     for rate in (wanted.rate, wanted.ceil):
         rates += [0, _ETHERNET, 0, 0, 0, min(rate, _RATE_MAX)]
-    parms = _PARMS.pack(*rates, wanted.burst, wanted.ceil_burst, wanted.quantum, 0, 0)
-    options = attribute(_HTB_PARMS, parms)
+    packed = _PARMS.pack(*rates, wanted.burst, wanted.ceil_burst, wanted.quantum, 0, 0)
+    options = attribute(_HTB_PARMS, packed)
     for kind, rate in ((_HTB_RATE64, wanted.rate), (_HTB_CEIL64, wanted.ceil)):
         if rate > _RATE_MAX:
             options += attribute(kind, _U64.pack(rate))
