@@ -5,9 +5,9 @@ import logging
 
 import numpy as np
 import pytest
-from nova_market.adapters.local_exchange import LocalExchange, LocalHub
 
 from nova_market.adapters.clock import ManualClock
+from nova_market.adapters.local_exchange import LocalExchange, LocalHub
 from nova_market.adapters.memory import Demand, MemoryHost, steady
 from nova_market.adapters.state_file import JsonFile
 from nova_market.core.fairness import FairnessSettings
