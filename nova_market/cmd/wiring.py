@@ -77,7 +77,8 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
     actuators: list[Actuator] = [CpuShares(driver), DiskWeight(driver), MemoryLimit(driver)]
     if options.network_device:
         rate = options.network_rate_mbps * 1_000_000
-        actuators.append(NetworkClasses(options.network_device, rate))
+        share = options.network_default_share
+        actuators.append(NetworkClasses(options.network_device, rate, default_share=share))
     plugin = load_plugin('nova_market.exchange', options.exchange, '[fairness]exchange')
     exchange = plugin(
         conf=conf, host=name, metric=settings.metric_name, ttl=settings.totals_ttl, clock=clock

@@ -228,6 +228,13 @@ queues one HTB lock would serialise.
         max=400000,
         help='Rate of network_device in Mbit/s; 0 = ask the device. Needed for virtual devices.',
     ),
+    cfg.FloatOpt(
+        'network_default_share',
+        default=0.1,
+        min=0.001,
+        max=0.9,
+        help='Part of the rate that is kept for traffic of no guest: the host, storage, migration.',
+    ),
 ]
 
 EXCHANGE = [
