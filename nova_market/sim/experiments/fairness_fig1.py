@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from nova_market.errors import ExperimentFailed
-from nova_market.sim.experiments.process_time import cpu_seconds
+from nova_market.sim.experiments.processes import cpu_seconds
 from nova_market.sim.experiments.recording import write_summary
 from nova_market.sim.experiments.service_process import ServiceProcess, running
 from nova_market.sim.testbed.guest import Guest, GuestSpec

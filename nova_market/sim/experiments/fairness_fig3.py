@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from nova_market.sim.experiments.observer import Observer
+from nova_market.sim.experiments.processes import away_from
 from nova_market.sim.experiments.recording import Recording, jain, plot, write_summary
 from nova_market.sim.experiments.service_process import ServiceProcess, running
 from nova_market.sim.testbed.guest import GuestSpec
@@ -59,7 +60,7 @@ def run(setting: Setting) -> dict[str, Any]:
     setting.output.mkdir(parents=True, exist_ok=True)
     host = Host('fig3', cpus=str(setting.cpu), memory_mib=2048, state=setting.state)
     guests = [GuestSpec(name=name, project=owner) for name, owner in GUESTS.items()]
-    with host:
+    with away_from(setting.cpu), host:
         machines = {spec.name: host.boot(spec) for spec in guests}
         service = ServiceProcess(setting.output / 'service', service_options(host, setting))
         observer = Observer({'a': host.uri})

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPU time of processes and of all that they started, from /proc. Seconds."""
+"""What processes use of the CPUs, and keeping the watchers off the CPUs that are watched. Seconds."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 TICKS = os.sysconf('SC_CLK_TCK')
@@ -13,3 +15,16 @@ def cpu_seconds(pid: int) -> float:
     fields = Path(f'/proc/{pid}/stat').read_text(encoding='utf-8').rpartition(')')[2].split()
     utime, stime, children_utime, children_stime = (int(number) for number in fields[11:15])
     return (utime + stime + children_utime + children_stime) / TICKS
+
+
+@contextlib.contextmanager
+def away_from(cpu: int) -> Iterator[None]:
+    """This process, and what it starts meanwhile, leave a CPU to the guests, where there are others."""
+    before = os.sched_getaffinity(0)
+    others = before - {cpu}
+    if others:
+        os.sched_setaffinity(0, others)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
