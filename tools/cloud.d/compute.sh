@@ -35,11 +35,10 @@ wait_on() {
 # between hosts use the cloud's own key, not root's.
 make_shims() {
     local program
-    cat >"$STATE/bin/sudo" <<'END'
-#!/bin/sh
-case $1 in *-rootwrap) shift 2 ;; esac
-exec "$@"
-END
+    if [ ! -x "$STATE/bin/sudo" ]; then
+        printf '#!/bin/sh\ncase $1 in *-rootwrap) shift 2 ;; esac\nexec "$@"\n' >"$STATE/bin/sudo"
+        chmod 755 "$STATE/bin/sudo"
+    fi
     mkdir -p "$STATE/ssh"
     chmod 700 "$STATE/ssh"
     [ -e "$STATE/ssh/id" ] || ssh-keygen -q -t ed25519 -N '' -C nova-market-cloud -f "$STATE/ssh/id"
@@ -53,10 +52,12 @@ Host *
   LogLevel ERROR
 END
     for program in ssh scp; do
-        printf '#!/bin/sh\nexec %s -F %s "$@"\n' "$(command -v $program)" "$STATE/ssh/config" \
-            >"$STATE/bin/$program"
+        printf '#!/bin/sh\nexec /usr/bin/%s -F %s "$@"\n' "$program" "$STATE/ssh/config" \
+            >"$STATE/bin/$program.new"
+        chmod 755 "$STATE/bin/$program.new"
+        # a rename: a program that runs can't be written
+        mv "$STATE/bin/$program.new" "$STATE/bin/$program"
     done
-    chmod 755 "$STATE"/bin/*
 }
 
 # start_host HOST CPUS MEMORY_MIB
@@ -64,10 +65,14 @@ start_host() {
     local host=$1 cpus=$2 memory=$3 address label
     address=$(host_address "$host")
     mkdir -p "$STATE/hosts/$host"/{instances,ovs} "$STATE/nova/$host"
+    {
+        printf '127.0.0.1 localhost\n'
+        for label in "${HOSTS[@]}"; do printf '%s %s\n' "$(host_address "$label")" "$label"; done
+    } >"$STATE/hosts/names"
     configure_host "$host" "$cpus" "$address"
     bash "$TESTBED/host" start "$host" --state "$STATE" --cpus "$cpus" --memory-mib "$memory" \
         --cable "nmcloud-hosts=eth0=$address/24" --cable nmcloud-guests=eth1 --listen "$address" \
-        --bind "$STATE/hosts/$host/instances=$STATE/nova/instances"
+        --bind "$STATE/hosts/$host/instances=$STATE/nova/instances" --bind "$STATE/hosts/names=/etc/hosts"
     ln -sfn "../hosts/$host/log" "$LOG_DIR/$host"
     for label in "${FORWARDED[@]}"; do
         service "to-$label" socat "UNIX-LISTEN:$STATE/run/$label,fork,unlink-early,mode=600" \

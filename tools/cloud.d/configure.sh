@@ -104,6 +104,7 @@ my_ip = 127.0.0.1
 allow_resize_to_same_host = false
 # the test guest ignores ACPI: do not wait a minute for it at stop, resize and migration
 shutdown_timeout = 3
+graceful_shutdown_timeout = 5
 resume_guests_state_on_host_boot = true
 report_interval = 10
 service_down_time = 60
@@ -159,6 +160,7 @@ configure_neutron() {
 [DEFAULT]
 transport_url = $BROKER_URL
 core_plugin = ml2
+graceful_shutdown_timeout = 5
 service_plugins =
 auth_strategy = keystone
 state_path = $STATE/neutron

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What servers are booted from: the test guest's image, flavors, and a network for everybody. Idempotent.
 
-An image whose file has changed is made anew under the same name; servers that run keep theirs.
+An image whose file has changed is made anew under the same name. The old one is kept under another name:
+servers that were booted from it need it when they migrate.
 """
 
 import hashlib
@@ -12,8 +13,13 @@ import openstack
 
 GUEST = Path(os.environ['CLOUD_GUEST'])
 
-# name: vcpus, MiB. Disk 1 GiB: a flavor without a disk is for administrators only.
-FLAVORS = {'tiny': (1, 128), 'small': (1, 256), 'duo': (2, 256)}
+# name: MiB and extra specs. One CPU, as the hosts have. Disk 1 GiB: a flavor without a disk is for
+# administrators only.
+FLAVORS: dict[str, tuple[int, dict[str, str]]] = {
+    'tiny': (128, {}),
+    'small': (256, {}),
+    'favoured': (128, {'quota:cpu_shares': '2048'}),
+}
 
 
 def main() -> None:
@@ -32,11 +38,14 @@ def main() -> None:
         hw_rng_model='virtio',
         hw_video_model='none',
         hw_serial_port_count='1',
-        hw_cdrom_bus='virtio',
+        # where a config drive is looked for
+        hw_cdrom_bus='scsi',
+        hw_scsi_model='virtio-scsi',
     )
-    for name, (vcpus, ram) in FLAVORS.items():
+    for name, (ram, extra_specs) in FLAVORS.items():
         if cloud.compute.find_flavor(name) is None:
-            cloud.compute.create_flavor(name=name, vcpus=vcpus, ram=ram, disk=1)
+            flavor = cloud.compute.create_flavor(name=name, vcpus=1, ram=ram, disk=1)
+            cloud.compute.create_flavor_extra_specs(flavor, extra_specs)
     network = cloud.network.find_network('guests') or cloud.network.create_network(
         name='guests', shared=True
     )
@@ -54,7 +63,7 @@ def image(cloud, name, path, **properties):
     for old in list(cloud.image.images(name=name)):
         if old.properties.get('content') == digest and old.status == 'active':
             return old.id
-        cloud.image.delete_image(old)
+        cloud.image.update_image(old, name=f'{name}-replaced-{old.id[:8]}', visibility='private')
     made = cloud.create_image(
         name, filename=str(path), visibility='public', wait=True, content=digest, **properties
     )

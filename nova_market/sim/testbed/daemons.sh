@@ -81,10 +81,22 @@ halt() {
     kill -KILL "${left[@]}" 2>/dev/null || true
 }
 
-# halt_daemon LABEL
-halt_daemon() {
-    if alive "$1"; then halt "$(pid_of "$1")"; fi
-    rm -f "$PID_DIR/$1"
+# halt_daemons LABEL...: all at once
+halt_daemons() {
+    local label pids=()
+    for label in "$@"; do
+        if alive "$label"; then pids+=("$(pid_of "$label")"); fi
+    done
+    [ "${#pids[@]}" -eq 0 ] || halt "${pids[@]}"
+    for label in "$@"; do rm -f "$PID_DIR/$label"; done
+}
+
+# others_than LABEL...: prints the daemons that were started, without these
+others_than() {
+    local label
+    for label in $(cd "$PID_DIR" 2>/dev/null && ls); do
+        [[ " $* " == *" $label "* ]] || printf '%s\n' "$label"
+    done
 }
 
 # Ends everything in our cgroups and removes them.
