@@ -34,6 +34,7 @@ def status_document(record: RoundRecord, host: str, interval: float, pid: int) -
             'age': plan.totals.age,
             'fresh': plan.fresh,
             'resources': counted,
+            'quotas': len(plan.totals.quotas),
         },
         'supply': {
             'cores': record.supply.cores,

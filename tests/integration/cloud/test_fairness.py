@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nova-fairness under a real Nova: two projects' servers on two hosts, and what Nova does to them.
+
+Dora's two busy servers share each host with whatever Emil has there. With span = 1 only the grouping by
+owner acts, so the value that each server should have is known: Emil's one server twice what each of
+Dora's has.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import openstack
+import pytest
+
+from nova_market.adapters.cpu import CpuShares
+from nova_market.adapters.host_supply import SupplySettings
+from nova_market.adapters.libvirt_host import LibvirtHost
+from nova_market.sim.experiments.recording import jain
+from nova_market.sim.experiments.service_process import ServiceProcess
+
+pytestmark = [
+    pytest.mark.cloud('mariadbd', 'libvirtd', 'ovs-vswitchd', 'qemu-system-x86_64'),
+    pytest.mark.timeout(1800),
+]
+
+TOOL = Path(__file__).parents[3] / 'tools' / 'cloud'
+INTERVAL = 5.0
+HOSTS = ('h1', 'h2')
+WHERE = {'d1': 'h1', 'd2': 'h1', 'e1': 'h1', 'd3': 'h2', 'd4': 'h2'}
+PROJECTS = {'d': 'dora', 'e': 'emil'}
+EMIL = 1536
+"""cpu.shares of Emil's server next to two of Dora's: the mean stays Nova's 1024, and 2 : 1 : 1."""
+
+
+def cloud(*words: str, check: bool = True) -> str:
+    done = subprocess.run(
+        [str(TOOL), *words], capture_output=True, text=True, check=False, timeout=1200
+    )
+    assert not check or done.returncode == 0, f'{words}: {done.stdout}{done.stderr}'
+    return done.stdout
+
+
+@pytest.fixture(scope='module')
+def environment() -> Iterator[dict[str, str]]:
+    """OS_* of the administrator; the cloud is as it was before when the tests are done."""
+    was_up = subprocess.run([str(TOOL), 'status'], capture_output=True, check=False).returncode == 0
+    cloud('up')
+    lines = cloud('run', 'env').splitlines()
+    yield dict(line.split('=', 1) for line in lines if line.startswith(('OS_', 'NOVA_MARKET_')))
+    if not was_up:
+        cloud('down')
+
+
+def connect(environment: dict[str, str], project: str) -> openstack.connection.Connection:
+    """As the administrator, in a project: only administrators may name a host."""
+    return openstack.connect(
+        auth_url=environment['OS_AUTH_URL'],
+        username=environment['OS_USERNAME'],
+        password=environment['OS_PASSWORD'],
+        project_name=project,
+        user_domain_name='Default',
+        project_domain_name='Default',
+        region_name=environment['OS_REGION_NAME'],
+        compute_api_version='2.90',
+    )
+
+
+@pytest.fixture(scope='module')
+def admin(environment: dict[str, str]) -> openstack.connection.Connection:
+    connection = connect(environment, environment['OS_PROJECT_NAME'])
+    role = connection.identity.find_role('admin')
+    user = connection.identity.find_user(environment['OS_USERNAME'])
+    for name in PROJECTS.values():
+        project = connection.identity.find_project(name)
+        connection.identity.assign_project_role_to_user(project, user, role)
+    return connection
+
+
+@pytest.fixture(scope='module')
+def servers(
+    environment: dict[str, str], admin: openstack.connection.Connection
+) -> Iterator[dict[str, str]]:
+    """name -> id of five ACTIVE servers; Dora's are busy."""
+    connections = {letter: connect(environment, project) for letter, project in PROJECTS.items()}
+    image = admin.image.find_image('guest')
+    flavor = admin.compute.find_flavor('tiny')
+    network = admin.network.find_network('guests')
+    made = {
+        name: connections[name[0]].compute.create_server(
+            name=f'fairness-{name}',
+            image_id=image.id,
+            flavor_id=flavor.id,
+            networks=[{'uuid': network.id}],
+            availability_zone=f'nova:{host}',
+        )
+        for name, host in WHERE.items()
+    }
+    try:
+        for server in made.values():
+            admin.compute.wait_for_server(server, wait=300)
+        for name in ('d1', 'd2', 'd3', 'd4'):
+            cloud('order', f'fairness-{name}', 'burn', '1')
+        yield {name: server.id for name, server in made.items()}
+    finally:
+        for server in made.values():
+            admin.compute.delete_server(server, ignore_missing=True, force=True)
+        for server in made.values():
+            admin.compute.wait_for_delete(server, wait=120)
+
+
+@pytest.fixture(scope='module')
+def views(servers: dict[str, str]) -> dict[str, LibvirtHost]:
+    del servers
+    return {
+        host: LibvirtHost(uri(host), SupplySettings(), fallback_owner='unknown') for host in HOSTS
+    }
+
+
+def uri(host: str) -> str:
+    state = os.environ.get('NOVA_MARKET_CLOUD', '/var/lib/nova-market-cloud')
+    return f'qemu+unix:///system?socket={state}/hosts/{host}/run/libvirt-sock'
+
+
+def shares(views: dict[str, LibvirtHost], servers: dict[str, str]) -> dict[str, tuple[str, int]]:
+    """name -> (host, cpu.shares) of the servers that run."""
+    names = {server: name for name, server in servers.items()}
+    found = {}
+    for host, view in views.items():
+        guests = [item.guest for item in view.sample().guests if item.guest.id in names]
+        for guest_id, control in CpuShares(view).read(guests).items():
+            found[names[guest_id]] = (host, control.value)
+    return found
+
+
+@pytest.fixture
+def services(
+    environment: dict[str, str],
+    servers: dict[str, str],
+    views: dict[str, LibvirtHost],
+    tmp_path: Path,
+) -> Iterator[dict[str, ServiceProcess]]:
+    """nova-fairness for both hosts, over the cloud's RabbitMQ; h1 reads quotas. Restored at the end."""
+    made = {
+        host: ServiceProcess(tmp_path / host, options(environment, host, cpu))
+        for cpu, host in enumerate(HOSTS)
+    }
+    try:
+        for service in made.values():
+            service.start()
+        yield made
+    finally:
+        for service in made.values():
+            service.stop()
+    assert {value for _, value in shares(views, servers).values()} == {1024}, "Nova's values again"
+
+
+def options(environment: dict[str, str], host: str, cpu: int) -> dict[str, dict[str, object]]:
+    credentials = {
+        'auth_type': 'password',
+        'auth_url': environment['OS_AUTH_URL'],
+        'username': environment['OS_USERNAME'],
+        'password': environment['OS_PASSWORD'],
+        'project_name': environment['OS_PROJECT_NAME'],
+        'user_domain_name': 'Default',
+        'project_domain_name': 'Default',
+        'region_name': environment['OS_REGION_NAME'],
+    }
+    return {
+        'DEFAULT': {'transport_url': environment['NOVA_MARKET_TRANSPORT_URL'], 'debug': 'true'},
+        'fairness': {
+            'interval': INTERVAL,
+            'resources': 'cpu',
+            'span': 1,
+            'exchange': 'oslo',
+            'quota_source': 'openstack' if host == 'h1' else 'none',
+        },
+        'host': {'name': host, 'libvirt_uri': uri(host), 'cpus': cpu},
+        'openstack': credentials,
+    }
+
+
+def within(seconds: float, ask: Callable[[], bool]) -> float:
+    """Seconds until ask() is true; fails when it does not become so."""
+    began = time.monotonic()
+    while not ask():
+        assert time.monotonic() - began < seconds, f'not within {seconds:.0f} s'
+        time.sleep(0.2)
+    return time.monotonic() - began
+
+
+def say(text: str) -> None:
+    """A figure for whoever reads the output."""
+    sys.stderr.write(f'{text}\n')
+
+
+def near(found: tuple[str, int] | None, host: str, value: int) -> bool:
+    return found is not None and found[0] == host and abs(found[1] - value) <= 0.06 * value
+
+
+def test_owners_come_from_nova(
+    services: dict[str, ServiceProcess], admin: openstack.connection.Connection
+):
+    """Every server is accounted to its project; both hosts know each other and h2 knows h1's quotas."""
+    within(6 * INTERVAL, lambda: services['h2'].status()['cloud']['quotas'] >= 2)
+    projects = {admin.identity.find_project(name).id for name in PROJECTS.values()}
+    document = services['h1'].status()
+    assert {guest['owner'] for guest in document['guests']} <= projects
+    assert document['cloud']['hosts'] == 2
+    assert all(guest['flavor'] == 'tiny' for guest in document['guests'])
+
+
+def test_the_light_project_is_protected(
+    services: dict[str, ServiceProcess], views: dict[str, LibvirtHost], servers: dict[str, str]
+):
+    """All three servers of h1 are busy: both projects get half of its CPU, measured by libvirt."""
+    cloud('order', 'fairness-e1', 'burn', '1')
+    within(3 * INTERVAL, lambda: near(shares(views, servers).get('e1'), 'h1', EMIL))
+
+    def used() -> dict[str, int]:
+        return {i.guest.id: i.counters.cpu_time_ns for i in views['h1'].sample().guests}
+
+    before = used()
+    time.sleep(6 * INTERVAL)
+    after = used()
+    spent = {name: after[servers[name]] - before[servers[name]] for name in ('d1', 'd2', 'e1')}
+    whole = sum(spent.values())
+    assert spent['e1'] / whole == pytest.approx(0.5, abs=0.03), spent
+    assert jain([spent['d1'] + spent['d2'], spent['e1']]) >= 0.99
+    cloud('order', 'fairness-e1', 'idle')
+
+
+def test_weights_come_back_after_a_hard_reboot(
+    services: dict[str, ServiceProcess],
+    views: dict[str, LibvirtHost],
+    servers: dict[str, str],
+    admin: openstack.connection.Connection,
+):
+    within(3 * INTERVAL, lambda: near(shares(views, servers).get('e1'), 'h1', EMIL))
+    admin.compute.reboot_server(servers['e1'], 'HARD')
+    within(60, lambda: 'e1' not in shares(views, servers))
+    within(60, lambda: 'e1' in shares(views, servers))
+    took = within(2 * INTERVAL, lambda: near(shares(views, servers).get('e1'), 'h1', EMIL))
+    say(f'hard reboot: weight back after {took:.1f} s')
+    admin.compute.wait_for_server(admin.compute.get_server(servers['e1']), wait=120)
+
+
+def test_weights_follow_a_live_migration(
+    services: dict[str, ServiceProcess],
+    views: dict[str, LibvirtHost],
+    servers: dict[str, str],
+    admin: openstack.connection.Connection,
+):
+    """There and back: the new host weighs it within two intervals, the old one forgets it."""
+    migrate(services, views, servers, admin, target='h2', old='h1')
+    migrate(services, views, servers, admin, target='h1', old='h2')
+
+
+def migrate(services, views, servers, admin, *, target: str, old: str) -> None:
+    admin.compute.live_migrate_server(servers['e1'], host=target, block_migration='auto')
+    within(300, lambda: shares(views, servers).get('e1', ('', 0))[0] == target)
+    took = within(2 * INTERVAL, lambda: near(shares(views, servers).get('e1'), target, EMIL))
+    say(f'live migration to {target}: weight there after {took:.1f} s')
+    left = [name for name in ('d1', 'd2', 'd3', 'd4') if WHERE[name] == old]
+    within(3 * INTERVAL, lambda: all(near(shares(views, servers)[n], old, 1024) for n in left))
+    admin.compute.wait_for_server(admin.compute.get_server(servers['e1']), wait=180)
+
+
+def test_weights_come_back_after_a_resize(
+    services: dict[str, ServiceProcess],
+    views: dict[str, LibvirtHost],
+    servers: dict[str, str],
+    admin: openstack.connection.Connection,
+):
+    """A resize moves the server to the other host under a new flavor."""
+    bigger = admin.compute.find_flavor('small')
+    admin.compute.resize_server(servers['e1'], bigger)
+    server = admin.compute.get_server(servers['e1'])
+    admin.compute.wait_for_server(server, status='VERIFY_RESIZE', wait=300)
+    host = admin.compute.get_server(servers['e1']).compute_host
+    took = within(2 * INTERVAL, lambda: near(shares(views, servers).get('e1'), host, EMIL))
+    say(f'resize: on {host}, weight there after {took:.1f} s')
+    within(
+        2 * INTERVAL,
+        lambda: (
+            {g['flavor'] for g in services[host].status()['guests'] if g['id'] == servers['e1']}
+            == {'small'}
+        ),
+    )
+    admin.compute.revert_server_resize(servers['e1'])
+    admin.compute.wait_for_server(server, wait=300)
