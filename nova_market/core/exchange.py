@@ -11,7 +11,6 @@ the others.
 """
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -265,8 +264,7 @@ def _numbers(
         if (
             isinstance(number, bool)
             or not isinstance(number, (int, float))
-            or not minimum <= number <= MAX_AMOUNT
-            or not math.isfinite(number)
+            or not minimum <= number <= MAX_AMOUNT  # false for NaN and infinity too
         ):
             raise MalformedReport(
                 f'{where}: {_shown(number)} is not a number in [{minimum:g}, {MAX_AMOUNT:g}]'

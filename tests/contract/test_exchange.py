@@ -99,6 +99,7 @@ def test_sums_of_two_hosts(world):
         assert totals.supply.tolist() == [2.0] * 6
         assert totals.load.tolist() == [1.0] * 6
         assert totals.virtual.tolist() == [4.0] * 6
+        assert exchange.dropped == {}
 
 
 def test_own_report_is_seen_at_once(world):
