@@ -118,7 +118,8 @@ class GuestCgroups:
         if key not in self._found:
             pid = self.pid(guest)
             found = None if pid is None else self.tree.of_process(pid, controller)
-            if found is None:
+            # libvirt moves a starting guest into one controller's group after the other
+            if found is None or not _names(found.scope, guest):
                 return None
             self._found[key] = found
         return self._found[key]
@@ -132,11 +133,15 @@ class GuestCgroups:
 
     def _is_guest(self, pid: int, guest: Guest) -> bool:
         """Whether the process sits where libvirt put it: anybody may run something called qemu."""
-        name = re.compile(rf'qemu(-|\\x2d){guest.domain_id}(-|\\x2d)')
         return any(
-            name.search(line.rpartition(':')[2])
+            _names(Path(line.rpartition(':')[2]), guest)
             for line in _lines(self.tree.root / 'proc' / str(pid) / 'cgroup')
         )
+
+
+def _names(group: Path, guest: Guest) -> bool:
+    """Whether a control group is of this incarnation, by the name that libvirt gives it."""
+    return re.search(rf'qemu(-|\\x2d){guest.domain_id}(-|\\x2d)', str(group)) is not None
 
 
 def qemu_pids(root: Path) -> Mapping[GuestId, int]:

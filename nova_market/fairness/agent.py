@@ -231,11 +231,14 @@ class Agent:
             found[name] = self._actuators[name].read(plan.guests)
             changes[name] = self._differences(plan, name, found[name])
             for guest in plan.guests:
-                if guest.id in changes[name] and name != 'network':
-                    actual = found[name][guest.id].value
-                    original = nova_value(name, guest, limits[name])
-                    if guest.fallback and actual is not None:
-                        original = actual
+                control = found[name].get(guest.id)
+                if control is None or not control.controllable or name == 'network':
+                    continue
+                original = nova_value(name, guest, limits[name])
+                if guest.fallback and control.value is not None:
+                    original = control.value
+                # also where the wanted value is there already: a crash or libvirt itself left it
+                if guest.id in changes[name] or control.value != original:
                     originals.setdefault(guest.incarnation, {})[name] = original
         if self._dry_run:
             return found, {}, {}

@@ -108,7 +108,7 @@ def test_figure3_on_real_guests(state: Path, tmp_path: Path):
                 cpu=1,
             )
         )
-        assert summary['passed'], summary
+        assert summary['passed'], json.dumps(summary)
     assert {p.name for p in (tmp_path / 'True').iterdir()} >= {
         'fairness-fig3.csv',
         'fairness-fig3.png',
@@ -122,9 +122,8 @@ def test_figure4_on_real_guests_over_a_real_broker(state: Path, tmp_path: Path):
             interval=INTERVAL, duration=120.0, enforce=True, state=state, output=tmp_path
         )
     )
-    assert summary['hosts_in_totals'] == 2, summary
-    assert summary['share_of_d_on_a']['after'] > 0.6, summary
-    assert min(summary['change_on_b'].values()) >= -fairness_fig4.HURT, summary
+    assert summary['hosts_in_totals'] == 2
+    assert summary['passed'], json.dumps(summary)
 
 
 def test_killed_at_any_moment(service: ServiceProcess, guests: dict[str, Guest]):
@@ -163,13 +162,14 @@ def test_libvirtd_restarts(service: ServiceProcess, host: Host, guests: dict[str
 def test_guest_restarted_by_nova_has_its_weight_back(
     service: ServiceProcess, guests: dict[str, Guest]
 ):
-    """A hard reboot gives a fresh domain with default shares: weighed again within two intervals."""
+    """A hard reboot makes the domain anew, with default shares: weighed again within two intervals."""
     service.start()
     eventually(lambda: shares(guests)['e1'] > 1400)
     guests['e1'].destroy()
+    guests['e1'].undefine()
+    guests['e1'].define()
     guests['e1'].start()
     started = time.monotonic()
-    assert shares(guests)['e1'] == 1024
     eventually(lambda: shares(guests)['e1'] > 1400, 10.0)
     assert time.monotonic() - started < 2 * INTERVAL + 1, 'two intervals, and time to look'
     guests['e1'].wait_for('BOOTED')

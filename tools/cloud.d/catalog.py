@@ -9,10 +9,10 @@ import os
 import openstack
 
 SERVICES = (
-    ('nova', 'compute', os.environ['URL_nova_api'] + '/v2.1'),
-    ('placement', 'placement', os.environ['URL_placement']),
-    ('glance', 'image', os.environ['URL_glance']),
-    ('neutron', 'network', os.environ['URL_neutron_api']),
+    ('nova', 'compute', os.environ['URL_NOVA_API'] + '/v2.1'),
+    ('placement', 'placement', os.environ['URL_PLACEMENT']),
+    ('glance', 'image', os.environ['URL_GLANCE']),
+    ('neutron', 'network', os.environ['URL_NEUTRON_API']),
 )
 
 

@@ -144,12 +144,16 @@ connection = $(database_url nova)
 connection = $(database_url nova_api)
 [oslo_concurrency]
 lock_path = $STATE/nova/control
+[oslo_policy]
+policy_file = $ETC/nova/policy.yaml
 [conductor]
 workers = 1
 [scheduler]
 workers = 1
 discover_hosts_in_cells_interval = 15
 END
+    # a playground: everybody may say on which host a server is to run (server create --host h1)
+    printf '"compute:servers:create:requested_destination": ""\n' >"$ETC/nova/policy.yaml"
     # for out-of-tree filters and weighers; kept when it is there
     [ -e "$ETC/nova/nova-scheduler.conf" ] || : >"$ETC/nova/nova-scheduler.conf"
 }

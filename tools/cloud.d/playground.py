@@ -24,8 +24,12 @@ FLAVORS: dict[str, tuple[int, dict[str, str]]] = {
 
 def main() -> None:
     cloud = openstack.connect()
-    kernel = image(cloud, 'guest-kernel', GUEST / 'vmlinuz', disk_format='aki', container_format='aki')
-    initrd = image(cloud, 'guest-initrd', GUEST / 'initrd.gz', disk_format='ari', container_format='ari')
+    kernel = image(
+        cloud, 'guest-kernel', GUEST / 'vmlinuz', disk_format='aki', container_format='aki'
+    )
+    initrd = image(
+        cloud, 'guest-initrd', GUEST / 'initrd.gz', disk_format='ari', container_format='ari'
+    )
     image(
         cloud,
         'guest',

@@ -49,10 +49,11 @@ fill_catalog() {
 
 # What catalog.py and playground.py are told, in the environment: no password on a command line.
 cloud_facts() {
-    local project name
+    local project name key
     export SERVICE_PASSWORD CLOUD_PROJECTS="${PROJECTS[*]}" CLOUD_GUEST=$STATE/guest
     for name in placement glance nova-api neutron-api; do
-        export "URL_${name//-/_}=$(api_url "$name")"
+        key=${name^^}
+        export "URL_${key//-/_}=$(api_url "$name")"
     done
     for project in "${PROJECTS[@]}"; do export "${project^^}_PASSWORD"; done
 }

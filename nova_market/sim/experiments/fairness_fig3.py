@@ -28,6 +28,10 @@ JUDGED = 0.5
 
 TOLERANCE = 0.03
 JAIN = 0.99
+
+WHOLE = 0.95
+"""Least part that d1 gets, while it is alone, of what the three get together later."""
+
 GUESTS = {'d1': 'd', 'd2': 'd', 'e1': 'e'}
 
 
@@ -99,7 +103,7 @@ def judge(recording: Recording, setting: Setting) -> dict[str, Any]:
     index = jain(list(owners.values()))
     passed = abs(shares['e1'] - expected) <= TOLERANCE
     if setting.enforce:
-        passed = passed and index >= JAIN and first >= 0.9
+        passed = passed and index >= JAIN and first >= WHOLE * whole
     return {
         'experiment': 'fairness-fig3',
         'service': 'on' if setting.enforce else 'off',

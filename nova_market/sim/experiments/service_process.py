@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -111,12 +111,12 @@ class ServiceProcess:
 
 
 @contextlib.contextmanager
-def running(*services: ServiceProcess) -> Iterator[None]:
+def running(*services: ServiceProcess) -> Iterator[Sequence[ServiceProcess]]:
     """The services run while this is open and are stopped whatever happens."""
     try:
         for service in services:
             service.start()
-        yield
+        yield services
     finally:
         for service in services:
             service.stop()

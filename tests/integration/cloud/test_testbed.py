@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The test bed itself: a host with real guests, what they obey, and that nothing stays behind."""
 
-import os
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +9,7 @@ import pytest
 
 from nova_market.sim.testbed.guest import Disk, Guest, GuestFailed, GuestSpec
 from nova_market.sim.testbed.host import Host, HostFailed, script
+from tests.integration.cloud.left_behind import left_behind
 
 pytestmark = [
     pytest.mark.integration(
@@ -97,27 +96,6 @@ def test_a_command_that_fails_says_why(host: Host) -> None:
         host.virsh('start', 'no-such-guest')
     with pytest.raises(HostFailed, match=r'--cpus 4096.*online'):
         Host('other', cpus='4096', memory_mib=64, state=host.state).start()
-
-
-def left_behind(word: str) -> list[str]:
-    """Processes, mounts, cgroups and network devices whose name or path has this word in it."""
-    found = [
-        f'process {entry.name}'
-        for entry in Path('/proc').iterdir()
-        if entry.name.isdigit() and int(entry.name) != os.getpid() and word in words_of(entry)
-    ]
-    found += [line for line in Path('/proc/mounts').read_text().splitlines() if word in line]
-    for tree in Path('/sys/fs/cgroup').iterdir():
-        found += [str(path) for path in (tree, *tree.glob('*')) if word in path.name]
-    links = subprocess.run(['ip', '-o', 'link'], check=True, capture_output=True, text=True).stdout
-    return found + [line for line in links.splitlines() if word in line]
-
-
-def words_of(process: Path) -> str:
-    try:
-        return (process / 'cmdline').read_text() + (process / 'cgroup').read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return ''
 
 
 def test_stop_leaves_nothing_behind(tmp_path: Path) -> None:
