@@ -113,7 +113,8 @@ def run(setting: Setting) -> dict[str, Any]:
 def disk_supply(recording: Recording, setting: Setting) -> float:
     """MiB/s that host a's disk gave to two guests that wanted all of it, in the baseline."""
     split = setting.duration * BASELINE
-    return sum(recording.mean(f'{g}.disk', setting.interval, split) for g in ('d1', 'e1')) / (1 << 20)
+    rates = (recording.mean(f'{guest}.disk', setting.interval, split) for guest in ('d1', 'e1'))
+    return sum(rates) / (1 << 20)
 
 
 def service_options(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/cloud itself: up twice changes nothing, servers on two hosts, metadata, moves, down without a trace."""
+"""tools/cloud itself: up again changes nothing, servers on two hosts, metadata, moves, down without trace."""
 
 import os
 import re
