@@ -29,8 +29,9 @@ JUDGED = 0.5
 TOLERANCE = 0.03
 JAIN = 0.99
 
-WHOLE = 0.95
-"""Least part that d1 gets, while it is alone, of what the three get together later."""
+WHOLE = 0.9
+"""Least part that d1 gets, while it is alone, of what the three get together later; the ticks of the two
+idle guests take some percent under emulation."""
 
 GUESTS = {'d1': 'd', 'd2': 'd', 'e1': 'e'}
 
@@ -98,7 +99,10 @@ def judge(recording: Recording, setting: Setting) -> dict[str, Any]:
     whole = sum(used.values())
     shares = {name: cores / whole for name, cores in used.items()}
     owners = {owner: sum(shares[n] for n in GUESTS if GUESTS[n] == owner) for owner in ('d', 'e')}
-    first = recording.mean('d1.cpu', setting.interval, setting.duration * ALONE)
+    # the last look of this part is the first of the next one
+    first = recording.mean(
+        'd1.cpu', setting.interval, setting.duration * ALONE - setting.interval
+    )
     expected = 0.5 if setting.enforce else 1 / 3
     index = jain(list(owners.values()))
     passed = abs(shares['e1'] - expected) <= TOLERANCE
