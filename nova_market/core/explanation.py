@@ -1,37 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why a guest weighs what it weighs, in words and numbers an operator can check."""
 
+from collections import Counter
+
 import numpy as np
 
 from nova_market.core.fairness import RoundPlan
+from nova_market.core.host import Guest
 
 NEAR = 0.02
 """Difference of log-weight that is called even: 2 %."""
 
 
-def explain(plan: RoundPlan, row: int) -> str:
-    """One sentence on guest number `row` of the plan."""
-    guest = plan.guests[row]
-    mine = [i for i in range(len(plan.guests)) if plan.owners[i] == plan.owners[row]]
-    busy = sum(1 for i in mine if plan.active[i])
-    parts = []
+def explanations(plan: RoundPlan) -> tuple[str, ...]:
+    """One sentence on each guest of the plan; what guests have in common is counted once."""
+    mean = float(np.mean(plan.priority)) if len(plan.guests) else 0.0
+    mine = Counter(plan.owners.tolist())
+    busy = Counter(plan.owners[plan.active].tolist())
+    return tuple(
+        '; '.join(
+            [
+                _standing(plan, priority, x, mean),
+                *_company(mine[owner], busy[owner]),
+                *_itself(guest, active),
+            ]
+        )
+        for guest, owner, priority, x, active in zip(
+            plan.guests,
+            plan.owners.tolist(),
+            plan.priority.tolist(),
+            plan.x.tolist(),
+            plan.active.tolist(),
+            strict=True,
+        )
+    )
+
+
+def _standing(plan: RoundPlan, priority: float, x: float, mean: float) -> str:
     if not plan.fresh:
-        parts.append(f'no totals for {plan.totals.age:.0f} s: back to the local grouping')
-    else:
-        mean = float(np.mean(plan.priority))
-        relation = 'heavier than' if plan.x[row] < 0 else 'lighter than'
-        if abs(plan.x[row]) < NEAR:
-            relation = 'as heavy as'
-        parts.append(f'{relation} the mean ({plan.priority[row]:+.3f} against {mean:+.3f})')
-    if len(mine) > 1:
-        parts.append(f'shares with {len(mine) - 1} more of its owner, {busy} of {len(mine)} busy')
-    if not plan.active[row]:
+        return f'no totals for {plan.totals.age:.0f} s: back to the local grouping'
+    relation = 'heavier than' if x < 0 else 'lighter than'
+    if abs(x) < NEAR:
+        relation = 'as heavy as'
+    return f'{relation} the mean ({priority:+.3f} against {mean:+.3f})'
+
+
+def _company(mine: int, busy: int) -> list[str]:
+    return [f'shares with {mine - 1} more of its owner, {busy} of {mine} busy'] if mine > 1 else []
+
+
+def _itself(guest: Guest, active: bool) -> list[str]:
+    parts = []
+    if not active:
         parts.append('idle')
     if guest.base_shares is not None:
         parts.append(f'flavor asks for {guest.base_shares} shares')
     if guest.fallback:
         parts.append('owner unknown')
-    return '; '.join(parts)
+    return parts
 
 
 def summary(plan: RoundPlan) -> str:

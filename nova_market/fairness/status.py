@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nova_market.core.cloud_view import ratio
-from nova_market.core.explanation import explain
+from nova_market.core.explanation import explanations
 from nova_market.core.quantity import RESOURCES, Array
 from nova_market.fairness.agent import RoundRecord
 
@@ -43,11 +43,11 @@ def status_document(record: RoundRecord, host: str, interval: float, pid: int) -
             'memory_bytes': record.supply.memory_bytes,
         },
         'seconds': dict(record.seconds),
-        'guests': [_guest(record, i) for i in range(len(plan.guests))],
+        'guests': [_guest(record, i, why) for i, why in enumerate(explanations(plan))],
     }
 
 
-def _guest(record: RoundRecord, row: int) -> dict[str, Any]:
+def _guest(record: RoundRecord, row: int, why: str) -> dict[str, Any]:
     plan = record.plan
     guest = plan.guests[row]
     load, due = plan.weighing.measurement.load[row], plan.weighing.endowment[row]
@@ -64,7 +64,7 @@ def _guest(record: RoundRecord, row: int) -> dict[str, Any]:
         'owner_heaviness': float(plan.user_heaviness[row]),
         'weight': float(plan.weights[row]),
         'controls': {name: _control(record, name, row) for name in plan.wanted},
-        'why': explain(plan, row),
+        'why': why,
     }
 
 

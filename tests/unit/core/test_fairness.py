@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nova_market.core.exchange import add_up
-from nova_market.core.explanation import explain, summary
+from nova_market.core.explanation import explanations, summary
 from nova_market.core.fairness import (
     FairnessSettings,
     decide,
@@ -192,7 +192,7 @@ def test_old_totals_let_weights_decay():
     plan = one_round(guests, {'cpu': CPU_SHARES_V1}, totals=totals, state=state)
     assert not plan.fresh
     assert plan.x.tolist() == pytest.approx([-0.85, 0.85])
-    assert 'no totals for 31 s' in explain(plan, 0)
+    assert 'no totals for 31 s' in explanations(plan)[0]
 
 
 def test_quota_entitlement():
@@ -218,9 +218,11 @@ def test_quota_entitlement():
 def test_explanations_name_the_ground():
     guests = [guest('d1', 'd', base_shares=2048), guest('d2', 'd'), guest('e1', 'e', fallback=True)]
     plan = one_round(guests, {'cpu': CPU_SHARES_V1}, now_used=[9.0, 0.0, 5.0])
-    assert 'heavier than the mean' in explain(plan, 0)
-    assert 'shares with 1 more of its owner, 1 of 2 busy' in explain(plan, 0)
-    assert 'flavor asks for 2048 shares' in explain(plan, 0)
-    assert 'idle' in explain(plan, 1)
-    assert 'owner unknown' in explain(plan, 2)
+    first, second, third = explanations(plan)
+    assert 'heavier than the mean' in first
+    assert 'shares with 1 more of its owner, 1 of 2 busy' in first
+    assert 'flavor asks for 2048 shares' in first
+    assert 'idle' in second and 'idle' not in first
+    assert 'shares with' not in third
+    assert 'owner unknown' in third
     assert summary(plan).startswith('3 guests of 2 owners, totals of 1 hosts: d h=')
