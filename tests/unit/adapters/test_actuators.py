@@ -13,7 +13,8 @@ import pytest
 from nova_market.adapters.cpu import CpuShares
 from nova_market.adapters.disk_weight import DiskWeight
 from nova_market.adapters.libvirt_host import LibvirtHost
-from nova_market.adapters.memory_limit import MEMORY_LOW, PAGE, SOFT_LIMIT, UNLIMITED, MemoryLimit
+from nova_market.adapters.memory_limit import MEMORY_LOW, SOFT_LIMIT, MemoryLimit
+from nova_market.adapters.slice_guarantee import PAGE, UNLIMITED
 from nova_market.core.host import (
     BFQ_WEIGHT,
     CPU_SHARES_V1,
@@ -90,26 +91,6 @@ def test_memory_is_guaranteed_along_the_whole_path(
         assert low(kernel.scope(one, 'memory')) == low(kernel.account(one, 'memory')) == str(value)
         assert memory.read(guests)[one.id].value == value
     assert low(kernel.slice('memory')) == str(96 << 20)
-
-
-def test_the_groups_above_follow_the_guests_down_to_nothing(tmp_path: Path, make_host: MakeHost):
-    kernel = KernelTree(tmp_path)
-    host, guests = populate(kernel, make_host)
-    MemoryLimit(host).write({one.id: 64 << 20 for one in guests}, guests)
-    # another process of the service, after a crash
-    MemoryLimit(host).write({one.id: 0 for one in guests}, guests)
-    assert low(kernel.slice('memory')) == '0'
-
-
-def test_a_larger_guarantee_of_the_operator_stays(tmp_path: Path, make_host: MakeHost):
-    kernel = KernelTree(tmp_path)
-    host, guests = populate(kernel, make_host)
-    put(kernel.slice('memory') / 'memory.low', 'max\n')
-    MemoryLimit(host).write({one.id: 64 << 20 for one in guests}, guests)
-    assert low(kernel.slice('memory')) == 'max\n'
-    put(kernel.slice('memory') / 'memory.low', str(1 << 30))
-    MemoryLimit(host).write({one.id: 32 << 20 for one in guests}, guests)
-    assert low(kernel.slice('memory')) == str(1 << 30)
 
 
 def test_memory_on_huge_pages_is_left_alone(tmp_path: Path, make_host: MakeHost):
