@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from nova_market.core.exchange import add_up
+from nova_market.core.explanation import explanations
 from nova_market.core.fairness import FairnessSettings, decide, partial_sums, view_of, weigh
 from nova_market.core.host import BFQ_WEIGHT, CPU_SHARES_V1
 from nova_market.core.measurement import measure, supply_vector
@@ -30,8 +31,8 @@ def best(call, times=7):
     return min(found)
 
 
-def pure_round(vms, owners):
-    """The measured phases of one round for a host of `vms` guests in a cloud of `owners` users."""
+def prepared(vms, owners):
+    """The pure phases of one round for a host of `vms` guests in a cloud of `owners` users, to be run."""
     guests = [guest(f'{i:05d}', f'o{i % owners:04d}') for i in range(vms)]
     host = supply(cores=64.0)
     settings = FairnessSettings()
@@ -49,8 +50,15 @@ def pure_round(vms, owners):
         view, _ = view_of(totals, 1.0, settings)
         weighing = weigh(measured, host, view, settings)
         mine = report('a', partial_sums(weighing), supply=tuple(weighing.supply))
-        decide(weighing, add_up([cloud, mine], 'greediness'), {}, LIMITS, host, settings)
+        both = add_up([cloud, mine], 'greediness')
+        return decide(weighing, both, {}, LIMITS, host, settings)
 
+    return run
+
+
+def pure_round(vms, owners):
+    """Seconds of the round and of its floor."""
+    run = prepared(vms, owners)
     floor = np.random.default_rng(1).uniform(size=(vms, 6))
     return best(run), best(lambda: [floor[:, r].sum() for r in range(6)], times=50)
 
@@ -67,6 +75,19 @@ def test_cost_per_vm_is_flat():
             f'{seconds / floor:14.0f}'
         )
     assert per_vm[4000, 500] < 1.5 * per_vm[1000, 500]
+
+
+def test_explanations_are_linear():
+    """A sentence per VM costs the same on a host of 4,000 as on one of 1,000, few owners or many."""
+    print(f'\n{"VMs":>6} {"owners":>7} {"ms":>8} {"us/VM":>7}')
+    per_vm = {}
+    for vms, owners in ((100, 5), (1000, 5), (1000, 500), (4000, 5), (4000, 500)):
+        plan = prepared(vms, owners)()
+        seconds = best(lambda plan=plan: explanations(plan))
+        per_vm[vms, owners] = 1e6 * seconds / vms
+        print(f'{vms:6d} {owners:7d} {1e3 * seconds:8.2f} {per_vm[vms, owners]:7.2f}')
+    for owners in (5, 500):
+        assert per_vm[4000, owners] < 1.5 * per_vm[1000, owners]
 
 
 def test_owners_of_the_cloud_are_cheap():
