@@ -11,6 +11,7 @@ part is counted. Results are in parts of one core; the paper's printed no number
 
 import argparse
 import csv
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -117,7 +118,10 @@ def _sweep(host: Host, guests: list[Guest], setting: Setting) -> Iterator[dict[s
 
 
 def _cost(host: Host, setting: Setting, interval: float, network: bool) -> tuple[float, float]:
-    """Parts of a core that the service and libvirtd use; the start of the service is not counted."""
+    """Parts of a core that the service and libvirtd use; the start of the service is not counted.
+
+    A whole number of intervals is watched, so that each contains its round.
+    """
     options: dict[str, dict[str, object]] = {
         'fairness': {'interval': interval},
         'host': {'name': host.name, 'libvirt_uri': host.uri, 'cpus': host.cpus},
@@ -130,7 +134,7 @@ def _cost(host: Host, setting: Setting, interval: float, network: bool) -> tuple
     with running(service):
         time.sleep(min(2 * interval, 4.0))
         began, before = time.monotonic(), (cpu_seconds(service.pid), cpu_seconds(_daemon(host)))
-        time.sleep(setting.duration)
+        time.sleep(interval * math.ceil(setting.duration / interval))
         seconds = time.monotonic() - began
         after = cpu_seconds(service.pid), cpu_seconds(_daemon(host))
     return (after[0] - before[0]) / seconds, (after[1] - before[1]) / seconds

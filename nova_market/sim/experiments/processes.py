@@ -3,18 +3,31 @@
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 TICKS = os.sysconf('SC_CLK_TCK')
 
+CPUCLOCK_SCHED = 2
+"""linux/include/linux/posix-timers_types.h: the clock of the scheduler, in nanoseconds."""
+
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of a process, its threads, and the children that it has waited for."""
+    """CPU time of a process with all threads it has had, and of the children that it has waited for.
+
+    In nanoseconds as the scheduler counts, where the kernel would say ticks of 10 ms: a round takes less.
+    """
     # the second field is a name in parentheses that may hold anything
     fields = Path(f'/proc/{pid}/stat').read_text(encoding='utf-8').rpartition(')')[2].split()
-    utime, stime, children_utime, children_stime = (int(number) for number in fields[11:15])
-    return (utime + stime + children_utime + children_stime) / TICKS
+    children_utime, children_stime = (int(number) for number in fields[13:15])
+    own = time.clock_gettime(_cpu_clock(pid))
+    return own + (children_utime + children_stime) / TICKS
+
+
+def _cpu_clock(pid: int) -> int:
+    """What clock_getcpuclockid(3) of the C library would answer."""
+    return (~pid << 3) | CPUCLOCK_SCHED
 
 
 @contextlib.contextmanager
