@@ -61,18 +61,15 @@ class NetworkClasses:
         *,
         netns: str | None = None,
         default_share: float = 0.1,
-        allow_foreign: bool = False,
     ) -> None:
         """rate_bps: bit/s of the device; 0 asks it.
         netns: a named network namespace; None is that of the process.
         default_share: part of the rate that is kept for what is no guest's.
-        allow_foreign: replace a root qdisc of somebody else, which is not put back later.
 
         :raises ConfigurationError: no such device or namespace, or a value that can't work.
         """
         self._device = device
         self._netns = netns
-        self._allow_foreign = allow_foreign
         self._share = default_share
         self._check_device()
         if not 0.001 <= default_share <= 0.9:
@@ -90,13 +87,18 @@ class NetworkClasses:
         self._route: RouteSocket | None = None
         self._leaf = True
         self._said = ''
+        # what is left over could not be taken away: to ask for it each round would be in vain
+        self._stuck = False
 
     @property
     def limits(self) -> Limits:
         return NETWORK_WEIGHT
 
     def read(self, guests: Sequence[Guest]) -> Mapping[GuestId, Control]:
-        """A guest whose class is not complete has neither a value nor a reason: it is to be written."""
+        """A guest whose class is not complete has neither a value nor a reason: it is to be written.
+
+        So has every guest where classes or filters of guests that left are there: they count in the rates.
+        """
         with self._lock:
             try:
                 link, tree = self._look()
@@ -126,12 +128,11 @@ class NetworkClasses:
                 wrong = dict.fromkeys(present, self._trouble(error))
         return {guest_id: said or wrong.get(guest_id, '') for guest_id, said in result.items()}
 
-    def close(self, restore: bool = True) -> None:
+    def close(self) -> None:
         """Take away what is ours: the kernel then makes its default again. Never raises."""
         with self._lock:
             try:
-                if restore:
-                    self._restore()
+                self._restore()
             except OSError as error:
                 if error.errno != errno.ENODEV:
                     LOG.warning('qdisc of %s is not taken away: %s', self._device, error.strerror)
@@ -157,9 +158,12 @@ class NetworkClasses:
         if not (weights and tree.has_table and tree.has_link):
             return {}
         filtered = {(found.mac, found.minor) for found in tree.filters}
+        minors = classes_of(macs, tree.filters, tree.classes)
+        if not self._stuck and _left_over(tree, minors, macs):
+            return {}
         return {
             guest_id: weights[minor]
-            for guest_id, minor in classes_of(macs, tree.filters, tree.classes).items()
+            for guest_id, minor in minors.items()
             if all((mac, minor) in filtered for mac in macs[guest_id])
         }
 
@@ -200,11 +204,10 @@ class NetworkClasses:
         owners = {minor: guest_id for guest_id, minor in minors.items()}
         steps: list[_Step] = []
         if not tree.ours:
-            replace = tree.root is not None
-            steps.append(_Step(request=tc.new_root(index, replace=replace)))
+            steps.append(_Step(request=tc.new_root(index)))
             LOG.info(
-                'egress of %s is divided among guests from now on, at %.1f Mbit/s%s',
-                self._device, self._rate * 8e-6, f'; {tree.root} is replaced' if replace else '',
+                'egress of %s is divided among guests from now on, at %.1f Mbit/s',
+                self._device, self._rate * 8e-6,
             )  # fmt: skip
         for minor, wanted in table.items():
             found = tree.classes.get(minor)
@@ -232,6 +235,7 @@ class NetworkClasses:
         """
         assert self._route is not None
         errors = self._route.batch([step.request for step in steps])
+        self._stuck = any(steps[number].kind == 'cleanup' for number in errors)
         failed: dict[GuestId, str] = {}
         for number, error in sorted(errors.items()):
             step = steps[number]
@@ -259,7 +263,7 @@ class NetworkClasses:
             LOG.info('egress of %s is not divided any more', self._device)
 
     def _foreign(self, tree: tc.Tree) -> str:
-        if tree.root is None or tree.ours or self._allow_foreign:
+        if tree.root is None or tree.ours:
             return ''
         return (
             f'foreign root qdisc {tree.root} on {self._device}; somebody else needs it: unset '
@@ -321,6 +325,19 @@ class NetworkClasses:
             f'[fairness]network_rate_mbps = 0 asks {self._device} for its speed, which it does not know '
             '(it is virtual or has no link); set the rate in Mbit/s'
         )
+
+
+def _left_over(
+    tree: tc.Tree, minors: Mapping[GuestId, int], macs: Mapping[GuestId, Sequence[bytes]]
+) -> bool:
+    """Whether a class or a filter is there for no guest of these."""
+    known = {mac for own in macs.values() for mac in own}
+    return any(found.mac not in known for found in tree.filters) or not set(tree.classes) <= {
+        tc.DEVICE_MINOR,
+        tc.DEFAULT_MINOR,
+        tc.LEDGER_MINOR,
+        *minors.values(),
+    }
 
 
 def _filter_steps(

@@ -19,7 +19,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from pyroute2.netlink import NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE
+from pyroute2.netlink import NLM_F_CREATE, NLM_F_EXCL
 from pyroute2.netlink.rtnl import (
     RTM_DELQDISC,
     RTM_DELTCLASS,
@@ -159,9 +159,9 @@ def tree(route: RouteSocket, index: int) -> Tree:
     )
 
 
-def new_root(index: int, *, replace: bool) -> Request:
-    """replace: a root qdisc of somebody else, otherwise only the kernel's own choice gives way."""
-    flags = NLM_F_CREATE | (NLM_F_REPLACE if replace else NLM_F_EXCL)
+def new_root(index: int) -> Request:
+    """Only the kernel's own choice gives way to it, never a root qdisc of somebody else."""
+    flags = NLM_F_CREATE | NLM_F_EXCL
     init = attribute(_HTB_INIT, _GLOBAL.pack(3, 10, DEFAULT_MINOR, 0, 0))
     body = _body(index, MAJOR << 16, TC_H_ROOT, 'htb', init)
     return Request(type=RTM_NEWQDISC, body=body, flags=flags)

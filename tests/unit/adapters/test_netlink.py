@@ -167,13 +167,13 @@ def test_a_filter_matches_the_source_mac_address():
 
 
 def test_a_root_qdisc_takes_the_place_of_the_kernels_own_only():
-    for replace, flags in ((False, 0x600), (True, 0x500)):
-        request = tc.new_root(7, replace=replace)
-        assert request.flags == flags
-        message = decoded(request)
-        assert (message['handle'], message['parent']) == (0x4E4D0000, 0xFFFFFFFF)
-        init = message.get_attr('TCA_OPTIONS').get_attr('TCA_HTB_INIT')
-        assert (init['version'], init['defcls']) == (3, tc.DEFAULT_MINOR)
+    """NLM_F_CREATE | NLM_F_EXCL, never NLM_F_REPLACE."""
+    request = tc.new_root(7)
+    assert request.flags == 0x600
+    message = decoded(request)
+    assert (message['handle'], message['parent']) == (0x4E4D0000, 0xFFFFFFFF)
+    init = message.get_attr('TCA_OPTIONS').get_attr('TCA_HTB_INIT')
+    assert (init['version'], init['defcls']) == (3, tc.DEFAULT_MINOR)
 
 
 def test_attributes_survive_a_kernel_that_says_more_or_less():
