@@ -10,11 +10,9 @@ Units: the score is mixes per CPU second / REFERENCE_RATE; 1.0 is about one thre
 """
 
 import hashlib
-import json
 import os
 import re
 import statistics
-import tempfile
 import time
 import zlib
 from collections.abc import Callable
@@ -23,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from nova_market.adapters.cgroup import read
+from nova_market.adapters.state_file import JsonFile
 from nova_market.errors import ConfigurationError, NovaMarketError
 
 RUNS = 3
@@ -68,11 +67,13 @@ def calibrate(
 
 def cached(path: Path, root: Path) -> float | None:
     """The score kept for this very machine; None when there is none or it is of another."""
+    kept = JsonFile(str(path)).load()
+    if kept is None:
+        return None
     try:
-        kept = json.loads(read(path))
         if kept['version'] != VERSION or kept['machine'] != machine(root):
             return None
-        score = float(kept['score'])
+        score = float(str(kept['score']))
     except (ValueError, TypeError, KeyError):
         return None
     return score if 0 < score < float('inf') else None
@@ -125,10 +126,7 @@ def _field(cpuinfo: str, name: str) -> str:
 def _save(path: Path, document: dict[str, object]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile('w', dir=path.parent, delete=False) as stream:
-            json.dump(document, stream)
-        os.chmod(stream.name, 0o644)
-        os.replace(stream.name, path)
+        JsonFile(str(path), mode=0o644).save(document)
     except OSError as error:
         raise ConfigurationError(
             f'the calibration can not be kept in {path}: {error.strerror}'
