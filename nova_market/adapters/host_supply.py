@@ -29,7 +29,7 @@ class SupplySettings:
 
     cpus:              list such as '2-15,18', '' = all that are online
     smt_core:          what a further thread of a core counts, in cores
-    core_scores:       part of the CPU's model name -> score; the longest part that fits wins
+    core_scores:       part of the CPU's model name -> score above 0; the longest part that fits wins
     calibration_cache: file of `calibration.calibrate`, '' = none
     rates:             as in HostSupply, 0 = unknown
     """
@@ -52,7 +52,7 @@ def host_supply(
 ) -> HostSupply:
     """Supply of a host whose hypervisor names memory and nominal clock.
 
-    :raises ConfigurationError: CPUs that are not there, a score that is not positive, no memory left.
+    :raises ConfigurationError: CPUs that are not there, no memory left.
     """
     left = memory_bytes - settings.reserved_memory_bytes
     if left <= 0:
@@ -96,11 +96,6 @@ def cores(settings: SupplySettings, root: Path) -> float:
 
 def core_score(settings: SupplySettings, mhz: float, root: Path) -> tuple[float, str]:
     """(score, method): the operator's table, else a calibration of this very machine, else GHz."""
-    for part, score in settings.core_scores.items():
-        if not 0 < score < float('inf'):
-            raise ConfigurationError(
-                f'[host]core_scores: the score {score!r} of {part!r} is not a positive number'
-            )
     machine = calibration.machine(root)
     fitting = [part for part in settings.core_scores if part and part in machine['model']]
     if fitting:

@@ -21,7 +21,6 @@ from nova_market.adapters.libvirt_guest import read_guest
 from nova_market.adapters.libvirt_link import LibvirtLink, is_gone, is_lost
 from nova_market.core.host import Guest, GuestSample, HostSample, HostSupply, Limits
 from nova_market.core.quantity import GuestId, OwnerId
-from nova_market.errors import ConfigurationError
 from nova_market.ports import Clock
 
 LOG = logging.getLogger(__name__)
@@ -65,14 +64,7 @@ class LibvirtHost:
         clock: Clock | None = None,
         root: str = '/',
     ) -> None:
-        """root: where the kernel's /proc and /sys are.
-
-        :raises ConfigurationError: owner_kind is neither 'project' nor 'user'.
-        """
-        if owner_kind not in ('project', 'user'):
-            raise ConfigurationError(
-                f"owner kind {owner_kind!r} is not known: use 'project' or 'user'"
-            )
+        """owner_kind: 'project' or 'user'. root: where the kernel's /proc and /sys are."""
         self.link = LibvirtLink(uri)
         self.cgroups = GuestCgroups(CgroupTree(root))
         self._settings = supply

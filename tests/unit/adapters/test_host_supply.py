@@ -4,6 +4,7 @@
 from pathlib import Path
 
 import pytest
+from oslo_config import cfg
 
 from nova_market.adapters.calibration import (
     REFERENCE_RATE,
@@ -13,6 +14,9 @@ from nova_market.adapters.calibration import (
     mix_rate,
 )
 from nova_market.adapters.host_supply import SupplySettings, core_score, cores, cpu_set, host_supply
+from nova_market.cmd.wiring import supply_settings
+from nova_market.conf import fairness as fairness_options
+from nova_market.conf import host as host_options
 from nova_market.core.host import HostSupply
 from nova_market.errors import ConfigurationError
 from tests.unit.adapters.kernel_tree import put
@@ -67,10 +71,15 @@ def test_without_table_and_calibration_the_clock_is_the_score(machine: Path):
     assert core_score(settings, 0, machine) == (1.0, 'nominal')
 
 
-@pytest.mark.parametrize('score', [0.0, -1.0, float('nan'), float('inf')])
-def test_a_score_that_is_not_positive_is_refused(machine: Path, score: float):
-    with pytest.raises(ConfigurationError, match='Xeon'):
-        core_score(SupplySettings(core_scores={'Xeon': score}), 2450, machine)
+@pytest.mark.parametrize('score', ['0', '-1', 'nan', 'inf', 'fast', ''])
+def test_a_score_that_is_not_positive_is_refused(score: str):
+    """Where options become settings, once."""
+    conf = cfg.ConfigOpts()
+    for group in (host_options, fairness_options):
+        group.register_opts(conf)
+    conf.set_override('core_scores', {'Xeon': score}, group='host')
+    with pytest.raises(ConfigurationError, match=r"\[host\]core_scores: .*'Xeon'"):
+        supply_settings(conf)
 
 
 def test_memory_is_what_the_reserve_leaves(machine: Path):

@@ -10,7 +10,7 @@ import pytest
 
 from nova_market.adapters.host_supply import SupplySettings
 from nova_market.adapters.libvirt_host import LibvirtHost
-from nova_market.errors import ConfigurationError, HostUnavailable
+from nova_market.errors import HostUnavailable
 from tests.unit.adapters.conftest import guests_of, start_domain, uuid_of
 from tests.unit.adapters.kernel_tree import KernelTree, put
 
@@ -104,8 +104,3 @@ def test_a_socket_without_a_libvirtd_is_unavailable_and_said_once(
         with pytest.raises(HostUnavailable, match=f'{tmp_path}/none'):
             call()
     assert len(caplog.messages) == 1
-
-
-def test_the_kind_of_owner_is_checked():
-    with pytest.raises(ConfigurationError, match='domain'):
-        LibvirtHost('test:///default', SupplySettings(), 'nobody', owner_kind='domain')
