@@ -26,9 +26,10 @@ MAX_XML = 1 << 20
 """Characters of a domain XML that are parsed; Nova's largest (tens of disks) stay below 64 KiB."""
 
 MAX_NAME = 255
-"""Nova's own bound of ids, flavor names, extra spec keys and values."""
+"""Nova's own bound of ids, flavor names and values of extra specs."""
 
-MAX_EXTRA_SPECS = 256
+EXTRA_SPECS = ('quota:cpu_shares', 'hw:cpu_policy', 'hw:cpu_realtime')
+"""What is read of a flavor's extra specs."""
 
 MAX_SHARES = 262144
 """The largest cpu.shares of cgroup v1; Nova's validator has no upper bound."""
@@ -74,7 +75,6 @@ def read_guest(
         owner=owner or fallback_owner,
         fallback=owner is None,
         flavor='' if flavor is None else (flavor.get('name') or '')[:MAX_NAME],
-        extra_specs=extra_specs,
         base_shares=_base_shares(extra_specs, complaints),
         vcpus=_vcpus(domain),
         memory_bytes=_memory(domain, complaints),
@@ -127,10 +127,8 @@ def _extra_specs(instance: ElementTree.Element) -> Mapping[str, str]:
     specs: dict[str, str] = {}
     for element in instance.iterfind('{*}flavor/{*}extraSpecs/{*}extraSpec'):
         key, value = element.get('name') or '', element.text or ''
-        if key and len(key) <= MAX_NAME and len(value) <= MAX_NAME:
+        if key in EXTRA_SPECS and len(value) <= MAX_NAME:
             specs[key] = value
-        if len(specs) >= MAX_EXTRA_SPECS:
-            break
     return specs
 
 

@@ -5,8 +5,7 @@ Implements the Node Resource Information and the raw Resource Utilization Inform
 section IV-B. All values are frozen; counters are cumulative since the domain started.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from nova_market.core.quantity import GuestId, OwnerId
 
@@ -57,7 +56,6 @@ class Guest:
     vcpus: int
     memory_bytes: int
     flavor: str = ''
-    extra_specs: Mapping[str, str] = field(default_factory=dict)
     base_shares: int | None = None
     dedicated: bool = False
     hugepages: bool = False

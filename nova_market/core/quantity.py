@@ -5,6 +5,8 @@ Implements the resource vector of IFI-2016.04, section IV-B (CPU time, memory, b
 written to disk, bytes received and transmitted). Every vector over resources in this package has
 shape (len(RESOURCES),) and this order.
 
+Units: CPU in core score (cores busy x score of one core), memory in bytes resident, the others in bytes/s.
+
 Differs from the paper: memory is in bytes (there kilobytes) and everything else is a rate per second,
 so that intervals of different length compare.
 """
@@ -28,15 +30,6 @@ GuestId = NewType('GuestId', str)
 HostName = NewType('HostName', str)
 
 RESOURCES = ('cpu', 'memory', 'disk_read', 'disk_write', 'net_rx', 'net_tx')
-
-UNITS = {
-    'cpu': 'core score (cores busy x score of one core)',
-    'memory': 'bytes resident',
-    'disk_read': 'bytes/s',
-    'disk_write': 'bytes/s',
-    'net_rx': 'bytes/s',
-    'net_tx': 'bytes/s',
-}
 
 CPU, MEMORY, DISK_READ, DISK_WRITE, NET_RX, NET_TX = range(len(RESOURCES))
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nova_market.adapters.libvirt_guest import MAX_EXTRA_SPECS, MAX_XML, GuestReading, read_guest
+from nova_market.adapters.libvirt_guest import MAX_XML, GuestReading, read_guest
 from nova_market.core.quantity import GuestId, OwnerId
 from tests.unit.adapters.nova_xml import domain, metadata
 
@@ -39,7 +39,6 @@ def test_everything_that_nova_says_is_read():
     assert guest.guest.owner == PROJECT
     assert not guest.guest.fallback
     assert guest.guest.flavor == 'm1.small'
-    assert guest.guest.extra_specs == {'quota:cpu_shares': '2048', 'market:tier': 'best-effort'}
     assert guest.guest.base_shares == 2048
     assert (guest.guest.vcpus, guest.guest.memory_bytes) == (2, 128 << 20)
     assert guest.guest.interfaces == (('tapaaaaaaaa-aa', 'fa:16:3e:00:00:01'),)
@@ -114,12 +113,6 @@ def test_bad_cpu_shares_are_ignored(value: str):
         reading(domain(about=metadata(extra_specs={'quota:cpu_shares': value}))).guest.base_shares
         is None
     )
-
-
-def test_the_number_of_extra_specs_is_bounded():
-    specs = {f'key:{number}': 'v' for number in range(MAX_EXTRA_SPECS * 2)}
-    found = reading(domain(about=metadata(extra_specs=specs)))
-    assert len(found.guest.extra_specs) == MAX_EXTRA_SPECS
 
 
 @pytest.mark.parametrize(
