@@ -91,8 +91,9 @@ class OpenStackQuotas:
 
     def quotas(self, owners: Sequence[OwnerId]) -> Mapping[OwnerId, Quota]:
         started = self._clock.monotonic()
-        wanted = sorted({owner for owner in owners if PROJECT_ID.fullmatch(owner)})
-        self._known = {o: known for o, known in self._known.items() if o in set(wanted)}
+        projects = {owner for owner in owners if PROJECT_ID.fullmatch(owner)}
+        wanted = sorted(projects)
+        self._known = {o: known for o, known in self._known.items() if o in projects}
         missing = [owner for owner in wanted if not self._fresh(owner, started)]
         for number, owner in enumerate(missing):
             now = self._clock.monotonic()
@@ -129,7 +130,7 @@ class OpenStackQuotas:
 
 
 class StaticQuotas:
-    """Quotas that somebody has written down, for tests and the simulator. Implements ports.QuotaSource."""
+    """Quotas that somebody has written down: a fake for tests. Implements ports.QuotaSource."""
 
     def __init__(self, quotas: Mapping[OwnerId, Quota]) -> None:
         """The mapping is read at each call, so it may change; available = False is a cloud that is down."""
