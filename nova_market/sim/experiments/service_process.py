@@ -44,11 +44,23 @@ class ServiceProcess:
         return self._process.pid
 
     def start(self) -> None:
-        """:raises ExperimentFailed: it ended or did not run a round in time; quotes its log."""
+        """Launch it and wait for its first round.
+
+        :raises ExperimentFailed: it ended or did not run a round in time; quotes its log.
+        """
+        process = self.launch()
+        deadline = time.monotonic() + START_TIMEOUT
+        while not self._status_file.exists():
+            if process.poll() is not None or time.monotonic() > deadline:
+                self.stop()
+                raise ExperimentFailed(f'nova-fairness did not start: {self._last_words()}')
+            time.sleep(0.1)
+
+    def launch(self) -> subprocess.Popen[bytes]:
+        """Start it, and wait for nothing."""
         self.directory.mkdir(parents=True, exist_ok=True)
         self._write_config()
-        status = self.state / 'status.json'
-        status.unlink(missing_ok=True)
+        self._status_file.unlink(missing_ok=True)
         with self.log.open('ab') as log:
             enter = ['nsenter', '-t', str(self._within), '-n', '--'] if self._within else []
             command = [sys.executable, '-m', 'nova_market.cmd.fairness']
@@ -60,15 +72,10 @@ class ServiceProcess:
                 env=os.environ | {'PYTHONWARNINGS': 'ignore'},
                 start_new_session=True,
             )
-        deadline = time.monotonic() + START_TIMEOUT
-        while not status.exists():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                self.stop()
-                raise ExperimentFailed(f'nova-fairness did not start: {self._last_words()}')
-            time.sleep(0.1)
+        return self._process
 
     def status(self) -> dict[str, Any]:
-        return dict(json.loads((self.state / 'status.json').read_text(encoding='utf-8')))
+        return dict(json.loads(self._status_file.read_text(encoding='utf-8')))
 
     def kill(self) -> None:
         """As a crash would: SIGKILL."""
@@ -89,6 +96,10 @@ class ServiceProcess:
                 self._process.kill()
                 self._process.wait()
         self._process = None
+
+    @property
+    def _status_file(self) -> Path:
+        return self.state / 'status.json'
 
     def _write_config(self) -> None:
         parser = configparser.ConfigParser(interpolation=None)
