@@ -100,6 +100,10 @@ class Transport(Protocol):
         """Does a host's own broadcast come back to it while the transport works? (a broker's does)"""
 
     @property
+    def trouble(self) -> str:
+        """What keeps frames from being carried now, for a log line; '' when nothing is known to."""
+
+    @property
     def dropped(self) -> Mapping[str, int]:
         """Reason -> frames that the transport itself has thrown away ('unknown_peer', ...)."""
 
