@@ -6,7 +6,7 @@ from typing import Protocol
 
 from nova_market.core.exchange import CloudTotals, HostReport
 from nova_market.core.host import Control, Guest, HostSample, HostSupply, Limits
-from nova_market.core.quantity import GuestId, OwnerId
+from nova_market.core.quantity import GuestId, HostName, OwnerId
 
 
 class Clock(Protocol):
