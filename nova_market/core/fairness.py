@@ -96,7 +96,12 @@ def view_of(
 ) -> tuple[CloudView, Array]:
     """The cloud as the totals show it, and the actual quota per owner of the totals."""
     quota, virtual_quota = actual_quotas(
-        totals.owners, totals.quotas, totals.supply, core_score, settings.overcommit
+        totals.owners,
+        totals.quotas,
+        totals.supply,
+        core_score,
+        settings.overcommit,
+        (totals.owner_count, totals.quota_tally),
     )
     utilisation = ratio(totals.load, totals.supply)
     view = CloudView(
@@ -104,7 +109,7 @@ def view_of(
         weights=resource_weights(
             settings.resources, totals.supply, utilisation, settings.weighting
         ),
-        users=max(len(totals.owners), 1),
+        users=max(totals.owner_count, 1),
         load=totals.load,
         virtual=totals.virtual,
         quota=virtual_quota,
@@ -174,7 +179,7 @@ def decide(
     unit = limits['cpu'].default if 'cpu' in limits else 1
     size = np.array([g.vcpus * unit for g in guests], dtype=float)
     base = np.array([g.base_shares or g.vcpus * unit for g in guests], dtype=float)
-    entitled = _entitled(quota, settings)[rows]
+    entitled = _entitled(quota, view, settings)[rows]
     weights = priority.relative_weights(size, base, rows, active, entitled, x, settings.priority)
     paper = priority.paper_priorities(ranked) if settings.priority.mode == 'paper' else None
     wanted = {
@@ -211,11 +216,11 @@ def _active(weighing: Weighing, settings: FairnessSettings) -> Flags:
     return active
 
 
-def _entitled(quota: Array, settings: FairnessSettings) -> Array:
-    """Relative right of each owner of the totals, of mean 1."""
+def _entitled(quota: Array, view: CloudView, settings: FairnessSettings) -> Array:
+    """Relative right of each owner of the totals; of mean 1 over all owners of the cloud."""
     if settings.entitlement != 'quota' or not len(quota):
         return np.ones(len(quota))
-    return ratio(quota[:, CPU], quota[:, CPU].mean(keepdims=True))
+    return ratio(quota[:, CPU] * view.users, view.supply[[CPU]])
 
 
 def _wanted(

@@ -204,7 +204,7 @@ class Agent:
 
     def _report(self, weighing: Weighing) -> HostReport:
         self._sequence += 1
-        owners = self._totals.owners if self._totals else ()
+        owners = (*self._totals.owners, *self._totals.asked) if self._totals else ()
         return HostReport(
             host=self._host,
             incarnation=self._incarnation,
@@ -215,6 +215,7 @@ class Agent:
             virtual=tuple(float(n) for n in weighing.virtual.sum(axis=0)),
             owners=partial_sums(weighing),
             quotas=dict(self._quotas(owners)) if self._quotas else {},
+            reads_quotas=self._quotas is not None,
         )
 
     def _apply(

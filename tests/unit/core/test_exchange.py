@@ -6,8 +6,6 @@ import json
 import pytest
 
 from nova_market.core.exchange import (
-    MAX_AMOUNT,
-    MAX_OWNERS,
     MAX_TEXT,
     Departure,
     add_up,
@@ -25,6 +23,7 @@ from nova_market.core.report_book import (
     Echo,
     ReportBook,
 )
+from nova_market.core.schema import MAX_AMOUNT, MAX_OWNERS
 from nova_market.errors import MalformedReport, OversizedReport
 from tests.builders import report
 
