@@ -121,8 +121,7 @@ class Lines:
                 continue
             was_up, line.up = line.up, False
             if event.kind & FAILED:
-                line.refused = True
-                line.since = now
+                line.refused = True  # `since` stays: libzmq tries again and fails again in short order
                 if event.kind & REFUSED:
                     yield line.host, 'refused'
             elif was_up:

@@ -18,11 +18,9 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 
-import zmq
-
 from nova_market.adapters.curve_keys import KeyDirectory, KeyRing
-from nova_market.adapters.zmq_gate import OVERSIZED, Gate
-from nova_market.adapters.zmq_lines import Lines
+from nova_market.adapters.zmq_gate import OVERSIZED
+from nova_market.adapters.zmq_junction import Junction
 from nova_market.adapters.zmq_socket import MAX_FRAME, bindable, is_loopback, usable
 from nova_market.core.quantity import HostName
 from nova_market.errors import ConfigurationError
@@ -31,9 +29,6 @@ LOG = logging.getLogger(__name__)
 
 MAILBOX = 4
 """Frames that are kept for a host that can't be reached: a statement and an answer of two intervals."""
-
-ROUND = 64
-"""Frames taken from a socket before the other sockets have their turn."""
 
 TICK = 0.5
 """Seconds between two looks at lines and addresses."""
@@ -90,6 +85,9 @@ class ZmqTransport:
         self._wake = -1
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+        self._junction: Junction | None = None
+        self._signature: tuple[object, ...] = ()
+        self._ring: KeyRing | None = None
 
     @property
     def dropped(self) -> Mapping[str, int]:
@@ -111,20 +109,17 @@ class ZmqTransport:
         if self._keys is not None:
             signature, ring = self._keys.signature(), self._keys.load()
             self._tell_problems(ring)
-        context = zmq.Context(io_threads=1)
-        try:
-            gate = Gate(context, self._bind, self._host, ring, self._drop)
-        except ConfigurationError:
-            context.destroy(linger=0)
-            raise
-        self._bind = gate.endpoint
         self._receive = receive
         self._signature = signature
         self._ring = ring
-        self._context = context
-        self._gate: Gate | None = gate
-        self._lines = Lines(context, self._host, ring, self._drop)
-        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        try:
+            self._junction = Junction(self._bind, self._host, ring, self._drop, wake)
+        except BaseException:
+            os.close(wake)
+            raise
+        self._bind = self._junction.endpoint
+        self._wake = wake
         self._thread = threading.Thread(target=self._run, name='exchange-zmq', daemon=True)
         self._thread.start()
 
@@ -165,15 +160,10 @@ class ZmqTransport:
 
     def _run(self) -> None:
         try:
-            poller = self._poller()
             tick = reload = time.monotonic()
             while not self._stopping.is_set():
-                ready = dict(poller.poll(TICK * 1000))
-                if self._wake in ready:
-                    os.eventfd_read(self._wake)
+                self._turn()
                 now = time.monotonic()
-                if self._turn(ready, now) or self._wake in ready:
-                    self._send_all(now)
                 if now - tick >= TICK:
                     tick = now
                     if now - reload >= RELOAD:
@@ -181,7 +171,6 @@ class ZmqTransport:
                         self._reload_keys()
                     self._tend(now)
                     self._send_all(now)
-                    poller = self._poller()
             self._send_all(time.monotonic())
         except Exception:
             self._trouble = 'the thread of the ZeroMQ sockets has ended'
@@ -189,26 +178,24 @@ class ZmqTransport:
         finally:
             self._close()
 
-    def _turn(self, ready: Mapping[object, int], now: float) -> bool:
-        """Take what has come; has a line changed?"""
-        gate, lines = self._gate, self._lines
-        if gate is not None:
-            if gate.zap in ready:
-                gate.answer_zap()
-            if gate.monitor in ready:
-                gate.note_failures()
-            if gate.socket in ready:
-                for letter in gate.letters(ROUND):
-                    self._deliver(letter.sender, letter.frame)
-        if lines.socket in ready:
-            for letter in lines.letters(ROUND):
-                self._deliver(letter.sender, letter.frame)
-        changed = False
-        if lines.monitor in ready:
-            for host, state in lines.note_events(now):
-                changed = True
-                self._tell_line(host, state)
-        return changed
+    def _turn(self) -> None:
+        """Wait for something, take what has come, send what can be sent."""
+        junction = self._junction
+        if junction is None:
+            self._stopping.wait(TICK)
+            return
+        ready = junction.wait(TICK)
+        rung = self._wake in ready
+        if rung:
+            os.eventfd_read(self._wake)
+        for letter in junction.letters(ready):
+            self._deliver(letter.sender, letter.frame)
+        now = time.monotonic()
+        changes = list(junction.changes(ready, now))
+        for host, state in changes:
+            self._tell_line(host, state)
+        if rung or changes:
+            self._send_all(now)
 
     def _deliver(self, sender: HostName | None, frame: bytes) -> None:
         try:
@@ -219,13 +206,13 @@ class ZmqTransport:
     def _send_all(self, now: float) -> None:
         with self._lock:
             waiting = [host for host, box in self._mail.items() if box]
-        if not waiting:
+        if not waiting or self._junction is None:
             return
         addresses = self._addresses()
         for host in waiting:
-            self._send_to(host, addresses.get(host, ''), now)
+            self._send_to(self._junction, host, addresses.get(host, ''), now)
 
-    def _send_to(self, host: HostName, address: str, now: float) -> None:
+    def _send_to(self, junction: Junction, host: HostName, address: str, now: float) -> None:
         """Send what waits for a host, in order, as far as it goes now."""
         while True:
             with self._lock:
@@ -233,22 +220,17 @@ class ZmqTransport:
                 if not box:
                     return
                 frame = box.popleft()
-            if host == self._host:
-                self._deliver(host if self._keys else None, frame)
-                continue
-            if self._lines.send(host, frame, now):
-                continue
-            if self._gate is not None and self._gate.reply(host, frame):
+            if junction.send(host, frame, now):
                 continue
             with self._lock:
                 if len(box) < MAILBOX:
                     box.appendleft(frame)
                 else:
                     self._dropped[UNSENT] += 1
-            self._connect(host, address, now)
+            self._connect(junction, host, address, now)
             return
 
-    def _connect(self, host: HostName, address: str, now: float) -> None:
+    def _connect(self, junction: Junction, host: HostName, address: str, now: float) -> None:
         """Make a line to a host; without an address its mail is thrown away."""
         if not usable(address):
             reason = NO_ADDRESS
@@ -257,7 +239,7 @@ class ZmqTransport:
             reason = NO_LINE
             problem = f'host {host} at {address}: without keys only loopback addresses are used'
         else:
-            reason, problem = NO_LINE, self._lines.open(host, address, now)
+            reason, problem = NO_LINE, junction.lines.open(host, address, now)
         if not problem:
             return
         with self._lock:
@@ -268,21 +250,23 @@ class ZmqTransport:
     def _tend(self, now: float) -> None:
         """Keep lines as addresses and keys are now; forget mail of hosts that are gone."""
         addresses = self._addresses()
-        for host in self._lines.hosts:
-            if self._lines.address(host) != addresses.get(host):
-                self._lines.close_line(host)
-        self._lines.renew(self._ring, now)
+        if self._junction is None:
+            self._reopen()
+        else:
+            lines = self._junction.lines
+            for host in lines.hosts:
+                if lines.address(host) != addresses.get(host):
+                    lines.close_line(host)
+            self._junction.renew(self._ring, now)
         with self._lock:
             for host in [h for h, box in self._mail.items() if not box and h not in addresses]:
                 del self._mail[host]
-        if self._gate is None:
-            self._open_gate()
 
-    def _open_gate(self) -> None:
+    def _reopen(self) -> None:
         try:
-            self._gate = Gate(self._context, self._bind, self._host, self._ring, self._drop)
+            self._junction = Junction(self._bind, self._host, self._ring, self._drop, self._wake)
             self._trouble = ''
-        except ConfigurationError as error:  # the old socket may hold the port for a moment
+        except ConfigurationError as error:
             self._trouble = str(error)
 
     def _reload_keys(self) -> None:
@@ -299,34 +283,17 @@ class ZmqTransport:
         self._tell_problems(ring)
         own_is_new = ring.own != self._ring.own
         self._ring = ring
-        if own_is_new:
-            if self._gate is not None:
-                self._gate.close()
-                self._gate = None
-            self._lines.close()
-            self._lines = Lines(self._context, self._host, ring, self._drop)
-        elif self._gate is not None:
-            self._gate.ring = ring
-
-    def _poller(self) -> zmq.Poller:
-        poller = zmq.Poller()
-        poller.register(self._wake, zmq.POLLIN)
-        sockets = [self._lines.socket, self._lines.monitor]
-        if self._gate is not None:
-            sockets += [self._gate.socket, self._gate.monitor]
-            sockets += [self._gate.zap] if self._gate.zap is not None else []
-        for socket in sockets:
-            poller.register(socket, zmq.POLLIN)
-        return poller
+        if own_is_new and self._junction is not None:
+            LOG.info('this host has another key, all connections are made anew')
+            self._junction.close()
+            self._junction = None
 
     def _close(self) -> None:
         with self._lock:
             wake, self._wake = self._wake, -1
         os.close(wake)
-        if self._gate is not None:
-            self._gate.close()
-        self._lines.close()
-        self._context.term()
+        if self._junction is not None:
+            self._junction.close()
 
     # -- telling
 
