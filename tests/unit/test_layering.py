@@ -37,6 +37,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 ONLY_IN: dict[str, frozenset[str]] = {
     'libvirt': frozenset({'adapters'}),
     'pyroute2': frozenset({'adapters'}),
+    'zmq': frozenset({'adapters'}),
     'oslo_messaging': frozenset({'adapters', 'cmd'}),
     'openstack': frozenset({'adapters', 'osc'}),
     'keystoneauth1': frozenset({'adapters', 'conf', 'osc'}),
