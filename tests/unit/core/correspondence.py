@@ -16,7 +16,7 @@ EPOCH = 'e'
 
 
 class Post:
-    """delay: whole intervals of 10 s each way; loss: part of the letters that vanish."""
+    """delay: intervals of 10 s there and back; loss: part of the letters that vanish."""
 
     def __init__(self, hosts, aggregators=('a',), delay=0, loss=0.0, seed=1):
         self.correspondents = {h: Correspondent(h, METRIC, TTL, EPOCH) for h in hosts}
@@ -31,23 +31,25 @@ class Post:
         if self.rng.random() >= self.loss:
             # through the wire's plain values, as between real hosts
             self.letters.append((to, word))
-            self.under_way.append((now + 10.0 * self.delay, to, to_values(word)))
+            due = now + 10.0 * self.delay / 2
+            self.under_way.append((due, len(self.letters), to, to_values(word)))
 
     def deliver(self, now):
-        while any(when <= now for when, _, _ in self.under_way):
-            due = [item for item in self.under_way if item[0] <= now]
-            self.under_way = [item for item in self.under_way if item[0] > now]
-            for _, to, values in due:
-                self._take(to, from_values(values), now)
+        """Everything that is due by now, each letter at its own time."""
+        while self.under_way and min(self.under_way)[0] <= now:
+            when, number, to, values = min(self.under_way)
+            self.under_way.remove((when, number, to, values))
+            self._take(to, from_values(values), when)
 
     def publish(self, report, now):
         statements = self.correspondents[report.host].statements(report, self.chosen, now)
+        self.deliver(now)
         for to, statement in statements.items():
             self.send(to, statement, now)
         self.deliver(now)
 
     def round(self, reports, now):
-        """Each host publishes; what the first were told too early they are told in the next round."""
+        """Each host publishes; what those before it could not know yet they hear in the next round."""
         for report in reports:
             self.publish(report, now)
 
