@@ -23,6 +23,8 @@ from nova_market.adapters.libvirt_host import LibvirtHost
 from nova_market.adapters.memory_limit import MemoryLimit
 from nova_market.adapters.netlink import NetworkClasses
 from nova_market.adapters.state_file import JsonFile
+from nova_market.cmd.exchange import build_exchange
+from nova_market.conf import exchange as exchange_options
 from nova_market.conf import fairness, host
 from nova_market.core.fairness import FairnessSettings
 from nova_market.core.quantity import HostName
@@ -31,7 +33,6 @@ from nova_market.fairness.agent import Agent, RoundRecord
 from nova_market.fairness.exporter import FairnessCollector
 from nova_market.fairness.journal import Journal
 from nova_market.fairness.quota_reader import QuotaReader
-from nova_market.fairness.settings import load_plugin
 from nova_market.fairness.status import status_document
 from nova_market.ports import Actuator, HostDriver
 
@@ -79,10 +80,7 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
         rate = options.network_rate_mbps * 1_000_000
         share = options.network_default_share
         actuators.append(NetworkClasses(options.network_device, rate, default_share=share))
-    plugin = load_plugin('nova_market.exchange', options.exchange, '[fairness]exchange')
-    exchange = plugin(
-        conf=conf, host=name, metric=settings.metric_name, ttl=settings.totals_ttl, clock=clock
-    )
+    exchange = build_exchange(conf, name, settings, clock)
     quotas = _quota_reader(conf)
     controls = _controls(conf)
     agent = Agent(
@@ -144,7 +142,7 @@ def check_options(conf: cfg.ConfigOpts) -> None:
 
     :raises ConfigurationError: names the option, its value, the limit and where it stands.
     """
-    for group, options in fairness.list_opts() + host.list_opts():
+    for group, options in fairness.list_opts() + exchange_options.list_opts() + host.list_opts():
         for option in options:
             try:
                 getattr(conf[group.name], option.dest)
