@@ -6,13 +6,21 @@ whether that public key may come in. The key then goes along with every frame, a
 allow-list of that moment: a revoked key is not heard any more on connections that it has already.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import zmq
 
 from nova_market.adapters.curve_keys import KeyRing
-from nova_market.adapters.zmq_socket import MAX_FRAME, events, identify, tuned
+from nova_market.adapters.zmq_socket import (
+    HANDSHAKE_MS,
+    MAX_FRAME,
+    events,
+    identify,
+    tuned,
+    watched,
+)
 from nova_market.core.quantity import HostName
 from nova_market.errors import ConfigurationError
 
@@ -21,7 +29,12 @@ ZAP_DOMAIN = b'nova-market'
 ZAP_FRAMES = 7
 """Delimiter, version, request, domain, address, identity, mechanism; credentials follow."""
 
-HANDSHAKE_EVENTS = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+FAILED = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+ENDED = FAILED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+GATE_EVENTS = ENDED | zmq.EVENT_ACCEPTED
+
+RIPE = HANDSHAKE_MS / 1000.0 + 1.0
+"""Seconds after which a connection must have ended its handshake, one way or another."""
 
 UNKNOWN_PEER = 'unknown_peer'
 HANDSHAKE = 'handshake'
@@ -54,6 +67,9 @@ class Gate:
         self._host = host
         self._refuse = refuse
         self._routes: dict[HostName, tuple[bytes, bytes]] = {}
+        self._young: deque[float] = deque()
+        self._ripe = 0
+        self._ended = 0
         self.zap: zmq.Socket | None = None
         if ring is not None:
             # before anybody can connect: without an answer libzmq would let everybody in
@@ -61,7 +77,7 @@ class Gate:
             self.zap.linger = 0
             self.zap.bind(ZAP_ENDPOINT)
         self.socket = tuned(context)
-        self.monitor = self.socket.get_monitor_socket(HANDSHAKE_EVENTS)
+        self.monitor = watched(self.socket, 'gate', GATE_EVENTS)
         try:
             if ring is not None:
                 self.socket.curve_server = True
@@ -86,11 +102,25 @@ class Gate:
                 self._refuse(UNKNOWN_PEER, detail)
             self.zap.send_multipart([words[0], *reply])
 
-    def note_failures(self) -> None:
-        """Count who did not even come to the point of showing a key that we could judge."""
+    def note_failures(self, now: float) -> None:
+        """Count who did not even come to the point of showing a key that we could judge.
+
+        libzmq tells how a handshake ended, but is silent about who never spoke its protocol; these are
+        the connections that came and of which no end was told.
+        """
         for event in events(self.monitor):
-            if event.kind & HANDSHAKE_EVENTS:
-                self._refuse(HANDSHAKE, 'somebody connected and did not prove who it is')
+            if event.kind & zmq.EVENT_ACCEPTED:
+                self._young.append(now)
+            elif event.kind & ENDED:
+                self._ended += 1
+                if event.kind & FAILED:
+                    self._refuse(HANDSHAKE, 'somebody connected and did not prove who it is')
+        while self._young and now - self._young[0] > RIPE:
+            self._young.popleft()
+            self._ripe += 1
+        while self._ripe > self._ended:
+            self._ended += 1
+            self._refuse(HANDSHAKE, 'somebody connected and does not speak ZeroMQ')
 
     def letters(self, at_most: int) -> Iterator[Letter]:
         """Frames that have come in and may be looked at."""
@@ -132,8 +162,8 @@ class Gate:
         return True
 
     def close(self) -> None:
-        self.socket.disable_monitor()
-        self.monitor.close(linger=0)
+        self.socket.monitor(None, 0)
+        self.monitor.close()
         self.socket.close()
         if self.zap is not None:
             self.zap.close(linger=0)

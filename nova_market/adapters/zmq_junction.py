@@ -53,8 +53,6 @@ class Junction:
         gate, lines = self._gate, self.lines
         if gate.zap in ready:
             gate.answer_zap()
-        if gate.monitor in ready:
-            gate.note_failures()
         if gate.socket in ready:
             yield from gate.letters(ROUND)
         if lines.socket in ready:
@@ -62,6 +60,8 @@ class Junction:
 
     def changes(self, ready: Ready, now: float) -> Iterator[tuple[HostName, str]]:
         """(host, 'up' | 'down' | 'refused') for each line that has changed."""
+        if self._gate.monitor in ready:
+            self._gate.note_failures(now)
         if self.lines.monitor in ready:
             yield from self.lines.note_events(now)
 
@@ -70,7 +70,8 @@ class Junction:
         return self.lines.send(to, frame, now) or self._gate.reply(to, frame)
 
     def renew(self, ring: KeyRing | None, now: float) -> None:
-        """From now on these keys are believed."""
+        """From now on these keys are believed; to be called now and then."""
+        self._gate.note_failures(now)
         self._gate.ring = ring
         self.lines.renew(ring, now)
 

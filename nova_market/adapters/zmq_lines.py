@@ -16,7 +16,7 @@ import zmq
 
 from nova_market.adapters.curve_keys import KeyRing
 from nova_market.adapters.zmq_gate import Letter, Refuse, fault
-from nova_market.adapters.zmq_socket import events, identify, tuned
+from nova_market.adapters.zmq_socket import events, identify, tuned, watched
 from nova_market.core.quantity import HostName
 
 REFUSED = zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
@@ -63,7 +63,7 @@ class Lines:
         self._by_route: dict[bytes, Line] = {}
         self._made = 0
         self.socket = tuned(context)
-        self.monitor = self.socket.get_monitor_socket(LINE_EVENTS)
+        self.monitor = watched(self.socket, 'lines', LINE_EVENTS)
         if ring is not None:
             identify(self.socket, ring.own)
 
@@ -121,7 +121,9 @@ class Lines:
                 continue
             was_up, line.up = line.up, False
             if event.kind & FAILED:
-                line.refused = True  # `since` stays: libzmq tries again and fails again in short order
+                line.refused = (
+                    True  # `since` stays: libzmq tries again and fails again in short order
+                )
                 if event.kind & REFUSED:
                     yield line.host, 'refused'
             elif was_up:
@@ -157,8 +159,8 @@ class Lines:
             yield Letter(sender=line.host if line.key else None, frame=parts[0].bytes)
 
     def close(self) -> None:
-        self.socket.disable_monitor()
-        self.monitor.close(linger=0)
+        self.socket.monitor(None, 0)
+        self.monitor.close()
         self.socket.close()
 
     def _keys(self, host: HostName) -> tuple[bytes | None, ...]:

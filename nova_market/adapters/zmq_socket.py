@@ -80,6 +80,18 @@ def identify(socket: zmq.Socket[bytes], own: KeyPair) -> None:
     socket.curve_secretkey = own.secret
 
 
+def watched(socket: zmq.Socket[bytes], name: str, kinds: int) -> zmq.Socket[bytes]:
+    """Where `events` of these kinds are read. Not bounded: a thousand hosts that come at once make three
+    thousand events, and one that was lost would leave us with a wrong idea of a connection."""
+    address = f'inproc://events-of-{name}'
+    socket.monitor(address, kinds)
+    monitor = socket.context.socket(zmq.PAIR)
+    monitor.rcvhwm = 0
+    monitor.linger = 0
+    monitor.connect(address)
+    return monitor
+
+
 def events(monitor: zmq.Socket[bytes]) -> Iterator[SocketEvent]:
     """What has happened to a socket since the last call."""
     while monitor.poll(0):

@@ -146,7 +146,9 @@ def test_an_unknown_peer_is_refused_and_counted(town, caplog):
     town.start('a'), town.start('b')
     assert not town.says('a', 'b', patience=1.0)
     assert town.heard['b'] == []
-    assert town.hosts['b'].dropped['unknown_peer'] >= 1
+    b = town.hosts['b']
+    assert b.dropped['unknown_peer'] >= 1
+    assert eventually(lambda: b._junction._gate._ended == b.dropped['unknown_peer'])
     assert town.hosts['a'].dropped.get('unsent', 0) <= 10
     ours = [r.getMessage() for r in caplog.records]
     assert sum('is not in the allow-list' in m for m in ours) == 1
@@ -179,6 +181,30 @@ def test_a_stranger_is_not_heard(town):
     assert b.dropped['handshake'] >= 2
     town.start('a')
     assert town.says('a', 'b')
+
+
+@pytest.mark.parametrize(
+    'text',
+    [b'', b'GET / HTTP/1.0\r\n\r\n', bytes(range(256)) * 8, b'\xff' * 64, b'\x01\x00' * 200],
+    ids=['nothing', 'http', 'bytes', 'greeting', 'old'],
+)
+def test_what_is_no_zeromq_is_counted_once(town, monkeypatch, text):
+    """A port scanner is hung up on; hosts that prove who they are do not hide it, nor are they counted."""
+    monkeypatch.setattr('nova_market.adapters.zmq_gate.RIPE', 0.3)
+    town.introduce('a', 'b')
+    b = town.start('b')
+    town.start('a')
+    assert town.says('a', 'b')
+    host, port = b.endpoint.removeprefix('tcp://').split(':')
+    for number in (1, 2):
+        with socket.create_connection((host, int(port))) as scanner:
+            scanner.sendall(text)
+        assert eventually(lambda n=number: b.dropped.get('handshake') == n)
+    town.hosts['a'].stop()
+    town.start('a')
+    assert town.says('a', 'b')
+    assert eventually(lambda: b._junction._gate._ripe >= 4)
+    assert b.dropped == {'handshake': 2}
 
 
 def test_a_revoked_key_is_not_heard_on_an_open_connection(town, soon):
