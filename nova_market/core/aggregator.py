@@ -29,26 +29,25 @@ TOO_MANY_OWNERS = 'too_many_owners'
 SETTLING = 0.4
 """Part of `ttl` (three intervals) in which every host has spoken once: 1.2 intervals."""
 
-UNIT = 2**60
+UNIT = 2.0**60
 """Numbers are kept as whole multiples of 1 / UNIT, 9e-19: finer than a double near 1 can say."""
 
 NOBODY = HostName('')
 
 Whole = tuple[int, ...]
+Known = tuple[tuple[float, ...], Quota | None]
+"""Sum over the cloud and quota of an owner."""
 
-
-@dataclass(slots=True, kw_only=True)
-class _Told:
-    """What a host was last told of an owner, and the statement from which on every answer has said it."""
-
-    total: tuple[float, ...]
-    quota: Quota | None
-    since: int
+NOTHING: tuple[Known, int] = (((), None), -1)
 
 
 @dataclass(slots=True, kw_only=True)
 class _Row:
-    """One host. present: False once it has said that it is gone; its version then guards the place."""
+    """One host.
+
+    present: False once it has said that it is gone; its version then guards the place
+    told:    what it was last told of an owner, and the statement from which on every answer has said it
+    """
 
     version: tuple[int, int]
     received: float
@@ -58,7 +57,7 @@ class _Row:
     owners: dict[OwnerId, Whole] = field(default_factory=dict)
     vectors: Whole | None = None
     quotas: Mapping[OwnerId, Quota] = field(default_factory=dict)
-    told: dict[OwnerId, _Told] = field(default_factory=dict)
+    told: dict[OwnerId, tuple[Known, int]] = field(default_factory=dict)
     told_cloud: tuple[CloudPart, int] | None = None
 
 
@@ -84,6 +83,7 @@ class Aggregator:
         self._rows: dict[HostName, _Row] = {}  # in the order in which they were last heard
         self._hosts_of: dict[OwnerId, int] = {}
         self._sums: dict[OwnerId, list[int]] = {}
+        self._known: dict[OwnerId, Known] = {}
         self._homed = 0
         self._vectors = [0] * (3 * len(RESOURCES))
         self._quotas: dict[OwnerId, dict[HostName, Quota]] = {}
@@ -201,6 +201,7 @@ class Aggregator:
         if before == partial:
             return
         row.owners[owner] = partial
+        self._known.pop(owner, None)
         sums = self._sums.get(owner)
         if sums is None:
             sums = self._sums[owner] = []
@@ -218,6 +219,7 @@ class Aggregator:
         if before is None:
             return
         self._room += 1
+        self._known.pop(owner, None)
         self._hosts_of[owner] -= 1
         if self._hosts_of[owner]:
             _add(self._sums[owner], before, -1)
@@ -252,6 +254,7 @@ class Aggregator:
         for owner, quota in quotas.items():
             self._quotas.setdefault(owner, {})[host] = quota
         row.quotas = dict(quotas)
+        self._known.clear()
         self._cloud = self._tally = self._reader = None
 
     def _forget(self, host: HostName) -> None:
@@ -275,19 +278,24 @@ class Aggregator:
         quotas: dict[OwnerId, Quota] = {}
         heard = -1 if statement.heard is None else statement.heard
         for owner in row.owners:
-            total = tuple([number / UNIT for number in self._sums[owner]])
-            quota = self._quota(owner)
-            told = row.told.get(owner)
-            if told is None or told.quota != quota or differs(told.total, total):
-                row.told[owner] = _Told(total=total, quota=quota, since=statement.sequence)
-            elif told.since <= heard:
+            known = self._known.get(owner) or self._reckon(owner)
+            told, since = row.told.get(owner, NOTHING)
+            if told is not known and (told[1] != known[1] or differs(told[0], known[0])):
+                row.told[owner] = (known, statement.sequence)
+            elif since <= heard:
                 continue
             else:
-                total = told.total  # each answer since then says the same
-            owners[owner] = total
+                known = told  # each answer since then says the same
+            owners[owner], quota = known
             if quota is not None:
                 quotas[owner] = quota
         return owners, quotas
+
+    def _reckon(self, owner: OwnerId) -> Known:
+        """Sum and quota of an owner, kept until one of them changes."""
+        total = tuple([number / UNIT for number in self._sums[owner]])
+        known = self._known[owner] = (total, self._quota(owner))
+        return known
 
     def _cloud_news(self, row: _Row, statement: Statement) -> CloudPart | None:
         now_known = self._cloud_part()

@@ -85,6 +85,8 @@ def numbers(
     if not isinstance(value, (list, tuple)) or not least <= len(value) <= most:
         raise MalformedReport(f'{where}: not a list of {least} to {most} numbers')
     for number in value:
+        if type(number) is float and minimum <= number <= maximum:
+            continue  # nearly every number is one
         if (
             isinstance(number, bool)
             or not isinstance(number, (int, float))
@@ -93,7 +95,7 @@ def numbers(
             raise MalformedReport(
                 f'{where}: {shown(number)} is not a number in [{minimum:g}, {maximum:g}]'
             )
-    return tuple(float(number) for number in value)
+    return tuple(map(float, value))
 
 
 def shown(value: object) -> str:
