@@ -25,6 +25,11 @@ from nova_market.core.sharding import roster, shard
 SILENCE = 0.6
 """Part of `ttl` (three intervals) after which an aggregator counts as silent: two statements in a row."""
 
+OLD_LIFE = 2.0
+"""Parts of `ttl` that the sums of aggregators live which were left for others. A dead one is left two
+intervals after its last answer, and the others are complete two intervals later: sums that then fell to
+what this host knows by itself would enter what it states to all. Their age is told, and says decay."""
+
 MAX_SILENT = 16
 """So many silent aggregators are asked now and then whether they are back."""
 
@@ -104,9 +109,9 @@ class Correspondent:
         missing = not carried or len(carried) < len(lines)
         age = never if missing else now - min(carried)
         own = add_up([self._report], self._report.metric, age)
-        return _overlay(
-            own, self._report, [line for line in lines.values() if self._alive(line, now)]
-        )
+        life = OLD_LIFE if lines is self._old else 1.0
+        alive = [line for line in lines.values() if self._alive(line, now, life)]
+        return _overlay(own, self._report, alive)
 
     # -- to whom what
 
@@ -118,7 +123,7 @@ class Correspondent:
         while len(self._waiting) > MAX_SILENT + len(chosen):
             del self._waiting[min(self._waiting, key=self._waiting.__getitem__)]
         current = self._picture(now)
-        if current and all(self._alive(line, now) for line in current.values()):
+        if current and all(self._alive(line, now, OLD_LIFE) for line in current.values()):
             self._old = current
         self._aggregators, self._roster, self._shards = chosen, roster(chosen), {}
         self._lines = {
@@ -177,14 +182,15 @@ class Correspondent:
 
     # -- what is known
 
-    def _alive(self, line: Line, now: float) -> bool:
-        return line.carried is not None and now - line.carried <= self._ttl
+    def _alive(self, line: Line, now: float, life: float = 1.0) -> bool:
+        return line.carried is not None and now - line.carried <= life * self._ttl
 
     def _picture(self, now: float) -> Lines:
         """The lines to believe: the old aggregators' until the new ones' are complete."""
         if self._old:
             complete = self._lines and all(line.complete for line in self._lines.values())
-            if complete or not all(self._alive(line, now) for line in self._old.values()):
+            alive = all(self._alive(line, now, OLD_LIFE) for line in self._old.values())
+            if complete or not alive:
                 self._old = {}
         return self._old or self._lines
 

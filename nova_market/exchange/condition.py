@@ -21,6 +21,11 @@ EXPECTED = frozenset({STALE})
 """Reasons that occur in healthy clouds: frames overtake each other."""
 
 
+SILENCE = 1.5
+"""Parts of the time to live without news after which the log says so: when an aggregator dies, others
+take over before that."""
+
+
 class Drops:
     """Reason -> messages of peers that were thrown away. Safe for threads."""
 
@@ -57,7 +62,7 @@ class Health:
     """One line when the exchange goes down, one when it works again. Safe for threads."""
 
     def __init__(self, ttl: float, started: float) -> None:
-        """started: until `ttl` seconds after it nobody can have answered, so silence means nothing."""
+        """started: silence counts from then on."""
         self._ttl = ttl
         self._started = started
         self._down = False
@@ -69,7 +74,7 @@ class Health:
 
     def observe(self, age: float, trouble: str, now: float) -> None:
         """age: of the totals; trouble: what the transport says is wrong."""
-        silent = age > self._ttl and now - self._started > self._ttl
+        silent = min(age, now - self._started) > SILENCE * self._ttl
         with self._lock:
             before = self._down
             # while it is down only totals that have come prove that it works

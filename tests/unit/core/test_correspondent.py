@@ -217,6 +217,22 @@ def test_a_shard_moves_without_a_dip():
     assert ages == [10.0, 20.0, 0.0, 0.0]
 
 
+def test_sums_of_a_dead_aggregator_outlive_it_until_others_are_complete():
+    """They are as old as they are, so weights decay; but the host does not fall back to itself."""
+    post = Post('ab', ('x', 'y'))
+    for n in (1, 2, 3):
+        post.round(cloud(n, 'ab'), 10.0 * n)
+    del post.aggregators['x'], post.aggregators['y']
+    post.round(cloud(4, 'ab'), 40.0)
+    post.round(cloud(5, 'ab'), 50.0)
+    post.chosen = ('z',)
+    post.round(cloud(6, 'ab'), 60.0)
+    before = post.totals('b', 65.0)
+    assert before.hosts == 2 and before.age == 35.0 > TTL
+    assert post.totals('b', 90.0).hosts == 2
+    assert post.totals('b', 90.1).hosts == 1
+
+
 def test_who_does_not_answer_twice_is_silent_until_it_is_back():
     """It is asked now and then with an empty statement, and comes back by answering."""
     post = Post('ab', ('x', 'y'))
