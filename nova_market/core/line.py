@@ -22,6 +22,10 @@ from nova_market.core.suppression import differs
 WHOLE_EVERY = 10
 """Statements from one whole one to the next: what nobody foresaw is mended in that time."""
 
+LOST = 2
+"""After so many statements without an answer whole ones are sent: who was forgotten is known again by the
+first that gets through, not by a second after an answer that asks for it."""
+
 MAX_PENDING = 20
 """So many statements may wait for their answers; an answer to an older one is of no use."""
 
@@ -91,10 +95,11 @@ class Line:
         number = report.sequence
         if report.incarnation != self._incarnation or number <= self._newest:
             self._forget()
-        self._incarnation, self._newest = report.incarnation, number
         self._since_whole += 1
-        if self._since_whole >= WHOLE_EVERY and not self._whole:
+        lost = self._newest - self._arrived > LOST  # the aggregator may have forgotten this host
+        if (self._since_whole >= WHOLE_EVERY or lost) and not self._whole:
             self._whole, self._whole_since = True, -1
+        self._incarnation, self._newest = report.incarnation, number
         if self._whole and self._whole_since < 0:
             self._whole_since = number
         whole = self._whole
