@@ -178,6 +178,7 @@ def options(environment: dict[str, str], host: str, cpu: int) -> dict[str, dict[
             'exchange': 'oslo',
             'quota_source': 'openstack' if host == 'h1' else 'none',
         },
+        'exchange': {'members': ','.join(HOSTS)},
         'host': {'name': host, 'libvirt_uri': uri(host), 'cpus': cpu},
         'openstack': credentials,
     }
