@@ -222,6 +222,20 @@ def test_a_revoked_key_is_not_heard_on_an_open_connection(town, soon):
     assert town.says('b', 'a')
 
 
+def test_nothing_is_said_to_a_host_whose_key_was_revoked(town, soon):
+    """The line to it is closed, and its mail thrown away."""
+    town.introduce('a', 'b')
+    a = town.start('a')
+    town.start('b')
+    assert town.says('a', 'b')
+    town.keys('a').remove('b')
+    assert eventually(lambda: a._junction.lines.hosts == ())
+    count = len(town.heard['b'])
+    a.send('b', b'secret')
+    assert eventually(lambda: a.dropped.get('no_line') == 1)
+    assert len(town.heard['b']) == count
+
+
 def test_keys_are_rotated_while_hosts_talk(town, soon, monkeypatch):
     """The next key is told, used, and the old one revoked; after each step everybody hears everybody."""
     monkeypatch.setattr('nova_market.adapters.zmq_lines.RETRY', 0.3)
