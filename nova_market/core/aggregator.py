@@ -12,6 +12,7 @@ receiver's monotonic clock, given as arguments. Reads no clock and takes no lock
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from nova_market.core.exchange import Departure
 from nova_market.core.letters import Answer, CloudPart, Statement, Vectors
@@ -35,19 +36,25 @@ UNIT = 2.0**60
 NOBODY = HostName('')
 
 Whole = tuple[int, ...]
-Known = tuple[tuple[float, ...], Quota | None]
-"""Sum over the cloud and quota of an owner."""
 
-NOTHING: tuple[Known, int] = (((), None), -1)
+
+@dataclass(slots=True, kw_only=True)
+class _Told:
+    """What a host was last told of an owner: the sum over the others, and the quota.
+
+    since: the statement from which on every answer has said it
+    stamp: state of the owner's sums that it was last compared with
+    """
+
+    others: tuple[float, ...]
+    quota: Quota | None
+    since: int
+    stamp: int
 
 
 @dataclass(slots=True, kw_only=True)
 class _Row:
-    """One host.
-
-    present: False once it has said that it is gone; its version then guards the place
-    told:    what it was last told of an owner, and the statement from which on every answer has said it
-    """
+    """One host. present: False once it has said that it is gone; its version then guards the place."""
 
     version: tuple[int, int]
     received: float
@@ -57,7 +64,7 @@ class _Row:
     owners: dict[OwnerId, Whole] = field(default_factory=dict)
     vectors: Whole | None = None
     quotas: Mapping[OwnerId, Quota] = field(default_factory=dict)
-    told: dict[OwnerId, tuple[Known, int]] = field(default_factory=dict)
+    told: dict[OwnerId, _Told] = field(default_factory=dict)
     told_cloud: tuple[CloudPart, int] | None = None
 
 
@@ -83,12 +90,12 @@ class Aggregator:
         self._rows: dict[HostName, _Row] = {}  # in the order in which they were last heard
         self._hosts_of: dict[OwnerId, int] = {}
         self._sums: dict[OwnerId, list[int]] = {}
-        self._known: dict[OwnerId, Known] = {}
+        self._stamps: dict[OwnerId, int] = {}
+        self._stamp = 0  # grows with every change of a sum or a quota
         self._homed = 0
         self._vectors = [0] * (3 * len(RESOURCES))
         self._quotas: dict[OwnerId, dict[HostName, Quota]] = {}
         self._tally: QuotaTally | None = None
-        self._cloud: CloudPart | None = None
         self._reader: HostName | None = None
         self._rosters: dict[str, tuple[float, float]] = {}
 
@@ -201,11 +208,11 @@ class Aggregator:
         if before == partial:
             return
         row.owners[owner] = partial
-        self._known.pop(owner, None)
+        self._touch(owner)
         sums = self._sums.get(owner)
         if sums is None:
             sums = self._sums[owner] = []
-            self._cloud = self._tally = None
+            self._tally = None
         if before is None:
             self._room -= 1
             self._hosts_of[owner] = self._hosts_of.get(owner, 0) + 1
@@ -219,13 +226,13 @@ class Aggregator:
         if before is None:
             return
         self._room += 1
-        self._known.pop(owner, None)
+        self._touch(owner)
         self._hosts_of[owner] -= 1
         if self._hosts_of[owner]:
             _add(self._sums[owner], before, -1)
         else:
-            del self._hosts_of[owner], self._sums[owner]
-            self._cloud = self._tally = None
+            del self._hosts_of[owner], self._sums[owner], self._stamps[owner]
+            self._tally = None
 
     def _home(self, row: _Row, vectors: Vectors | None) -> None:
         after = None
@@ -240,7 +247,6 @@ class Aggregator:
             self._homed += 1
             _add(self._vectors, after, 1)
         row.vectors = after
-        self._cloud = None
 
     def _quote(self, host: HostName, row: _Row, quotas: Mapping[OwnerId, Quota]) -> None:
         if quotas == row.quotas:
@@ -253,9 +259,15 @@ class Aggregator:
                 del self._quotas[owner]
         for owner, quota in quotas.items():
             self._quotas.setdefault(owner, {})[host] = quota
+        for owner in row.quotas.keys() | quotas.keys():
+            if owner in self._stamps:
+                self._touch(owner)
         row.quotas = dict(quotas)
-        self._known.clear()
-        self._cloud = self._tally = self._reader = None
+        self._tally = self._reader = None
+
+    def _touch(self, owner: OwnerId) -> None:
+        self._stamp += 1
+        self._stamps[owner] = self._stamp
 
     def _forget(self, host: HostName) -> None:
         row = self._rows.pop(host, None)
@@ -277,28 +289,25 @@ class Aggregator:
         owners: dict[OwnerId, tuple[float, ...]] = {}
         quotas: dict[OwnerId, Quota] = {}
         heard = -1 if statement.heard is None else statement.heard
-        for owner in row.owners:
-            known = self._known.get(owner) or self._reckon(owner)
-            told, since = row.told.get(owner, NOTHING)
-            if told is not known and (told[1] != known[1] or differs(told[0], known[0])):
-                row.told[owner] = (known, statement.sequence)
-            elif since <= heard:
-                continue
-            else:
-                known = told  # each answer since then says the same
-            owners[owner], quota = known
-            if quota is not None:
-                quotas[owner] = quota
+        for owner, mine in row.owners.items():
+            stamp = self._stamps[owner]
+            told = row.told.get(owner)
+            if told is None or told.stamp != stamp:
+                others, quota = _without(self._sums[owner], mine), self._quota(owner)
+                if told is None or told.quota != quota or differs(told.others, others):
+                    told = row.told[owner] = _Told(
+                        others=others, quota=quota, since=statement.sequence, stamp=stamp
+                    )
+                else:
+                    told.stamp = stamp
+            if told.since > heard:
+                owners[owner] = told.others
+                if told.quota is not None:
+                    quotas[owner] = told.quota
         return owners, quotas
 
-    def _reckon(self, owner: OwnerId) -> Known:
-        """Sum and quota of an owner, kept until one of them changes."""
-        total = tuple([number / UNIT for number in self._sums[owner]])
-        known = self._known[owner] = (total, self._quota(owner))
-        return known
-
     def _cloud_news(self, row: _Row, statement: Statement) -> CloudPart | None:
-        now_known = self._cloud_part()
+        now_known = self._cloud_part(row)
         if row.told_cloud is not None:
             told, since = row.told_cloud
             if not _cloud_differs(told, now_known):
@@ -307,22 +316,20 @@ class Aggregator:
         row.told_cloud = (now_known, statement.sequence)
         return now_known
 
-    def _cloud_part(self) -> CloudPart:
-        if self._cloud is None:
-            if self._tally is None:
-                quotas = {o: q for o in self._hosts_of if (q := self._quota(o)) is not None}
-                self._tally = tally(quotas, quotas)
-            size = len(RESOURCES)
-            sums = tuple(number / UNIT for number in self._vectors)
-            self._cloud = CloudPart(
-                hosts=self._homed,
-                owner_count=len(self._hosts_of),
-                vectors=Vectors(
-                    supply=sums[:size], load=sums[size : 2 * size], virtual=sums[2 * size :]
-                ),
-                tally=self._tally,
-            )
-        return self._cloud
+    def _cloud_part(self, row: _Row) -> CloudPart:
+        if self._tally is None:
+            quotas = {o: q for o in self._hosts_of if (q := self._quota(o)) is not None}
+            self._tally = tally(quotas, quotas)
+        size = len(RESOURCES)
+        sums = _without(self._vectors, row.vectors or ())
+        return CloudPart(
+            hosts=self._homed - (row.vectors is not None),
+            owner_count=len(self._hosts_of),
+            vectors=Vectors(
+                supply=sums[:size], load=sums[size : 2 * size], virtual=sums[2 * size :]
+            ),
+            tally=self._tally,
+        )
 
     def _quota(self, owner: OwnerId) -> Quota | None:
         """Where hosts differ the last by name is believed, as in core.exchange.add_up."""
@@ -365,9 +372,14 @@ def _add(sums: list[int], numbers: Whole, sign: int) -> None:
         sums[i] += sign * number
 
 
+def _without(sums: list[int], mine: Whole) -> tuple[float, ...]:
+    """The others' part in sums that are at least as wide as ours, as numbers."""
+    if len(sums) == len(mine) == 1:  # most metrics
+        return ((sums[0] - mine[0]) / UNIT,)
+    return tuple([(a - b) / UNIT for a, b in zip_longest(sums, mine, fillvalue=0)])
+
+
 def _cloud_differs(told: CloudPart, known: CloudPart) -> bool:
-    if told is known:
-        return False
     a, b = told.vectors, known.vectors
     return (
         (told.hosts, told.owner_count, told.tally) != (known.hosts, known.owner_count, known.tally)

@@ -2,8 +2,8 @@
 """A host among aggregators: whom it tells what, and what the answers together say of the cloud.
 
 Implements the host's half of the collection of heaviness sets of IFI-2016.04, section IV-D.2, with owners
-divided among aggregators (core.sharding); the vectors of a host go to one of them, its home. The host's own
-part in every sum is replaced by its newest, so its own numbers count at once, as with broadcast.
+divided among aggregators (core.sharding); the vectors of a host go to one of them, its home. Aggregators say
+what the others add up to and the host adds its newest, so its own numbers count at once, as with broadcast.
 
 When the aggregators change, the sums of the old ones are used until all new ones are complete, or until
 they are too old. Times are seconds of the host's monotonic clock, given as arguments. Reads no clock and
@@ -111,7 +111,7 @@ class Correspondent:
         own = add_up([self._report], self._report.metric, age)
         life = OLD_LIFE if lines is self._old else 1.0
         alive = [line for line in lines.values() if self._alive(line, now, life)]
-        return _overlay(own, self._report, alive)
+        return _overlay(own, alive)
 
     # -- to whom what
 
@@ -195,29 +195,27 @@ class Correspondent:
         return self._old or self._lines
 
 
-def _overlay(own: CloudTotals, report: HostReport, lines: Sequence[Line]) -> CloudTotals:
-    """The host's own totals, and what the others have part in them."""
-    found = {owner: both for line in lines for owner, both in line.totals.items()}
+def _overlay(own: CloudTotals, lines: Sequence[Line]) -> CloudTotals:
+    """The host's own totals and what the others add to them."""
+    others = {owner: sums for line in lines for owner, sums in line.others.items()}
     quotas = {**own.quotas, **{o: q for line in lines for o, q in line.quotas.items()}}
-    clouds = [line.cloud for line in lines if line.cloud is not None]
     # owners that no aggregator has counted yet
-    fresh = [owner for owner in own.owners if owner not in found]
+    fresh = [owner for owner in own.owners if owner not in others]
     supply, load, virtual = own.supply.copy(), own.load.copy(), own.virtual.copy()
     hosts, owner_count, quota_tally = own.hosts, len(fresh), tally(fresh, quotas)
-    for part, mine in clouds:
-        for sums, name in ((supply, 'supply'), (load, 'load'), (virtual, 'virtual')):
-            sums += getattr(part.vectors, name)
-            if mine is not None:
-                sums -= getattr(mine, name)
-        hosts += part.hosts - (mine is not None)
+    for part in (line.cloud for line in lines if line.cloud is not None):
+        supply += part.vectors.supply
+        load += part.vectors.load
+        virtual += part.vectors.virtual
+        hosts += part.hosts
         owner_count += part.owner_count
         quota_tally += part.tally
     return CloudTotals(
         owners=own.owners,
-        sums=_sums(own, found),
-        supply=np.maximum(supply, report.supply),
-        load=np.maximum(load, report.load),
-        virtual=np.maximum(virtual, report.virtual),
+        sums=_sums(own, others),
+        supply=supply,
+        load=load,
+        virtual=virtual,
         hosts=hosts,
         quotas=quotas,
         age=own.age,
@@ -227,13 +225,10 @@ def _overlay(own: CloudTotals, report: HostReport, lines: Sequence[Line]) -> Clo
     )
 
 
-def _sums(
-    own: CloudTotals, found: Mapping[OwnerId, tuple[tuple[float, ...], tuple[float, ...]]]
-) -> Array:
-    here = [(i, found[owner]) for i, owner in enumerate(own.owners) if owner in found]
-    width = max([own.sums.shape[1], *(len(total) for _, (total, _) in here)])
+def _sums(own: CloudTotals, others: Mapping[OwnerId, tuple[float, ...]]) -> Array:
+    here = [(i, others[owner]) for i, owner in enumerate(own.owners) if owner in others]
+    width = max([own.sums.shape[1], *(len(sums) for _, sums in here)])
     sums = np.pad(own.sums, ((0, 0), (0, width - own.sums.shape[1])))
-    for i, (total, mine) in here:
-        sums[i, : len(total)] += total
-        sums[i, : len(mine)] -= mine
+    for i, more in here:
+        sums[i, : len(more)] += more
     return sums

@@ -4,7 +4,7 @@
 Implements the heaviness set of IFI-2016.04, section III-E and IV-D, divided among aggregators. Units:
 heaviness is dimensionless, resource vectors as in core.quantity.
 
-Differs from the paper: a host states what has changed and is told the sums of its own owners, so an
+Differs from the paper: a host states what has changed and is told what others add to its owners, so an
 interval costs 2 * N * k entries at most (N hosts with k owners each), not N * V (V VMs). Frames may get
 lost or overtake each other: a statement says up to where its host has heard the aggregator, an answer
 repeats the version of the statement, and what is not known to have arrived is said again.
@@ -87,7 +87,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloudPart:
-    """What an aggregator knows of the cloud: hosts homed at it, all owners it adds up."""
+    """What an aggregator knows of the cloud: the other hosts homed at it, and all owners it adds up."""
 
     hosts: int
     owner_count: int
@@ -102,7 +102,8 @@ class Answer:
     host, to: the aggregator; the host that made the statement, whose version and roster are repeated
     whole:    nothing of earlier answers counts; otherwise only what has changed is here
     complete: has every host had the time to state its owners to an aggregator of this roster?
-    owners:   sums over the cloud, of owners of `to` only; with each its quota, if it is known
+    owners:   sums over all hosts but `to`, which adds its newest itself; of its owners only
+    quotas:   of these owners, where they are known; an owner without one has none any more
     cloud:    None = as before
     asked:    owners whose quotas `to` shall read
     resync:   I do not know you; send a whole statement

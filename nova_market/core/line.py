@@ -41,20 +41,11 @@ class Part:
     quotas: Mapping[OwnerId, Quota]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sent:
-    """A statement under way, and what the aggregator knows of this host once it has it."""
-
-    time: float
-    owners: Mapping[OwnerId, Partial]
-    vectors: Vectors | None
-
-
 class Line:
     """carried:  when the statement was published whose answer is the last taken; None before the first
     complete: was that answer?
-    totals:   owner -> (sum over the cloud, this host's part in it)
-    cloud:    (the aggregator's part of the cloud, this host's vectors in it)
+    others:   owner -> sum over the other hosts
+    cloud:    the aggregator's part of the cloud, without this host
     """
 
     def __init__(self, host: HostName, metric: str, epoch: str, roster: str) -> None:
@@ -66,15 +57,15 @@ class Line:
         self._newest = -1
         self.carried: float | None = None
         self.complete = False
-        self.totals: dict[OwnerId, tuple[Partial, Partial]] = {}
+        self.others: dict[OwnerId, Partial] = {}
         self.quotas: dict[OwnerId, Quota] = {}
-        self.cloud: tuple[CloudPart, Vectors | None] | None = None
+        self.cloud: CloudPart | None = None
         self.asked: tuple[OwnerId, ...] = ()
         self._forget()
 
     def _forget(self) -> None:
         """Begin anew, as nothing that was said before can be answered any more."""
-        self._sent: dict[int, _Sent] = {}
+        self._sent: dict[int, float] = {}  # when what is under way was published
         self._heard: int | None = None
         self._arrived = -1
         self._whole = True
@@ -105,8 +96,7 @@ class Line:
         whole = self._whole
         if whole:
             self._since_whole = 0
-            self._owners, self._vectors, self._quotas = {}, (None, number), ({}, number)
-        owners, gone = self._changes(part.owners, number)
+        owners, gone = self._changes(part.owners, number, whole)
         statement = Statement(
             host=self._host,
             incarnation=report.incarnation,
@@ -117,14 +107,17 @@ class Line:
             whole=whole,
             heard=self._heard,
             owners=owners,
-            gone=gone,
-            vectors=self._vectors_news(part.vectors, number),
-            quotas=self._quotas_news(part.quotas, number),
+            gone=() if whole else gone,
+            vectors=self._vectors_news(part.vectors, number, whole),
+            quotas=self._quotas_news(part.quotas, number, whole),
             reads_quotas=report.reads_quotas,
         )
-        self._remember(number, now)
-        for owner in self.totals.keys() - part.owners.keys():
-            del self.totals[owner]
+        self._sent[number] = now
+        if len(self._sent) > MAX_PENDING:
+            del self._sent[min(self._sent)]
+        # not before the aggregator knows that they left: it does not say again what it thinks is known
+        for owner in self.others.keys() - self._owners.keys():
+            del self.others[owner]
             self.quotas.pop(owner, None)
         return statement
 
@@ -150,23 +143,20 @@ class Line:
         self._take(answer, sent)
         return ''
 
-    def _take(self, answer: Answer, sent: _Sent) -> None:
+    def _take(self, answer: Answer, sent: float) -> None:
         self._heard = answer.sequence
-        self.carried, self.complete, self.asked = sent.time, answer.complete, answer.asked
+        self.carried, self.complete, self.asked = sent, answer.complete, answer.asked
         if answer.whole:
-            self.totals, self.quotas = {}, {}
-        for owner, total in answer.owners.items():
-            mine = sent.owners.get(owner)
-            if mine is not None:
-                self.totals[owner] = (total, mine)
-                self.quotas.pop(owner, None)
+            self.others, self.quotas = {}, {}
+        for owner, sums in answer.owners.items():
+            self.others[owner] = sums
+            self.quotas.pop(owner, None)
         self.quotas.update(answer.quotas)
-        if answer.cloud is not None:
-            self.cloud = (answer.cloud, sent.vectors)
-        self._sent = {n: other for n, other in self._sent.items() if n > answer.sequence}
+        self.cloud = answer.cloud or self.cloud
+        self._sent = {n: time for n, time in self._sent.items() if n > answer.sequence}
 
     def _changes(
-        self, owners: Mapping[OwnerId, Partial], number: int
+        self, owners: Mapping[OwnerId, Partial], number: int, whole: bool
     ) -> tuple[dict[OwnerId, Partial], tuple[OwnerId, ...]]:
         news: dict[OwnerId, Partial] = {}
         for owner, partial in owners.items():
@@ -174,7 +164,7 @@ class Line:
             if said is None or differs(said, partial):
                 self._owners[owner] = (partial, number)
                 news[owner] = partial
-            elif since > self._arrived:
+            elif whole or since > self._arrived:
                 news[owner] = said
         gone = []
         for owner in sorted(self._owners.keys() - owners.keys()):
@@ -187,29 +177,23 @@ class Line:
             gone.append(owner)
         return news, tuple(gone)
 
-    def _vectors_news(self, vectors: Vectors | None, number: int) -> Vectors | None:
+    def _vectors_news(self, vectors: Vectors | None, number: int, whole: bool) -> Vectors | None:
         said, since = self._vectors
         if vectors is None:
             return None
         if said is None or _vectors_differ(said, vectors):
             self._vectors = (vectors, number)
             return vectors
-        return said if since > self._arrived else None
+        return said if whole or since > self._arrived else None
 
     def _quotas_news(
-        self, quotas: Mapping[OwnerId, Quota], number: int
+        self, quotas: Mapping[OwnerId, Quota], number: int, whole: bool
     ) -> Mapping[OwnerId, Quota] | None:
         said, since = self._quotas
         if said != quotas:
             self._quotas = (dict(quotas), number)
             return quotas
-        return said if since > self._arrived and said else None
-
-    def _remember(self, number: int, now: float) -> None:
-        said = {owner: value for owner, (value, _) in self._owners.items() if value is not None}
-        self._sent[number] = _Sent(time=now, owners=said, vectors=self._vectors[0])
-        if len(self._sent) > MAX_PENDING:
-            del self._sent[min(self._sent)]
+        return said if whole or since > self._arrived else None
 
 
 def _vectors_differ(said: Vectors, vectors: Vectors) -> bool:

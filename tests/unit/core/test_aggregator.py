@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sums of an aggregator, statement by statement."""
+"""The sums of an aggregator, statement by statement. Answers hold what the others add to the asker's own."""
 
 import pytest
 
@@ -40,17 +40,17 @@ def sums(answer):
     return {owner: total[0] for owner, total in answer.owners.items()}
 
 
-def test_an_answer_holds_the_sums_of_the_hosts_own_owners_only():
+def test_an_answer_holds_what_the_others_add_to_the_hosts_own_owners():
     one = aggregator()
     one.receive(statement('a', owners={'d': (1.0,), 'e': (2.0,)}, vectors=vectors(1.0)), 0.0)
     answer = one.receive(
         statement('b', owners={'d': (0.5,), 'f': (4.0,)}, vectors=vectors(3.0)), 1.0
     )
     assert (answer.host, answer.to, answer.version) == ('x', 'b', (1, 1))
-    assert sums(answer) == {'d': 1.5, 'f': 4.0}
-    assert answer.cloud.hosts == 2
+    assert sums(answer) == {'d': 1.0, 'f': 0.0}
+    assert answer.cloud.hosts == 1
     assert answer.cloud.owner_count == 3
-    assert answer.cloud.vectors == vectors(4.0)
+    assert answer.cloud.vectors == vectors(1.0)
 
 
 def test_only_what_the_host_may_not_know_is_said():
@@ -60,23 +60,39 @@ def test_only_what_the_host_may_not_know_is_said():
     assert set(sums(one.receive(statement('a', owners=owners), 0.0))) == {'d', 'e'}
     assert set(sums(one.receive(statement('a', 2), 1.0))) == {'d', 'e'}
     assert sums(one.receive(statement('a', 3, heard=2), 2.0)) == {}
-    one.receive(statement('b', owners={'d': (0.5,), 'e': (0.5,)}), 3.0)
-    assert sums(one.receive(statement('a', 4, heard=3), 4.0)) == {'d': 1.5}
-    assert sums(one.receive(statement('a', 5, heard=3), 5.0)) == {'d': 1.5}
-    answer = one.receive(statement('a', 6, heard=4), 6.0)
-    assert sums(answer) == {} and not answer.whole
+    one.receive(statement('b', owners={'d': (0.5,)}), 3.0)
+    assert sums(one.receive(statement('a', 4, heard=3), 4.0)) == {'d': 0.5}
+    assert sums(one.receive(statement('a', 5, heard=3), 5.0)) == {'d': 0.5}
+    one.receive(statement('b', 2, owners={'d': (0.504,)}), 6.0)
+    assert sums(one.receive(statement('a', 6, {'d': (9.0,)}, heard=4), 6.0)) == {}
+    one.receive(statement('b', 3, owners={'d': (0.506,)}), 7.0)
+    answer = one.receive(statement('a', 7, heard=6), 7.0)
+    assert sums(answer) == {'d': 0.506} and not answer.whole
+
+
+def test_steps_too_small_to_say_add_up():
+    """What is compared is what was said, not what was the last time."""
+    one = aggregator()
+    one.receive(statement('a', owners={'d': (1.0,)}), 0.0)
+    one.receive(statement('b', owners={'d': (1.0,)}), 0.0)
+    said = []
+    for n in range(2, 12):
+        one.receive(statement('b', n, owners={'d': (1.0 + 0.004 * n,)}), 0.0)
+        answer = one.receive(statement('a', n, heard=n - 1), 0.0)
+        said.extend(sums(answer).values())
+    assert said == [1.008, 1.02, 1.032, 1.044]
 
 
 def test_the_cloud_is_said_again_when_it_changes():
     one = aggregator()
-    assert one.receive(statement('a', vectors=vectors(1.0)), 0.0).cloud.hosts == 1
-    assert one.receive(statement('a', 2), 1.0).cloud.hosts == 1  # not heard yet
+    assert one.receive(statement('a', vectors=vectors(1.0)), 0.0).cloud.hosts == 0
+    assert one.receive(statement('a', 2), 1.0).cloud.hosts == 0  # not heard yet
     assert one.receive(statement('a', 3, heard=1), 2.0).cloud is None
     one.receive(statement('b', vectors=vectors(1.0)), 3.0)
-    assert one.receive(statement('a', 4, heard=3), 4.0).cloud.hosts == 2
+    assert one.receive(statement('a', 4, heard=3), 4.0).cloud.hosts == 1
     assert one.receive(statement('a', 5, heard=4), 5.0).cloud is None
     one.receive(statement('b', 2, vectors=vectors(1.2)), 6.0)
-    assert one.receive(statement('a', 6, heard=5), 6.0).cloud.vectors.supply[0] == 2.2
+    assert one.receive(statement('a', 6, heard=5), 6.0).cloud.vectors.supply[0] == 1.2
 
 
 def test_changes_replace_and_the_gone_go():
@@ -89,7 +105,8 @@ def test_changes_replace_and_the_gone_go():
     answer = one.receive(statement('a', 3, whole=True), 3.0)
     assert answer.whole and sums(answer) == {}
     answer = one.receive(statement('c', 2, whole=True, owners={'d': (0.0,), 'z': (1.0,)}), 4.0)
-    assert sums(answer) == {'d': 1.0, 'z': 1.0}
+    assert sums(answer) == {'d': 1.0, 'z': 0.0}
+    assert sums(one.receive(statement('b', 2), 5.0)) == {'d': 0.0, 'e': 0.0}
 
 
 def test_sums_do_not_drift():
@@ -100,7 +117,8 @@ def test_sums_do_not_drift():
     for n in range(2, 1000):
         big = 1e15 / n if n % 2 else -1e3 / n
         one.receive(statement('a', n, owners={'d': (big, 3.3 * big)}), 0.0)
-    answer = one.receive(statement('a', 1000, owners={'d': (0.0, 0.0)}), 0.0)
+    one.receive(statement('a', 1000, owners={'d': (0.0, 0.0)}), 0.0)
+    answer = one.receive(statement('c', owners={'d': (1e15, 1e15)}), 0.0)
     assert answer.owners['d'] == (0.1, 0.3)
 
 
@@ -124,16 +142,16 @@ def test_who_is_not_known_is_asked_for_everything():
     assert not one.receive(statement('a', 9), 2.0).resync
     assert one.receive(statement('a', 10, roster='other'), 3.0).resync
     assert one.receive(statement('a', 1, incarnation=2, whole=False), 4.0).resync
-    assert sums(one.receive(statement('b', owners={'d': (1.0,)}), 5.0)) == {'d': 2.0}
+    assert sums(one.receive(statement('b', owners={'d': (5.0,)}), 5.0)) == {'d': 1.0}
 
 
 def test_a_silent_host_dies_after_its_time_and_no_sooner():
     one = aggregator()
     one.receive(statement('a', owners={'d': (1.0,)}, vectors=vectors(1.0)), 0.0)
     answer = one.receive(statement('b', owners={'d': (1.0,)}, vectors=vectors(1.0)), 29.9)
-    assert sums(answer) == {'d': 2.0} and answer.cloud.hosts == 2
-    answer = one.receive(statement('b', 2, heard=1), 30.0)
     assert sums(answer) == {'d': 1.0} and answer.cloud.hosts == 1
+    answer = one.receive(statement('b', 2, heard=1), 30.0)
+    assert sums(answer) == {'d': 0.0} and answer.cloud.hosts == 0
     assert one.receive(statement('a', 2), 31.0).resync
 
 
@@ -147,7 +165,9 @@ def test_versions_order_by_incarnation_then_sequence(second, kept):
     incarnation, sequence = second
     late = statement('a', sequence, {'d': (2.0,)}, incarnation=incarnation, whole=True)
     answer = one.receive(late, 29.0)
-    assert sums(answer) == {'d': 2.0} if kept else answer == STALE
+    assert isinstance(answer, Answer) if kept else answer == STALE
+    there = one.receive(statement('b', owners={'d': (0.0,)}), 29.0)
+    assert sums(there) == {'d': 2.0 if kept else 1.0}
 
 
 def test_a_refused_statement_does_not_prolong_a_life():
@@ -169,9 +189,9 @@ def test_a_departed_host_is_out_and_its_late_statements_stay_out():
     assert one.leave(departure('a'), 1.0) == ''
     assert one.receive(statement('a', 2), 2.0) == STALE
     answer = one.receive(statement('b', owners={'d': (1.0,)}, vectors=vectors(1.0)), 3.0)
-    assert sums(answer) == {'d': 1.0} and answer.cloud.hosts == 1
+    assert sums(answer) == {'d': 0.0} and answer.cloud.hosts == 0
     assert one.receive(statement('a', 3), 4.0).resync
-    assert sums(one.receive(statement('a', 4, {'d': (1.0,)}, whole=True), 5.0)) == {'d': 2.0}
+    assert sums(one.receive(statement('a', 4, {'d': (7.0,)}, whole=True), 5.0)) == {'d': 1.0}
 
 
 def test_another_metric_is_refused_and_another_configuration_is_told():
@@ -180,7 +200,7 @@ def test_another_metric_is_refused_and_another_configuration_is_told():
     assert one.receive(statement('a', metric='asset'), 0.0) == OTHER_METRIC
     answer = one.receive(statement('a', owners={'d': (1.0,)}, epoch='f'), 0.0)
     assert answer.epoch == 'e' and answer.owners == {} and not answer.resync
-    assert sums(one.receive(statement('b', owners={'d': (1.0,)}), 1.0)) == {'d': 1.0}
+    assert sums(one.receive(statement('b', owners={'d': (1.0,)}), 1.0)) == {'d': 0.0}
 
 
 def test_invented_names_fill_no_memory():
@@ -204,8 +224,8 @@ def test_owners_are_bounded_too():
     )
     one.receive(statement('a', 4, {'f': (1.0,)}, gone=('d', 'e')), 0.0)
     assert sums(one.receive(statement('b', 2, {'d': (1.0,), 'f': (1.0,)}, whole=True), 0.0)) == {
-        'd': 1.0,
-        'f': 2.0,
+        'd': 0.0,
+        'f': 1.0,
     }
     one.leave(departure('a', sequence=9), 1.0)
     one.leave(departure('b', sequence=9), 1.0)

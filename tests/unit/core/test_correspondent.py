@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A host among aggregators: what it says, what it believes, and whom it gives up."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -312,7 +314,7 @@ def test_answers_that_are_of_no_use():
     post.round(cloud(3, 'ab'), 30.0)
     assert host.receive(answer(sequence=3, roster='other'), 30.0) == STALE
     assert host.receive(answer(sequence=3, owners={'d': (99.0,)}), 30.0) == ''
-    assert sums(post.totals('b', 30.0))['d'] == 99.0
+    assert sums(post.totals('b', 30.0))['d'] == 101.0  # and its own 2
 
 
 def test_the_reader_of_quotas_serves_all():
@@ -330,6 +332,21 @@ def test_the_reader_of_quotas_serves_all():
     assert post.totals('c', 40.0).asked == ('a', 'b', 'd')
     assert post.totals('b', 40.0).quotas == {'b': (5, 5), 'd': (5, 5)}
     assert post.totals('b', 40.0).quota_tally.known == (4, 4)
+
+
+def test_quotas_that_are_no_longer_read_are_taken_back():
+    """Also when the statement that first says so is lost."""
+    post = Post('ab')
+    for n in (1, 2):
+        post.round(cloud(n, 'ab'), 10.0 * n)
+    post.loss = 1.0
+    bare = report('a', {'d': (1.0,), 'a': (0.5,)}, sequence=3, load=(0.5,) * 6)
+    post.round([bare], 30.0)
+    post.loss = 0.0
+    post.round([replace(bare, sequence=4)], 40.0)
+    post.round(cloud(4, 'b'), 40.0)
+    assert post.totals('b', 40.0).quotas == {}
+    assert post.totals('b', 40.0).quota_tally.known == (0, 0)
 
 
 def test_each_owner_is_said_to_its_own_aggregator_only():
