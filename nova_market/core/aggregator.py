@@ -52,6 +52,15 @@ class _Told:
     stamp: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ToldCloud:
+    """What a host was last told of the cloud: supply, load and virtual in a row; hosts, owners, tally."""
+
+    sums: tuple[float, ...]
+    counts: tuple[int, int, QuotaTally]
+    since: int
+
+
 @dataclass(slots=True, kw_only=True)
 class _Row:
     """One host. present: False once it has said that it is gone; its version then guards the place."""
@@ -65,7 +74,7 @@ class _Row:
     vectors: Whole | None = None
     quotas: Mapping[OwnerId, Quota] = field(default_factory=dict)
     told: dict[OwnerId, _Told] = field(default_factory=dict)
-    told_cloud: tuple[CloudPart, int] | None = None
+    told_cloud: _ToldCloud | None = None
 
 
 class Aggregator:
@@ -216,9 +225,7 @@ class Aggregator:
         if before is None:
             self._room -= 1
             self._hosts_of[owner] = self._hosts_of.get(owner, 0) + 1
-        else:
-            _add(sums, before, -1)
-        _add(sums, partial, 1)
+        _replace(sums, before or (), partial)
 
     def _remove(self, row: _Row, owner: OwnerId) -> None:
         row.told.pop(owner, None)
@@ -229,7 +236,7 @@ class Aggregator:
         self._touch(owner)
         self._hosts_of[owner] -= 1
         if self._hosts_of[owner]:
-            _add(self._sums[owner], before, -1)
+            _replace(self._sums[owner], before, ())
         else:
             del self._hosts_of[owner], self._sums[owner], self._stamps[owner]
             self._tally = None
@@ -240,12 +247,8 @@ class Aggregator:
             after = _exact((*vectors.supply, *vectors.load, *vectors.virtual))
         if after == row.vectors:
             return
-        if row.vectors is not None:
-            self._homed -= 1
-            _add(self._vectors, row.vectors, -1)
-        if after is not None:
-            self._homed += 1
-            _add(self._vectors, after, 1)
+        self._homed += (after is not None) - (row.vectors is not None)
+        _replace(self._vectors, row.vectors or (), after or ())
         row.vectors = after
 
     def _quote(self, host: HostName, row: _Row, quotas: Mapping[OwnerId, Quota]) -> None:
@@ -293,7 +296,8 @@ class Aggregator:
             stamp = self._stamps[owner]
             told = row.told.get(owner)
             if told is None or told.stamp != stamp:
-                others, quota = _without(self._sums[owner], mine), self._quota(owner)
+                others = _without(self._sums[owner], mine)
+                quota = self._quota(owner) if self._quotas else None
                 if told is None or told.quota != quota or differs(told.others, others):
                     told = row.told[owner] = _Told(
                         others=others, quota=quota, since=statement.sequence, stamp=stamp
@@ -307,28 +311,28 @@ class Aggregator:
         return owners, quotas
 
     def _cloud_news(self, row: _Row, statement: Statement) -> CloudPart | None:
-        now_known = self._cloud_part(row)
-        if row.told_cloud is not None:
-            told, since = row.told_cloud
-            if not _cloud_differs(told, now_known):
-                heard = -1 if statement.heard is None else statement.heard
-                return told if since > heard else None
-        row.told_cloud = (now_known, statement.sequence)
-        return now_known
-
-    def _cloud_part(self, row: _Row) -> CloudPart:
+        """The others homed here and the owners of all, if the host may not know them yet."""
         if self._tally is None:
             quotas = {o: q for o in self._hosts_of if (q := self._quota(o)) is not None}
             self._tally = tally(quotas, quotas)
-        size = len(RESOURCES)
         sums = _without(self._vectors, row.vectors or ())
+        counts = (self._homed - (row.vectors is not None), len(self._hosts_of), self._tally)
+        told = row.told_cloud
+        if told is None or told.counts != counts or differs(told.sums, sums):
+            told = _ToldCloud(sums=sums, counts=counts, since=statement.sequence)
+            row.told_cloud = told
+        elif told.since <= (-1 if statement.heard is None else statement.heard):
+            return None
+        size = len(RESOURCES)
         return CloudPart(
-            hosts=self._homed - (row.vectors is not None),
-            owner_count=len(self._hosts_of),
+            hosts=told.counts[0],
+            owner_count=told.counts[1],
             vectors=Vectors(
-                supply=sums[:size], load=sums[size : 2 * size], virtual=sums[2 * size :]
+                supply=told.sums[:size],
+                load=told.sums[size : 2 * size],
+                virtual=told.sums[2 * size :],
             ),
-            tally=self._tally,
+            tally=told.counts[2],
         )
 
     def _quota(self, owner: OwnerId) -> Quota | None:
@@ -365,11 +369,15 @@ def _exact(numbers: Iterable[float]) -> Whole:
     return tuple([int(number * UNIT) for number in numbers])
 
 
-def _add(sums: list[int], numbers: Whole, sign: int) -> None:
-    """Add in place; a sum is as wide as its widest term."""
-    sums.extend([0] * (len(numbers) - len(sums)))
-    for i, number in enumerate(numbers):
-        sums[i] += sign * number
+def _replace(sums: list[int], before: Whole, after: Whole) -> None:
+    """Exchange a term of sums in place; they are as wide as their widest term has been."""
+    if len(sums) == len(before) == len(after) == 1:  # most metrics
+        sums[0] += after[0] - before[0]
+        return
+    sums.extend([0] * (len(after) - len(sums)))
+    for i, (old, new) in enumerate(zip_longest(before, after, fillvalue=0)):
+        if old != new:
+            sums[i] += new - old
 
 
 def _without(sums: list[int], mine: Whole) -> tuple[float, ...]:
@@ -377,13 +385,3 @@ def _without(sums: list[int], mine: Whole) -> tuple[float, ...]:
     if len(sums) == len(mine) == 1:  # most metrics
         return ((sums[0] - mine[0]) / UNIT,)
     return tuple([(a - b) / UNIT for a, b in zip_longest(sums, mine, fillvalue=0)])
-
-
-def _cloud_differs(told: CloudPart, known: CloudPart) -> bool:
-    a, b = told.vectors, known.vectors
-    return (
-        (told.hosts, told.owner_count, told.tally) != (known.hosts, known.owner_count, known.tally)
-        or differs(a.supply, b.supply)
-        or differs(a.load, b.load)
-        or differs(a.virtual, b.virtual)
-    )

@@ -18,4 +18,7 @@ def differs(said: Sequence[float], value: Sequence[float]) -> bool:
         return abs(value[0] - said[0]) > TOLERANCE * abs(said[0])
     if len(said) != len(value):
         return True
-    return any(abs(b - a) > TOLERANCE * abs(a) for a, b in zip(said, value, strict=True))
+    for old, new in zip(said, value, strict=True):
+        if old != new and abs(new - old) > TOLERANCE * abs(old):
+            return True
+    return False
