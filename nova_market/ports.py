@@ -83,7 +83,11 @@ class Exchange(Protocol):
         """
 
     def totals(self) -> CloudTotals:
-        """Sums over all reports that are younger than three intervals, this host's included."""
+        """Sums over all reports that are younger than three intervals, this host's included.
+
+        Owners without VMs on this host may be left out of them. May wait a moment for answers to what
+        was just published.
+        """
 
     def stop(self) -> None:
         """Stop listening and tell the others that this host is gone, if possible."""

@@ -27,6 +27,11 @@ from nova_market.ports import Clock, Membership, Transport, WireFormat
 
 LOG = logging.getLogger(__name__)
 
+PATIENCE = 0.2
+"""Seconds that a round waits for answers to what it has just said, at most; they take milliseconds. So it
+decides with sums of this moment and not of the interval before. Who was late once is not waited for again
+until it has answered, so a dead aggregator costs this once."""
+
 
 class AggregateExchange:
     """Implements ports.Exchange."""
@@ -62,7 +67,9 @@ class AggregateExchange:
         self._asked: tuple[HostName, ...] = ()
         self._drops = Drops(host)
         self._health = Health(ttl, clock.monotonic())
-        self._lock = threading.Lock()
+        self._late: set[HostName] = set()
+        self._patience = min(PATIENCE, ttl / 30.0)
+        self._lock = threading.Condition()
 
     @property
     def dropped(self) -> Mapping[str, int]:
@@ -94,8 +101,9 @@ class AggregateExchange:
                 self._say(to, statement)
 
     def totals(self) -> CloudTotals:
-        now = self._clock.monotonic()
         with self._lock:
+            self._await_answers()
+            now = self._clock.monotonic()
             totals = self._correspondent.totals(now)
         self._health.observe(totals.age, self._transport.trouble, now)
         return totals
@@ -120,6 +128,15 @@ class AggregateExchange:
         heard = [host for host in members if host not in silent]
         pool = [host for host in self._named if host in heard] if self._named else heard
         return elect(pool or list(members), self._count, self._named)
+
+    def _await_answers(self) -> None:
+        awaited = self._correspondent.unanswered() - self._late
+        if awaited:
+            self._lock.wait_for(lambda: not self._missing(awaited), self._patience)
+            self._late |= self._missing(awaited)
+
+    def _missing(self, awaited: frozenset[HostName]) -> frozenset[HostName]:
+        return awaited & self._correspondent.unanswered()
 
     def _tell_itself(self, statement: Statement, now: float) -> str:
         answer = self._aggregator.receive(statement, now)
@@ -158,7 +175,10 @@ class AggregateExchange:
             return OTHER_TOPOLOGY
         with self._lock:
             if isinstance(word, Answer):
-                return self._correspondent.receive(word, now)
+                self._late.discard(word.host)
+                reason = self._correspondent.receive(word, now)
+                self._lock.notify_all()
+                return reason
             if isinstance(word, Departure):
                 return self._aggregator.leave(word, now)
             answer = self._aggregator.receive(word, now)
