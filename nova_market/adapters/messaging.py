@@ -265,7 +265,12 @@ def _transport(conf: cfg.ConfigOpts) -> oslo_messaging.transport.Transport:
     :raises ConfigurationError: it can't work.
     """
     try:
-        driver = oslo_messaging.TransportURL.parse(conf).transport
+        url = oslo_messaging.TransportURL.parse(conf)
+        driver = url.transport
+        if driver in ('rabbit', 'kombu') and not url.hosts:
+            raise ConfigurationError(
+                'transport_url is not set; set it in [DEFAULT] as for nova: rabbit://USER:PASSWORD@HOST:5672/VHOST'
+            )
         if driver not in DRIVERS:
             raise ConfigurationError(
                 f'transport_url names the driver {driver!r}, which can not broadcast; use rabbit:// or set '

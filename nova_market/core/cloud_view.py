@@ -21,6 +21,9 @@ MIB = 1024 * 1024
 SCARCITY_FLOOR = 0.1
 """Weight of an idle resource under `scarcity`: small, but a resource never leaves the metric."""
 
+LEAST_SUPPLY = 1e-6
+"""A supply below this is none: it would make the norm overflow. No real cloud offers so little."""
+
 
 def _zeros() -> Array:
     return np.zeros(len(RESOURCES))
@@ -52,9 +55,9 @@ class CloudView:
 
 
 def ratio(numerator: Array, denominator: Array) -> Array:
-    """numerator / denominator, 0 where the denominator is not positive."""
+    """numerator / denominator, 0 where the denominator is not above LEAST_SUPPLY."""
     result = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
-    np.divide(numerator, denominator, out=result, where=denominator > 0)
+    np.divide(numerator, denominator, out=result, where=denominator > LEAST_SUPPLY)
     return result
 
 
@@ -65,7 +68,7 @@ def resource_weights(
 
     weighting: `equal`, or `scarcity` (w_r grows with utilisation, so idle resources hardly count).
     """
-    counted = np.array([name in enabled for name in RESOURCES]) & (supply > 0)
+    counted = np.array([name in enabled for name in RESOURCES]) & (supply > LEAST_SUPPLY)
     raw = np.ones(len(RESOURCES))
     if weighting == 'scarcity':
         raw = SCARCITY_FLOOR + np.clip(utilisation, 0.0, 1.0)
