@@ -154,7 +154,7 @@ def _restore(conf: cfg.ConfigOpts) -> int:
     print(f'{restored} guests have their original values')
     if refused:
         raise NovaMarketError(
-            f'{refused} guests refused theirs; what was wrong is in the log, and they are kept for the next try'
+            f'{refused} guests refused theirs; the log says why, and they are kept for the next try'
         )
     return 0
 

@@ -24,7 +24,6 @@ from nova_market.core.measurement import Incarnation, Measurement, supply_vector
 from nova_market.core.priority import PrioritySettings
 from nova_market.core.quantity import CPU, MEMORY, RESOURCES, Array, Flags, OwnerId, Rows, Values
 
-
 LEAST_ENTITLEMENT = 0.01
 """Right of an owner whose quota is 0, as a part of the mean: its guests run on, with little weight."""
 

@@ -126,7 +126,7 @@ def test_nothing_is_written_before_originals_are_on_disk(world, tmp_path):
 
 
 def test_a_project_without_quota_runs_on(tmp_path):
-    """Quota 0 freezes a project's growth; under entitlement = quota its guests have little weight, not none."""
+    """Quota 0 freezes a project's growth; its guests then have little weight, not none."""
     settings = dataclasses.replace(CPU_ONLY, entitlement='quota')
     world = World(tmp_path, settings=settings)
     world.agents['a'] = world.agent('a', settings=settings, quotas=lambda owners: {'d': (0, 0)})
