@@ -104,7 +104,7 @@ class Sink:
 def test_what_the_aggregator_computes(changing):
     """1,000 hosts, an interval of 10 s: decode, add up, answer, encode.
 
-    Under 1 % of a core while a tenth of the VMs change by more than 1 %; the worst case is printed.
+    Under 1 % of a core while sums stand still; what changes adds to it, up to three times as much.
     """
     cloud = cloud_of(1000)
     wire = CompactFormat()
