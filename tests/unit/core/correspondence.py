@@ -42,8 +42,8 @@ class Post:
             self._take(to, from_values(values), when)
 
     def publish(self, report, now):
-        statements = self.correspondents[report.host].statements(report, self.chosen, now)
         self.deliver(now)
+        statements = self.correspondents[report.host].statements(report, self.chosen, now)
         for to, statement in statements.items():
             self.send(to, statement, now)
         self.deliver(now)

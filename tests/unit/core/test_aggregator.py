@@ -284,3 +284,14 @@ def test_one_reader_is_asked_for_the_quotas_that_nobody_reads():
     # what a host with its own VMs reads by itself is not asked of another
     one.receive(statement('d', reads_quotas=True, owners={'f': (1.0,)}, quotas={'f': (2, 2)}), 1.0)
     assert one.receive(statement('c', 3, reads_quotas=True), 2.0).asked == ('d', 'e')
+
+
+def test_another_reader_is_asked_when_the_first_is_gone():
+    one = aggregator()
+    one.receive(statement('a', owners={'d': (1.0,)}), 0.0)
+    assert one.receive(statement('b', reads_quotas=True), 0.0).asked == ('d',)
+    assert one.receive(statement('c', reads_quotas=True), 0.0).asked == ()
+    one.leave(departure('b'), 1.0)
+    assert one.receive(statement('c', 2, reads_quotas=True), 2.0).asked == ('d',)
+    one.receive(statement('c', 3), 3.0)
+    assert one.receive(statement('e', reads_quotas=True), 4.0).asked == ('d',)

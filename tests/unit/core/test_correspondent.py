@@ -183,6 +183,48 @@ def test_delay_does_not_defeat_suppression():
     assert all(word.owners == {} for word in statements(post) + answers(post))
 
 
+def test_an_owner_that_leaves_and_returns_unheard():
+    """The aggregator never knew, so it does not say again what it has said: the host must not forget it."""
+    post = Post('ab')
+    for n in (1, 2):
+        post.round(cloud(n, 'ab'), 10.0 * n)
+    post.loss = 1.0
+    post.round([report('b', {'b': (0.5,)}, sequence=3)], 30.0)
+    post.loss = 0.0
+    post.round(cloud(4, 'ab'), 40.0)
+    assert sums(post.totals('b', 40.0)) == {'b': 0.5, 'd': 3.0}
+
+
+def test_who_may_have_been_forgotten_says_everything_at_once():
+    """The first statement that gets through after an outage is whole; nobody has to ask for it."""
+    post = Post('ab')
+    for n in (1, 2):
+        post.round(cloud(n, 'ab'), 10.0 * n)
+    post.loss = 1.0
+    for n in range(3, 8):
+        post.round(cloud(n, 'ab'), 10.0 * n)
+    post.loss = 0.0
+    post.round(cloud(8, 'ab'), 80.0)
+    assert all(word.whole for word in statements(post)[-2:])
+    assert not any(word.resync for word in answers(post))
+    assert post.totals('b', 80.0).hosts == 2 and post.totals('b', 80.0).age == 0.0
+
+
+def test_a_request_that_crosses_its_fulfilment_is_not_obeyed_twice():
+    """With answers two intervals late the aggregator asks twice before it gets what it asked for."""
+    post = Post('b', ('x',), delay=2)
+    for n in range(1, 5):
+        post.round(cloud(n, 'b'), 10.0 * n)
+    post.aggregators = dict(Post('', ('x',)).aggregators)
+    post.letters.clear()
+    for n in range(5, 12):
+        post.round(cloud(n, 'b'), 10.0 * n)
+    asked = [word.sequence for word in answers(post) if word.resync]
+    assert len(asked) > 1
+    first = asked[0] + 2
+    assert [w.sequence for w in statements(post) if w.whole] == [first, first + 1]
+
+
 def test_an_aggregator_that_restarts_asks_for_everything():
     """Meanwhile what it said before is used, not the sums that it is only beginning to collect."""
     post = Post('abc', ('x',))
