@@ -6,7 +6,7 @@ from typing import Protocol
 
 from nova_market.core.exchange import CloudTotals, HostReport
 from nova_market.core.host import Control, Guest, HostSample, HostSupply, Limits
-from nova_market.core.quantity import GuestId, OwnerId
+from nova_market.core.quantity import GuestId, HostName, OwnerId
 
 
 class Clock(Protocol):
@@ -83,10 +83,81 @@ class Exchange(Protocol):
         """
 
     def totals(self) -> CloudTotals:
-        """Sums over all reports that are younger than three intervals, this host's included."""
+        """Sums over all reports that are younger than three intervals, this host's included.
+
+        Owners without VMs on this host may be left out of them. May wait a moment for answers to what
+        was just published.
+        """
 
     def stop(self) -> None:
         """Stop listening and tell the others that this host is gone, if possible."""
+
+
+class Transport(Protocol):
+    """Frames among hosts. May lose, delay, repeat or reorder them.
+
+    No method blocks longer than a moment or raises for a dead peer or a dead broker.
+    """
+
+    @property
+    def echoes(self) -> bool:
+        """Does a host's own broadcast come back to it while the transport works? (a broker's does)"""
+
+    @property
+    def trouble(self) -> str:
+        """What keeps frames from being carried now, for a log line; '' when nothing is known to."""
+
+    @property
+    def dropped(self) -> Mapping[str, int]:
+        """Reason -> frames that the transport itself has thrown away ('unknown_peer', ...)."""
+
+    def start(self, receive: Callable[[HostName | None, bytes], None]) -> None:
+        """Begin to listen; receive(sender, frame) is called on a thread of the transport.
+
+        sender: proven by the transport, None where it can't prove it. `receive` never raises.
+        """
+
+    def send(self, to: HostName, frame: bytes) -> None:
+        """One frame for one host; frames for a host that can't be reached are thrown away."""
+
+    def broadcast(self, frame: bytes) -> None:
+        """One frame for every other host, and for this host itself where the transport echoes.
+
+        The newest broadcast may replace one that has not been sent yet.
+        """
+
+    def stop(self) -> None:
+        """Send what waits, if that takes no longer than a few seconds, and let go of everything."""
+
+
+class Membership(Protocol):
+    """Which hosts take part now, and where they listen."""
+
+    def start(self) -> None:
+        """Take part. Returns at once, also when nobody answers."""
+
+    def members(self) -> Mapping[HostName, str]:
+        """Host -> address ('' where the transport needs none), this host included; never blocks."""
+
+    def stop(self) -> None:
+        """Take part no more."""
+
+
+class WireFormat(Protocol):
+    """Plain values (numbers, text, lists, mappings by text) as bytes and back."""
+
+    def encode(self, values: Mapping[str, object]) -> bytes:
+        """A frame.
+
+        :raises MalformedReport: a receiver would refuse it (not a finite number, too large).
+        """
+
+    def decode(self, frame: bytes) -> object:
+        """The plain values of a peer's frame, which is not trusted.
+
+        :raises OversizedReport: too long to be looked at.
+        :raises MalformedReport: not a frame of this format.
+        """
 
 
 class QuotaSource(Protocol):

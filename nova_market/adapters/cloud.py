@@ -16,8 +16,8 @@ from openstack import exceptions as sdk_errors
 from oslo_config import cfg
 
 from nova_market.adapters.clock import SystemClock
-from nova_market.core.exchange import MAX_QUOTA
 from nova_market.core.quantity import OwnerId
+from nova_market.core.schema import MAX_QUOTA
 from nova_market.errors import ConfigurationError, QuotaUnavailable
 from nova_market.ports import Clock
 

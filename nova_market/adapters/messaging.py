@@ -1,30 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exchange over oslo.messaging: every host casts its report to all, RabbitMQ's fanout carries it.
+"""Frames over oslo.messaging: RabbitMQ's fanout carries those for all, a queue per host those for one.
 
-Implements the message exchange of IFI-2016.04, section IV-D.2. Units: seconds of the monotonic clock.
-
-Differs from the paper: one message per host and interval with one partial sum per owner, and nothing is
-waited for. A host also listens to itself: its own report coming back is how it knows that the transport
-works, however the driver hides reconnections.
+Implements ports.Transport. Units: seconds of the monotonic clock.
 
 Only oslo.messaging's public interface is used. It must be given the global cfg.CONF: from 18.3 on it
 registers options of its own there only. Two threads of ours (one sends, one starts listening and ends)
 keep whatever a driver does with a dead broker away from the control loop.
 """
 
+import base64
+import binascii
 import logging
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 
 import oslo_messaging
 from oslo_config import cfg
 
-from nova_market.core.exchange import CloudTotals, Departure, HostReport, decode, encode
+from nova_market.adapters.wire_format import BRACE, MAX_FRAME
 from nova_market.core.quantity import HostName
-from nova_market.core.report_book import FOREIGN_NAME, STALE, Echo, ReportBook
-from nova_market.errors import ConfigurationError, MalformedReport, OversizedReport
-from nova_market.ports import Clock
+from nova_market.errors import ConfigurationError
 
 LOG = logging.getLogger(__name__)
 
@@ -45,74 +41,83 @@ would collect half an hour of everybody's reports for nobody."""
 PREFETCH = 100
 """Messages that the broker sends ahead; a flood then waits in the broker, not in our memory."""
 
+MAX_WAITING = 4
+"""Frames for one host that wait to be sent: a statement, an answer and a departure, and one to spare. A
+newer one makes an older one worthless."""
 
-class OsloExchange:
-    """Implements ports.Exchange."""
+MAX_RECEIVERS = 10_000
+"""Hosts that frames wait for."""
+
+Receive = Callable[[HostName | None, bytes], None]
+
+
+class OsloTransport:
+    """Implements ports.Transport. Nothing proves who has sent a message, so `sender` is None."""
 
     def __init__(
         self,
         *,
         conf: cfg.ConfigOpts,
         host: HostName,
-        metric: str,
         ttl: float,
-        clock: Clock,
+        addressed: bool = True,
         transport: oslo_messaging.transport.Transport | None = None,
     ) -> None:
-        """transport: one that several exchanges of a process share; its maker closes it.
+        """addressed: are there frames for one host? If not, hosts need no queue for them.
+
+        transport: one that several hosts of a process share; its maker closes it.
 
         :raises ConfigurationError: transport_url can't work.
         """
-        self._conf = conf
         self._host = host
-        self._ttl = ttl
-        self._clock = clock
         self._own_transport = transport is None
         self._transport = transport or _transport(conf)
+        self._server_name = _server_name(self._transport, host, addressed)
         _prefer(conf, ttl)
-        self._lock = threading.Lock()
-        self._book = ReportBook(metric, ttl)
-        self._echo = Echo(clock.monotonic(), ttl)
+        self._receive: Receive | None = None
+        self._trouble = ''
         self._dropped: Counter[str] = Counter()
-        self._down = False
-        self._started = clock.monotonic()
-        self._last: HostReport | None = None
         self._mail = threading.Condition()
-        self._waiting: HostReport | None = None
+        self._for_all: bytes | None = None
+        self._for_one: dict[HostName, deque[bytes]] = {}
         self._stopping = threading.Event()
         self._sender: threading.Thread | None = None
         self._server: oslo_messaging.RPCServer | None = None
 
     @property
+    def echoes(self) -> bool:
+        return True
+
+    @property
+    def trouble(self) -> str:
+        return self._trouble
+
+    @property
     def dropped(self) -> Mapping[str, int]:
-        """Reason -> messages of peers that were thrown away."""
-        with self._lock:
+        with self._mail:
             return dict(self._dropped)
 
-    def start(self) -> None:
-        self._started = self._clock.monotonic()
+    def start(self, receive: Receive) -> None:
+        self._receive = receive
         threading.Thread(target=self._listen, name='exchange-listen', daemon=True).start()
         self._sender = threading.Thread(target=self._send_all, name='exchange-send', daemon=True)
         self._sender.start()
 
-    def publish(self, report: HostReport) -> None:
-        now = self._clock.monotonic()
-        with self._lock:
-            self._last = report
-            self._book.replace(report, now)
-            self._echo.publish(report.version, now)
+    def broadcast(self, frame: bytes) -> None:
         with self._mail:
-            self._waiting = report
+            self._for_all = frame
             self._mail.notify()
 
-    def totals(self) -> CloudTotals:
-        now = self._clock.monotonic()
-        with self._lock:
-            age = self._echo.age(now)
-            totals = self._book.totals(now, age)
-        if age > self._ttl and now - self._started > self._ttl:
-            self._fails(f'none of our reports of the last {age:.0f} s came back')
-        return totals
+    def send(self, to: HostName, frame: bytes) -> None:
+        with self._mail:
+            if to not in self._for_one and len(self._for_one) >= MAX_RECEIVERS:
+                self._dropped['unsent'] += 1
+                return
+            waiting = self._for_one.setdefault(to, deque(maxlen=MAX_WAITING))
+            if len(waiting) == MAX_WAITING:
+                self._dropped['unsent'] += 1
+            waiting.append(frame)
+            self._mail.notify()
 
     def stop(self) -> None:
         with self._mail:
@@ -125,40 +130,45 @@ class OsloExchange:
     # -- sending
 
     def _send_all(self) -> None:
-        """Send the newest report whenever there is one, and at the end the last word."""
+        """Send what waits whenever there is something, and at the end what still waits."""
         client = oslo_messaging.get_rpc_client(
-            self._transport, oslo_messaging.Target(topic=TOPIC, fanout=True), retry=0
+            self._transport, oslo_messaging.Target(topic=TOPIC), retry=0
         )
         while True:
             with self._mail:
-                self._mail.wait_for(lambda: self._waiting is not None or self._stopping.is_set())
-                report, self._waiting = self._waiting, None
-            if self._stopping.is_set():
-                break
-            if report is not None:
-                self._send(client, report)
-        self._say_goodbye(client)
-
-    def _say_goodbye(self, client: oslo_messaging.RPCClient) -> None:
-        with self._lock:
-            last = None if self._down else self._last
-            if last is None:
+                self._mail.wait_for(self._has_mail)
+                ends = self._stopping.is_set()
+                for_all, self._for_all = self._for_all, None
+                for_one, self._for_one = self._for_one, {}
+            if ends and self._trouble:
                 return
-            word = Departure(
-                host=self._host, incarnation=last.incarnation, sequence=last.sequence + 1
-            )
-            # it comes back like a report, while the listener still runs
-            self._echo.publish(word.version, self._clock.monotonic())
-        self._send(client, word)
+            self._send_batch(client, for_all, for_one)
+            if ends:
+                return
 
-    def _send(self, client: oslo_messaging.RPCClient, word: HostReport | Departure) -> None:
-        try:
-            client.cast({}, 'tell', text=encode(word))
-        except MalformedReport as error:
-            LOG.error('this host has no say in the exchange: %s', error)
-        except Exception as error:
-            # a driver may raise anything of the libraries below it
-            self._fails(f'a report can not be sent: {_first_line(error)}')
+    def _has_mail(self) -> bool:
+        return self._for_all is not None or bool(self._for_one) or self._stopping.is_set()
+
+    def _send_batch(
+        self,
+        client: oslo_messaging.RPCClient,
+        for_all: bytes | None,
+        for_one: Mapping[HostName, deque[bytes]],
+    ) -> None:
+        """After a failure the rest is thrown away: it would wait as long, and be old by then."""
+        batch = [(client.prepare(fanout=True), for_all)] if for_all is not None else []
+        for host, frames in for_one.items():
+            batch += [(client.prepare(server=host), frame) for frame in frames]
+        for sent, (target, frame) in enumerate(batch):
+            try:
+                target.cast({}, 'tell', **_arguments(frame))
+            except Exception as error:
+                # a driver may raise anything of the libraries below it
+                self._trouble = f'a message can not be sent: {_first_line(error)}'
+                with self._mail:
+                    self._dropped['unsent'] += len(batch) - sent
+                return
+        self._trouble = ''
 
     # -- listening
 
@@ -167,17 +177,15 @@ class OsloExchange:
         while not self._stopping.is_set():
             server = oslo_messaging.get_rpc_server(
                 self._transport,
-                oslo_messaging.Target(
-                    topic=TOPIC, server=_server_name(self._transport, self._host)
-                ),
+                oslo_messaging.Target(topic=TOPIC, server=self._server_name),
                 [_Endpoint(self._hear)],
                 access_policy=oslo_messaging.DefaultRPCAccessPolicy,
             )
             try:
-                # one worker: reports are taken in the order in which they came
+                # one worker: frames are taken in the order in which they came
                 server.start(override_pool_size=1)
             except Exception as error:
-                self._fails(f'listening failed: {_first_line(error)}')
+                self._trouble = f'listening failed: {_first_line(error)}'
                 self._stopping.wait(RETRY)
             else:
                 self._server = server
@@ -185,67 +193,9 @@ class OsloExchange:
                     server.stop()
                 return
 
-    def _hear(self, text: object) -> None:
-        """Take one message of whoever it is; it never raises."""
-        now = self._clock.monotonic()
-        detail = ''
-        try:
-            word = decode(text)
-        except OversizedReport as error:
-            reason, detail = 'oversized', str(error)
-        except MalformedReport as error:
-            reason, detail = 'malformed', str(error)
-        else:
-            if word.host == self._host:
-                reason = self._hear_self(word)
-            else:
-                with self._lock:
-                    departs = isinstance(word, Departure)
-                    reason = self._book.leave(word, now) if departs else self._book.put(word, now)
-                detail = f'host {word.host}'
-        if reason:
-            self._drop(reason, detail)
-
-    def _hear_self(self, word: HostReport | Departure) -> str:
-        with self._lock:
-            reason = self._echo.receive(word.version)
-            fresh = self._echo.age(self._clock.monotonic()) <= self._ttl
-        if not reason and fresh:
-            self._works()
-        return reason
-
-    def _drop(self, reason: str, detail: str) -> None:
-        with self._lock:
-            self._dropped[reason] += 1
-            first = self._dropped[reason] == 1 and reason != STALE
-        if first and reason == FOREIGN_NAME:
-            LOG.warning(
-                'a message in the name of this host (%s) that it has not sent: does another service use '
-                'this name ([host]name)? Further ones are only counted',
-                self._host,
-            )
-        elif first:
-            LOG.warning(
-                'a message is dropped as %s (%s); further ones are only counted', reason, detail
-            )
-        else:
-            LOG.debug('a message is dropped as %s: %s', reason, detail)
-
-    # -- state
-
-    def _fails(self, why: str) -> None:
-        with self._lock:
-            before, self._down = self._down, True
-        if not before:
-            LOG.warning(
-                'the exchange is down, other hosts are forgotten after %g s: %s', self._ttl, why
-            )
-
-    def _works(self) -> None:
-        with self._lock:
-            before, self._down = self._down, False
-        if before:
-            LOG.info('the exchange works again')
+    def _hear(self, frame: bytes) -> None:
+        assert self._receive is not None
+        self._receive(None, frame)
 
     def _close(self) -> None:
         try:
@@ -263,12 +213,50 @@ class OsloExchange:
 class _Endpoint:
     """What peers may call."""
 
-    def __init__(self, hear: Callable[[object], None]) -> None:
+    def __init__(self, hear: Callable[[bytes], None]) -> None:
         self._hear = hear
 
-    def tell(self, ctxt: object, text: object = None, **unknown: object) -> None:
-        del ctxt, unknown
-        self._hear(text)
+    def tell(self, ctxt: object, text: object = None, frame: object = None, **more: object) -> None:
+        del ctxt, more
+        self._hear(_frame(text, frame))
+
+
+def oslo_transport(
+    *,
+    conf: cfg.ConfigOpts,
+    host: HostName,
+    ttl: float,
+    addresses: Callable[[], Mapping[HostName, str]],
+) -> OsloTransport:
+    """Plug-in `oslo` of nova_market.exchange.
+
+    :raises ConfigurationError: transport_url can't work.
+    """
+    del addresses
+    addressed = conf.exchange.topology == 'aggregate'
+    return OsloTransport(conf=conf, host=host, ttl=ttl, addressed=addressed)
+
+
+def _arguments(frame: bytes) -> dict[str, str]:
+    """A frame for oslo.messaging, which carries JSON: plain ones as they are, others as base64."""
+    if frame.startswith(BRACE):
+        return {'text': frame.decode()}
+    return {'frame': base64.b64encode(frame).decode()}
+
+
+def _frame(text: object, frame: object) -> bytes:
+    """What a peer has sent. What is no frame at all becomes an empty one, which the schema refuses."""
+    if isinstance(text, str):
+        # one byte more than is looked at: no need to copy the rest of what is too long
+        return text[: MAX_FRAME + 1].encode(errors='replace')
+    if isinstance(frame, str) and frame.isascii():
+        if len(frame) > 4 * (MAX_FRAME // 3 + 2):
+            return bytes(MAX_FRAME + 1)
+        try:
+            return base64.b64decode(frame, validate=True)
+        except binascii.Error:
+            return b''
+    return b''
 
 
 def _transport(conf: cfg.ConfigOpts) -> oslo_messaging.transport.Transport:
@@ -277,7 +265,12 @@ def _transport(conf: cfg.ConfigOpts) -> oslo_messaging.transport.Transport:
     :raises ConfigurationError: it can't work.
     """
     try:
-        driver = oslo_messaging.TransportURL.parse(conf).transport
+        url = oslo_messaging.TransportURL.parse(conf)
+        driver = url.transport
+        if driver in ('rabbit', 'kombu') and not url.hosts:
+            raise ConfigurationError(
+                'transport_url is not set; set it in [DEFAULT] as for nova: rabbit://USER:PASSWORD@HOST:5672/VHOST'
+            )
         if driver not in DRIVERS:
             raise ConfigurationError(
                 f'transport_url names the driver {driver!r}, which can not broadcast; use rabbit:// or set '
@@ -309,14 +302,17 @@ def _prefer(conf: cfg.ConfigOpts, ttl: float) -> None:
             return  # another driver
 
 
-def _server_name(transport: oslo_messaging.transport.Transport, host: HostName) -> str:
-    """All hosts share a server name, and with it the two queues that a broadcast does not need.
+def _server_name(
+    transport: oslo_messaging.transport.Transport, host: HostName, addressed: bool
+) -> str:
+    """Whom a frame for one host names; the broker keeps a queue of this name for good.
 
-    A host then owns one queue only, and that one expires. The fake driver tells listeners apart by this
-    name, so there it is the host's.
+    Where all frames are for everybody the hosts share a name, and with it two queues that stay empty. A
+    host then owns one queue only, and that one expires. The fake driver tells listeners apart by this
+    name, so there it is always the host's.
     """
     driver = oslo_messaging.TransportURL.parse(transport.conf).transport
-    return host if driver == 'fake' else 'all'
+    return host if addressed or driver == 'fake' else 'all'
 
 
 def _first_line(error: BaseException) -> str:

@@ -33,9 +33,15 @@ EXIT_FAILED = 1
 EXIT_NOT_RUNNING = 3
 """As systemctl's for a service that does not run."""
 
+EXIT_CONFIGURATION = 78
+"""EX_CONFIG of sysexits.h: starting again would not help, so systemd does not."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point; the exit code: 0 done, 1 failed with one line on stderr, 3 not running (status)."""
+    """Entry point; the exit code: 0 done, 1 failed, 3 not running (status), 78 options that can not work.
+
+    What failed is said in one line on stderr.
+    """
     conf = cfg.CONF
     try:
         _parse(conf, argv)
@@ -43,7 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(conf.command.run(conf) if conf.command.name else _run(conf))
     except (NovaMarketError, cfg.Error, OSError) as error:
         print(f'{PROGRAM}: {error}', file=sys.stderr)
-        return EXIT_FAILED
+        wrong_options = isinstance(error, (ConfigurationError, cfg.Error))
+        return EXIT_CONFIGURATION if wrong_options else EXIT_FAILED
 
 
 def _parse(conf: cfg.ConfigOpts, argv: Sequence[str] | None) -> None:
@@ -100,6 +107,7 @@ def _run(conf: cfg.ConfigOpts) -> int:
     with wiring.state_lock(conf):
         parts = wiring.build(conf, settings)
         try:
+            wiring.start_background(conf, parts)
             parts.agent.start()
         except BaseException:
             parts.driver.close()
@@ -115,7 +123,6 @@ def _run(conf: cfg.ConfigOpts) -> int:
         )
         run = FairnessService(parts.agent, settings.interval, parts.observe, parts.collector.failed)
         parts.driver.subscribe(run.wake)
-        wiring.start_background(conf, parts)
         service.launch(conf, run, workers=1, no_fork=True, restart_method='mutate').wait()
     return 0
 
@@ -123,11 +130,11 @@ def _run(conf: cfg.ConfigOpts) -> int:
 def _status(conf: cfg.ConfigOpts) -> int:
     path = wiring.status_path(conf)
     document = JsonFile(path).load()
-    if document is None:
-        raise ConfigurationError(
+    if document is None or document.get('format') != status.FORMAT:
+        raise NovaMarketError(
             f'no status in {path}: nova-fairness has not run a round here, or you may not read it'
         )
-    alive = wiring.is_alive(document)
+    alive = wiring.is_running(conf)
     if conf.command.format == 'json':
         print(json.dumps(document | {'running': alive}, indent=2))  # type: ignore[operator]
     else:
@@ -139,12 +146,16 @@ def _restore(conf: cfg.ConfigOpts) -> int:
     with wiring.state_lock(conf):
         parts = wiring.build(conf, load_settings(conf))
         try:
-            count = parts.agent.restore()
+            restored, refused = parts.agent.restore()
             for actuator in parts.actuators:
                 actuator.close()
         finally:
             parts.driver.close()
-    print(f'{count} guests have their original values')
+    print(f'{restored} guests have their original values')
+    if refused:
+        raise NovaMarketError(
+            f'{refused} guests refused theirs; the log says why, and they are kept for the next try'
+        )
     return 0
 
 

@@ -4,12 +4,12 @@
 import contextlib
 import errno
 import fcntl
+import math
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from oslo_config import cfg
 from prometheus_client import start_http_server
@@ -23,15 +23,17 @@ from nova_market.adapters.libvirt_host import LibvirtHost
 from nova_market.adapters.memory_limit import MemoryLimit
 from nova_market.adapters.netlink import NetworkClasses
 from nova_market.adapters.state_file import JsonFile
+from nova_market.cmd.exchange import build_exchange
+from nova_market.conf import exchange as exchange_options
 from nova_market.conf import fairness, host
 from nova_market.core.fairness import FairnessSettings
 from nova_market.core.quantity import HostName
-from nova_market.errors import ConfigurationError
+from nova_market.core.schema import name as check_name
+from nova_market.errors import ConfigurationError, MalformedReport, NovaMarketError
 from nova_market.fairness.agent import Agent, RoundRecord
 from nova_market.fairness.exporter import FairnessCollector
 from nova_market.fairness.journal import Journal
 from nova_market.fairness.quota_reader import QuotaReader
-from nova_market.fairness.settings import load_plugin
 from nova_market.fairness.status import status_document
 from nova_market.ports import Actuator, HostDriver
 
@@ -79,10 +81,7 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
         rate = options.network_rate_mbps * 1_000_000
         share = options.network_default_share
         actuators.append(NetworkClasses(options.network_device, rate, default_share=share))
-    plugin = load_plugin('nova_market.exchange', options.exchange, '[fairness]exchange')
-    exchange = plugin(
-        conf=conf, host=name, metric=settings.metric_name, ttl=settings.totals_ttl, clock=clock
-    )
+    exchange = build_exchange(conf, name, settings, clock)
     quotas = _quota_reader(conf)
     controls = _controls(conf)
     agent = Agent(
@@ -114,9 +113,17 @@ def start_background(conf: cfg.ConfigOpts, parts: Parts) -> None:
     """What runs beside the rounds: the Prometheus endpoint and the reader of quotas."""
     options = conf.fairness
     if options.metrics_port:
-        start_http_server(
-            options.metrics_port, addr=options.metrics_address, registry=parts.collector.registry()
-        )
+        try:
+            start_http_server(
+                options.metrics_port,
+                addr=options.metrics_address,
+                registry=parts.collector.registry(),
+            )
+        except OSError as error:
+            raise ConfigurationError(
+                f'[fairness]metrics_port = {options.metrics_port} at {options.metrics_address}: can not be '
+                f'opened ({error.strerror}); choose another or 0 for none'
+            ) from None
     if parts.quotas is not None:
         parts.quotas.start()
 
@@ -144,12 +151,24 @@ def check_options(conf: cfg.ConfigOpts) -> None:
 
     :raises ConfigurationError: names the option, its value, the limit and where it stands.
     """
-    for group, options in fairness.list_opts() + host.list_opts():
+    for group, options in fairness.list_opts() + exchange_options.list_opts() + host.list_opts():
         for option in options:
             try:
-                getattr(conf[group.name], option.dest)
+                value = getattr(conf[group.name], option.dest)
             except cfg.ConfigFileValueError as error:
                 raise ConfigurationError(f'[{group.name}]{option.name}: {error}') from None
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ConfigurationError(
+                    f'[{group.name}]{option.name} = {value}: not a finite number'
+                )
+    for where, value in (
+        ('[fairness]fallback_owner', conf.fairness.fallback_owner),
+        ('[host]name', conf.host.name or socket.gethostname()),
+    ):
+        try:
+            check_name(value, where)
+        except MalformedReport as error:
+            raise ConfigurationError(str(error)) from None
 
 
 def status_path(conf: cfg.ConfigOpts) -> str:
@@ -164,30 +183,32 @@ def calibration_path(conf: cfg.ConfigOpts) -> str:
 def state_lock(conf: cfg.ConfigOpts) -> Iterator[None]:
     """One service per host: the state directory is held while this is open.
 
-    :raises ConfigurationError: another process holds it.
+    :raises NovaMarketError: another process holds it.
     """
-    path = os.path.join(_state_directory(conf), 'lock')
+    _state_directory(conf)
+    path = _lock_path(conf)
     with open(path, 'a+', encoding='ascii') as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             if error.errno not in (errno.EACCES, errno.EAGAIN):
                 raise
-            raise ConfigurationError(
+            raise NovaMarketError(
                 f'nova-fairness runs already on this host ({path} is held); stop it first'
             ) from None
         yield
 
 
-def is_alive(document: Mapping[str, Any]) -> bool:
-    """Does the process that wrote this status still run?"""
+def is_running(conf: cfg.ConfigOpts) -> bool:
+    """Does a service hold this host's state directory now?"""
     try:
-        os.kill(int(document['pid']), 0)
-    except (ProcessLookupError, KeyError, ValueError):
-        return False
-    except PermissionError:
+        with open(_lock_path(conf), encoding='ascii') as stream:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
         return True
-    return True
+    except OSError:
+        return False
+    return False
 
 
 def _quota_reader(conf: cfg.ConfigOpts) -> QuotaReader | None:
@@ -211,6 +232,10 @@ def _controls(conf: cfg.ConfigOpts) -> list[str]:
         'network': bool(options.network_device),
     }
     return [name for name, on in wanted.items() if on]
+
+
+def _lock_path(conf: cfg.ConfigOpts) -> str:
+    return os.path.join(conf.fairness.state_path, 'lock')
 
 
 def _state_directory(conf: cfg.ConfigOpts) -> str:

@@ -242,8 +242,9 @@ EXCHANGE = [
         'exchange',
         default='local',
         help="""
-How hosts tell each other heaviness, a plug-in of nova_market.exchange: `local` (this host alone) or
-`oslo` (oslo.messaging; set transport_url as for nova). Every host of a cloud must have the same.
+How hosts tell each other heaviness, a plug-in of nova_market.exchange: `local` (this host alone),
+`oslo` (oslo.messaging; set transport_url as for nova) or `zmq` (ZeroMQ, no broker; make keys by
+`nova-market-manage keys` first). Group [exchange] has the rest. Every host of a cloud must have the same.
 """,
     ),
     cfg.IntOpt(

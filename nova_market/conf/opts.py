@@ -3,13 +3,13 @@
 
 from oslo_config import cfg
 
-from nova_market.conf import fairness, host, openstack
+from nova_market.conf import exchange, fairness, host, openstack
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
-    return fairness.list_opts() + host.list_opts() + openstack.list_opts()
+    return fairness.list_opts() + exchange.list_opts() + host.list_opts() + openstack.list_opts()
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
-    for group in (fairness, host, openstack):
+    for group in (fairness, exchange, host, openstack):
         group.register_opts(conf)

@@ -15,10 +15,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nova_market.core.quantity import CPU, MEMORY, RESOURCES, Array, OwnerId
+from nova_market.core.quota_tally import QuotaTally, tally
 
 MIB = 1024 * 1024
 SCARCITY_FLOOR = 0.1
 """Weight of an idle resource under `scarcity`: small, but a resource never leaves the metric."""
+
+LEAST_SUPPLY = 1e-6
+"""A supply below this is none: it would make the norm overflow. No real cloud offers so little."""
 
 
 def _zeros() -> Array:
@@ -51,9 +55,9 @@ class CloudView:
 
 
 def ratio(numerator: Array, denominator: Array) -> Array:
-    """numerator / denominator, 0 where the denominator is not positive."""
+    """numerator / denominator, 0 where the denominator is not above LEAST_SUPPLY."""
     result = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
-    np.divide(numerator, denominator, out=result, where=denominator > 0)
+    np.divide(numerator, denominator, out=result, where=denominator > LEAST_SUPPLY)
     return result
 
 
@@ -64,7 +68,7 @@ def resource_weights(
 
     weighting: `equal`, or `scarcity` (w_r grows with utilisation, so idle resources hardly count).
     """
-    counted = np.array([name in enabled for name in RESOURCES]) & (supply > 0)
+    counted = np.array([name in enabled for name in RESOURCES]) & (supply > LEAST_SUPPLY)
     raw = np.ones(len(RESOURCES))
     if weighting == 'scarcity':
         raw = SCARCITY_FLOOR + np.clip(utilisation, 0.0, 1.0)
@@ -79,26 +83,30 @@ def actual_quotas(
     supply: Array,
     core_score: float = 1.0,
     overcommit: tuple[float, float] = (4.0, 1.0),
+    everyone: tuple[int, QuotaTally] | None = None,
 ) -> tuple[Array, Array]:
     """Eq. (3): (actual quota per owner, shape (owners, resources); sum of virtual quotas).
 
     quotas:     (cores, ram_mib), -1 = unlimited; an owner without an entry counts as unlimited
     overcommit: (cpu, ram) ratios, for clouds where every quota is unlimited
+    everyone:   number of all owners and the tally of their quotas, where `owners` are only some of them
     An unlimited quota counts as the largest finite one, or supply * overcommit when there is none.
     Resources without quotas are split equally.
     """
-    count = len(owners)
-    share = np.ones((count, len(RESOURCES)))
+    count, known = everyone or (len(owners), tally(owners, quotas))
+    share = np.ones((len(owners), len(RESOURCES)))
+    whole = np.full(len(RESOURCES), float(count))
     total = np.zeros(len(RESOURCES))
     units = ((CPU, core_score, overcommit[0]), (MEMORY, float(MIB), overcommit[1]))
     for column, (axis, unit, over) in enumerate(units):
         values = np.array([quotas.get(owner, (-1, -1))[column] for owner in owners], dtype=float)
         finite = values >= 0
-        largest = values[finite].max() if finite.any() else 0.0
+        largest = known.largest[column]
         ceiling = largest if largest > 0 else supply[axis] * over / unit
-        share[:, axis] = np.where(finite, values, ceiling)
-        if share[:, axis].sum() <= 0:
-            share[:, axis] = 1.0
-        total[axis] = share[:, axis].sum() * unit
-    scaled = ratio(share * supply, share.sum(axis=0)) if count else share
-    return scaled, total
+        unlimited = max(count - known.known[column], 0)
+        quota_sum = known.total[column] + unlimited * ceiling
+        if quota_sum > 0:
+            share[:, axis] = np.where(finite, values, ceiling)
+            whole[axis] = quota_sum
+        total[axis] = whole[axis] * unit
+    return ratio(share * supply, whole), total

@@ -17,16 +17,21 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nova_market.core.quantity import RESOURCES, Array, HostName, OwnerId
+from nova_market.core.quota_tally import Quota, QuotaTally, tally
+from nova_market.core.schema import (
+    MAX_AMOUNT,
+    MAX_WIDTH,
+    check_version,
+    flag,
+    mapping,
+    name,
+    numbers,
+    quota_pair,
+    whole_number,
+)
 from nova_market.errors import MalformedReport, OversizedReport
 
 WIRE_VERSION = 1
-MAX_OWNERS = 10_000
-MAX_WIDTH = len(RESOURCES)
-MAX_NAME = 255
-MAX_AMOUNT = 1e24
-"""Bound of every number on the wire; far above any real cloud, far below overflow of a sum."""
-MAX_QUOTA = 2**53
-"""Bound of cores and MiB, so that every JSON library reads them exactly."""
 MAX_TEXT = 4 * 1024 * 1024
 """Characters of an encoded message. 10,000 owners with six numbers each and a quota take 2.5 million."""
 
@@ -40,6 +45,7 @@ class HostReport:
     supply, load, virtual: resource vectors of the host (offered, used, sum of its VMs' VRs)
     owners:      per owner the partial sum of its VMs on this host, `width` numbers each
     quotas:      per owner (cores, ram_mib), -1 = unlimited; only from hosts that read quotas
+    reads_quotas: does this host read quotas? It may then be asked for those of other owners too
     """
 
     host: HostName
@@ -50,7 +56,8 @@ class HostReport:
     load: tuple[float, ...]
     virtual: tuple[float, ...]
     owners: Mapping[OwnerId, tuple[float, ...]] = field(default_factory=dict)
-    quotas: Mapping[OwnerId, tuple[int, int]] = field(default_factory=dict)
+    quotas: Mapping[OwnerId, Quota] = field(default_factory=dict)
+    reads_quotas: bool = False
 
     @property
     def version(self) -> tuple[int, int]:
@@ -74,8 +81,10 @@ class Departure:
 class CloudTotals:
     """Sums over hosts. sums has shape (owners, width); the other arrays (resources,).
 
-    owners: ordered by id, those with at least one VM
+    owners: ordered by id, those with at least one VM; with aggregators only those with one here
     age:    seconds since a transport was last known to work; 0 where nothing can fail
+    owner_count, quota_tally: of all owners of the cloud with at least one VM, listed or not
+    asked:  owners that are not listed, whose quotas this host is asked to read
     """
 
     owners: tuple[OwnerId, ...]
@@ -84,8 +93,11 @@ class CloudTotals:
     load: Array
     virtual: Array
     hosts: int
-    quotas: Mapping[OwnerId, tuple[int, int]]
+    quotas: Mapping[OwnerId, Quota]
     age: float
+    owner_count: int
+    quota_tally: QuotaTally
+    asked: tuple[OwnerId, ...] = ()
 
 
 def add_up(reports: Iterable[HostReport], metric: str, age: float = 0.0) -> CloudTotals:
@@ -96,7 +108,7 @@ def add_up(reports: Iterable[HostReport], metric: str, age: float = 0.0) -> Clou
     width = max((len(v) for r in chosen for v in r.owners.values()), default=1)
     sums = np.zeros((len(owners), width))
     supply, load, virtual = np.zeros((3, len(RESOURCES)))
-    quotas: dict[OwnerId, tuple[int, int]] = {}
+    quotas: dict[OwnerId, Quota] = {}
     for report in chosen:
         supply += report.supply
         load += report.load
@@ -113,6 +125,8 @@ def add_up(reports: Iterable[HostReport], metric: str, age: float = 0.0) -> Clou
         hosts=len(chosen),
         quotas=quotas,
         age=age,
+        owner_count=len(owners),
+        quota_tally=tally(owners, quotas),
     )
 
 
@@ -146,12 +160,7 @@ def decode(text: object) -> HostReport | Departure:
     except ValueError as error:
         raise MalformedReport(f'not JSON: {error!s:.80}') from None
     if isinstance(message, dict) and message.get('gone') is True:
-        _check_version(message)
-        return Departure(
-            host=HostName(_name(message.get('host'), 'host')),
-            incarnation=_whole(message, 'incarnation'),
-            sequence=_whole(message, 'sequence'),
-        )
+        return departure_from_wire(message)
     return from_wire(message)
 
 
@@ -160,14 +169,17 @@ def to_wire(word: HostReport | Departure) -> dict[str, object]:
     if isinstance(word, Departure):
         return {
             'v': WIRE_VERSION,
+            'kind': 'gone',
             'host': word.host,
             'incarnation': word.incarnation,
             'sequence': word.sequence,
             'gone': True,
         }
     report = word
-    return {
+    reads: dict[str, object] = {'reads_quotas': True} if report.reads_quotas else {}
+    return reads | {
         'v': WIRE_VERSION,
+        'kind': 'report',
         'host': report.host,
         'incarnation': report.incarnation,
         'sequence': report.sequence,
@@ -187,97 +199,48 @@ def from_wire(message: object) -> HostReport:
     """
     if not isinstance(message, dict):
         raise MalformedReport(f'a report is an object, not {type(message).__name__}')
-    _check_version(message)
-    owners = _mapping(message, 'owners')
-    partials = {
-        OwnerId(_name(k, 'owners')): _numbers(v, 'owners', 1, MAX_WIDTH) for k, v in owners.items()
-    }
-    if len({len(p) for p in partials.values()}) > 1:
-        raise MalformedReport('owners: partial sums of different width')
-    quotas: dict[OwnerId, tuple[int, int]] = {}
-    for owner, quota in _mapping(message, 'quotas').items():
-        quotas[OwnerId(_name(owner, 'quotas'))] = _quota(quota)
+    check_version(message)
     size = len(RESOURCES)
     return HostReport(
-        host=HostName(_name(message.get('host'), 'host')),
-        incarnation=_whole(message, 'incarnation'),
-        sequence=_whole(message, 'sequence'),
-        metric=_name(message.get('metric'), 'metric'),
-        supply=_numbers(message.get('supply'), 'supply', size, size, minimum=0.0),
-        load=_numbers(message.get('load'), 'load', size, size, minimum=0.0),
-        virtual=_numbers(message.get('virtual'), 'virtual', size, size, minimum=0.0),
-        owners=partials,
-        quotas=quotas,
+        host=HostName(name(message.get('host'), 'host')),
+        incarnation=whole_number(message, 'incarnation'),
+        sequence=whole_number(message, 'sequence'),
+        metric=name(message.get('metric'), 'metric'),
+        supply=numbers(message.get('supply'), 'supply', size, size, minimum=0.0),
+        load=numbers(message.get('load'), 'load', size, size, minimum=0.0),
+        virtual=numbers(message.get('virtual'), 'virtual', size, size, minimum=0.0),
+        owners=sums_from_wire(message),
+        quotas=quotas_from_wire(message),
+        reads_quotas=flag(message, 'reads_quotas'),
     )
 
 
-def _check_version(message: Mapping[str, object]) -> None:
-    version = message.get('v')
-    if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version < 2**31:
-        raise MalformedReport(f'v: {_shown(version)} is not a version number')
+def departure_from_wire(message: Mapping[str, object]) -> Departure:
+    """
+    :raises MalformedReport: names the field and the limit it breaks.
+    """
+    check_version(message)
+    return Departure(
+        host=HostName(name(message.get('host'), 'host')),
+        incarnation=whole_number(message, 'incarnation'),
+        sequence=whole_number(message, 'sequence'),
+    )
 
 
-def _name(value: object, where: str) -> str:
-    # printable: names reach logs, metrics and the status document
-    if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME or not value.isprintable():
-        raise MalformedReport(
-            f'{where}: {_shown(value)} is not a printable name of 1 to {MAX_NAME} characters'
-        )
-    return value
+def sums_from_wire(
+    message: Mapping[str, object], maximum: float = MAX_AMOUNT
+) -> dict[OwnerId, tuple[float, ...]]:
+    """Sums per owner, all of one width, no number beyond +-maximum."""
+    sums = {
+        OwnerId(name(owner, 'owners')): numbers(partial, 'owners', 1, MAX_WIDTH, -maximum, maximum)
+        for owner, partial in mapping(message, 'owners').items()
+    }
+    if len({len(partial) for partial in sums.values()}) > 1:
+        raise MalformedReport('owners: partial sums of different width')
+    return sums
 
 
-def _whole(message: Mapping[str, object], key: str) -> int:
-    value = message.get(key)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
-        raise MalformedReport(f'{key}: {_shown(value)} is not a whole number from 0 to 2^63 - 1')
-    return value
-
-
-def _mapping(message: Mapping[str, object], key: str) -> Mapping[object, object]:
-    value = message.get(key, {})
-    if not isinstance(value, dict):
-        raise MalformedReport(f'{key}: not an object')
-    if len(value) > MAX_OWNERS:
-        raise MalformedReport(f'{key}: {len(value)} entries, at most {MAX_OWNERS}')
-    return value
-
-
-def _quota(value: object) -> tuple[int, int]:
-    if not isinstance(value, (list, tuple)) or len(value) != 2:
-        raise MalformedReport('quotas: not a list of cores and MiB')
-    for number in value:
-        whole = isinstance(number, int) and not isinstance(number, bool)
-        if not whole or not -1 <= number <= MAX_QUOTA:
-            raise MalformedReport(
-                f'quotas: {_shown(number)} is not a whole number from -1 to {MAX_QUOTA}'
-            )
-    cores, ram = value
-    return cores, ram
-
-
-def _numbers(
-    value: object, where: str, least: int, most: int, minimum: float = -MAX_AMOUNT
-) -> tuple[float, ...]:
-    if not isinstance(value, (list, tuple)) or not least <= len(value) <= most:
-        raise MalformedReport(f'{where}: not a list of {least} to {most} numbers')
-    for number in value:
-        if (
-            isinstance(number, bool)
-            or not isinstance(number, (int, float))
-            or not minimum <= number <= MAX_AMOUNT  # false for NaN and infinity too
-        ):
-            raise MalformedReport(
-                f'{where}: {_shown(number)} is not a number in [{minimum:g}, {MAX_AMOUNT:g}]'
-            )
-    return tuple(float(number) for number in value)
-
-
-def _shown(value: object) -> str:
-    """A refused value for a log line: short, printable, and never an error of its own."""
-    if isinstance(value, str):
-        return repr(value[:40])
-    if isinstance(value, int) and abs(value) >= 2**64:
-        return 'a huge whole number'
-    if value is None or isinstance(value, (bool, int, float)):
-        return repr(value)
-    return f'a value of type {type(value).__name__}'
+def quotas_from_wire(message: Mapping[str, object]) -> dict[OwnerId, Quota]:
+    """Quotas per owner."""
+    found = mapping(message, 'quotas').items()
+    return {OwnerId(name(owner, 'quotas')): quota_pair(quota) for owner, quota in found}

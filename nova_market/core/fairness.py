@@ -3,7 +3,7 @@
 
 Implements Listing 1 of IFI-2016.04: `weigh` is lines 5-6 (heaviness of the VMs from the utilisation),
 `decide` lines 9-11 (heaviness of the users, priorities of the VMs). Between them the service exchanges
-`report_of` the weighing. Arrays over this host's VMs have the order of Measurement.guests.
+`partial_sums` of the weighing. Arrays over this host's VMs have the order of Measurement.guests.
 
 The simulator and the service both run this code; time, totals and the state of the controller are
 arguments.
@@ -23,6 +23,9 @@ from nova_market.core.host import Guest, HostSupply, Limits
 from nova_market.core.measurement import Incarnation, Measurement, supply_vector
 from nova_market.core.priority import PrioritySettings
 from nova_market.core.quantity import CPU, MEMORY, RESOURCES, Array, Flags, OwnerId, Rows, Values
+
+LEAST_ENTITLEMENT = 0.01
+"""Right of an owner whose quota is 0, as a part of the mean: its guests run on, with little weight."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +99,12 @@ def view_of(
 ) -> tuple[CloudView, Array]:
     """The cloud as the totals show it, and the actual quota per owner of the totals."""
     quota, virtual_quota = actual_quotas(
-        totals.owners, totals.quotas, totals.supply, core_score, settings.overcommit
+        totals.owners,
+        totals.quotas,
+        totals.supply,
+        core_score,
+        settings.overcommit,
+        (totals.owner_count, totals.quota_tally),
     )
     utilisation = ratio(totals.load, totals.supply)
     view = CloudView(
@@ -104,7 +112,7 @@ def view_of(
         weights=resource_weights(
             settings.resources, totals.supply, utilisation, settings.weighting
         ),
-        users=max(len(totals.owners), 1),
+        users=max(totals.owner_count, 1),
         load=totals.load,
         virtual=totals.virtual,
         quota=virtual_quota,
@@ -129,6 +137,8 @@ def weigh(
     # a guest seen for the first time has no rates yet: let it weigh as if it used what it was given
     load = np.where(measurement.seen[:, None], measurement.load, endowment)
     load[:, MEMORY] = measurement.load[:, MEMORY]
+    # what this host does not know its supply of is not charged, whatever other hosts know of theirs
+    load = np.where(offered > 0, load, 0.0)
     return Weighing(
         measurement=measurement,
         supply=offered,
@@ -155,26 +165,29 @@ def decide(
     limits: Mapping[str, Limits],
     supply: HostSupply,
     settings: FairnessSettings,
+    cpu_unit: int = 1024,
 ) -> RoundPlan:
     """Heaviness of the users, priorities and wanted values of the VMs (Listing 1, lines 9-11).
 
-    totals: must contain this host's own report
-    limits: of the controls that values are wanted for
+    totals:   must contain this host's own report; sums that are no numbers count as totals too old
+    limits:   of the controls that values are wanted for
+    cpu_unit: default of this host's CPU control, the unit of a flavor's `quota:cpu_shares`
     """
     view, quota = view_of(totals, supply.core_score, settings)
     guests = weighing.measurement.guests
     rows = priority.owner_rows([g.owner for g in guests], totals.owners)
-    by_owner = settings.metric.user(totals.sums, quota, view)
-    fresh = totals.age <= settings.totals_ttl
-    user_heaviness = by_owner[rows]
+    sums = _of_width(totals.sums, weighing.partial.shape[1])
+    user_heaviness = settings.metric.user(sums, quota, view)[rows]
     ranked = priority.priorities(user_heaviness, weighing.emphasis, rows, settings.priority)
+    numbers = np.isfinite(ranked)
+    ranked, user_heaviness = (np.where(numbers, some, 0.0) for some in (ranked, user_heaviness))
+    fresh = totals.age <= settings.totals_ttl and bool(numbers.all())
     previous = np.array([state.get(g.incarnation, 0.0) for g in guests], dtype=float)
     x = priority.log_weights(previous, ranked, settings.priority, fresh)
     active = _active(weighing, settings)
-    unit = limits['cpu'].default if 'cpu' in limits else 1
-    size = np.array([g.vcpus * unit for g in guests], dtype=float)
-    base = np.array([g.base_shares or g.vcpus * unit for g in guests], dtype=float)
-    entitled = _entitled(quota, settings)[rows]
+    size = np.array([g.vcpus * cpu_unit for g in guests], dtype=float)
+    base = np.array([g.base_shares or g.vcpus * cpu_unit for g in guests], dtype=float)
+    entitled = _entitled(quota, view, settings)[rows]
     weights = priority.relative_weights(size, base, rows, active, entitled, x, settings.priority)
     paper = priority.paper_priorities(ranked) if settings.priority.mode == 'paper' else None
     wanted = {
@@ -204,6 +217,13 @@ def nova_value(control: str, guest: Guest, limits: Limits) -> int:
     return limits.default
 
 
+def _of_width(sums: Array, width: int) -> Array:
+    """Sums with as many columns as the metric has: a host may have announced others."""
+    result = np.zeros((len(sums), width))
+    result[:, : sums.shape[1]] = sums[:, :width]
+    return result
+
+
 def _active(weighing: Weighing, settings: FairnessSettings) -> Flags:
     """VMs that use more than a trace of their endowment, or whose use is not known yet."""
     used, due = weighing.measurement.load[:, CPU], weighing.endowment[:, CPU]
@@ -211,11 +231,11 @@ def _active(weighing: Weighing, settings: FairnessSettings) -> Flags:
     return active
 
 
-def _entitled(quota: Array, settings: FairnessSettings) -> Array:
-    """Relative right of each owner of the totals, of mean 1."""
+def _entitled(quota: Array, view: CloudView, settings: FairnessSettings) -> Array:
+    """Relative right of each owner of the totals; of mean 1 over all owners of the cloud."""
     if settings.entitlement != 'quota' or not len(quota):
         return np.ones(len(quota))
-    return ratio(quota[:, CPU], quota[:, CPU].mean(keepdims=True))
+    return np.maximum(ratio(quota[:, CPU] * view.users, view.supply[[CPU]]), LEAST_ENTITLEMENT)
 
 
 def _wanted(

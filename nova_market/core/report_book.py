@@ -21,9 +21,13 @@ carries far fewer: the messages grow with the square of the hosts."""
 MAX_PENDING = 100
 """So many reports of our own may be under way; of older ones nobody needs the time."""
 
+MAX_OWNERS_KEPT = 100_000
+"""Owners of all reports together, for the same reason; about 30 MB."""
+
 STALE = 'stale'
 OTHER_METRIC = 'other_metric'
 TOO_MANY_HOSTS = 'too_many_hosts'
+TOO_MANY_OWNERS = 'too_many_owners'
 FOREIGN_NAME = 'our_name'
 
 
@@ -45,6 +49,7 @@ class ReportBook:
         self._ttl = ttl
         self._limit = limit
         self._rows: dict[HostName, _Row] = {}
+        self._owners = 0
 
     def put(self, report: HostReport, now: float) -> str:
         """Keep a report; returns '' or why it is not kept.
@@ -58,6 +63,8 @@ class ReportBook:
 
     def replace(self, report: HostReport, now: float) -> None:
         """Keep a report of the host itself, whatever is known already."""
+        known = self._rows.get(report.host)
+        self._owners += _owners(report) - _owners(known.report if known else None)
         self._rows[report.host] = _Row(report=report, version=report.version, received=now)
 
     def leave(self, departure: Departure, now: float) -> str:
@@ -67,6 +74,7 @@ class ReportBook:
     def totals(self, now: float, age: float = 0.0) -> CloudTotals:
         """Sums over the reports that are alive; the others are forgotten."""
         self._rows = {host: row for host, row in self._rows.items() if self._alive(row, now)}
+        self._owners = sum(_owners(row.report) for row in self._rows.values())
         reports = (row.report for row in self._rows.values() if row.report is not None)
         return add_up(reports, self._metric, age)
 
@@ -78,11 +86,19 @@ class ReportBook:
             return TOO_MANY_HOSTS
         if known is not None and self._alive(known, now) and version <= known.version:
             return STALE
+        owners = self._owners + _owners(report) - _owners(known.report if known else None)
+        if report is not None and owners > MAX_OWNERS_KEPT:
+            return TOO_MANY_OWNERS
+        self._owners = owners
         self._rows[host] = _Row(report=report, version=version, received=now)
         return ''
 
     def _alive(self, row: _Row, now: float) -> bool:
         return now - row.received < self._ttl
+
+
+def _owners(report: HostReport | None) -> int:
+    return len(report.owners) + len(report.quotas) if report is not None else 0
 
 
 class Echo:

@@ -117,14 +117,17 @@ class Agent:
         for actuator in self._actuators.values():
             actuator.close()
 
-    def restore(self) -> int:
-        """Write the original values back; returns the number of guests. Idempotent.
+    def restore(self) -> tuple[int, int]:
+        """Write the original values back; (guests that have them, guests that refused). Idempotent.
+
+        What is refused stays in the journal, for the next try.
 
         :raises HostUnavailable: nothing is forgotten then.
         """
         guests = {item.guest.incarnation: item.guest for item in self._driver.sample().guests}
         mine = {key: values for key, values in self._journal.entries.items() if key in guests}
         everyone = list(guests.values())
+        refused: set[GuestId] = set()
         for name, actuator in self._actuators.items():
             values = {
                 key[0]: originals[name] for key, originals in mine.items() if name in originals
@@ -133,8 +136,10 @@ class Agent:
                 for guest, wrong in actuator.write(values, everyone).items():
                     if wrong and wrong != 'gone':
                         LOG.warning('%s of guest %s is not put back: %s', name, guest, wrong)
-        self._journal.clear()
-        return len(mine)
+                        refused.add(guest)
+        kept = {key for key in mine if key[0] in refused}
+        self._journal.forget(self._journal.entries.keys() - kept)
+        return len(mine) - len(kept), len(kept)
 
     def round(self) -> RoundRecord:
         """One round.
@@ -159,7 +164,8 @@ class Agent:
         self._totals = self._exchange.totals()
         marks.append(self._clock.monotonic())
         limits = {name: self._actuators[name].limits for name in self._controls}
-        plan = decide(weighing, self._totals, self._state, limits, supply, settings)
+        unit = self._actuators['cpu'].limits.default if 'cpu' in self._actuators else 1
+        plan = decide(weighing, self._totals, self._state, limits, supply, settings, unit)
         self._state = plan.state
         marks.append(self._clock.monotonic())
         found, written, failed = self._apply(plan, limits)
@@ -204,7 +210,9 @@ class Agent:
 
     def _report(self, weighing: Weighing) -> HostReport:
         self._sequence += 1
-        owners = self._totals.owners if self._totals else ()
+        mine = partial_sums(weighing)
+        others = (*self._totals.owners, *self._totals.asked) if self._totals else ()
+        owners = tuple(dict.fromkeys((*mine, *others)))
         return HostReport(
             host=self._host,
             incarnation=self._incarnation,
@@ -213,8 +221,9 @@ class Agent:
             supply=tuple(float(n) for n in weighing.supply),
             load=tuple(float(n) for n in weighing.measurement.load.sum(axis=0)),
             virtual=tuple(float(n) for n in weighing.virtual.sum(axis=0)),
-            owners=partial_sums(weighing),
+            owners=mine,
             quotas=dict(self._quotas(owners)) if self._quotas else {},
+            reads_quotas=self._quotas is not None,
         )
 
     def _apply(
@@ -254,7 +263,13 @@ class Agent:
                         logging.DEBUG if wrong == 'gone' else logging.WARNING,
                         '%s of guest %s is not set to %d: %s', name, guest_id, values[guest_id], wrong,
                     )  # fmt: skip
-        return found, changes, failed
+        written = {
+            name: {
+                guest: value for guest, value in values.items() if guest not in failed.get(name, {})
+            }
+            for name, values in changes.items()
+        }
+        return found, written, failed
 
     def _differences(
         self, plan: RoundPlan, name: str, found: Mapping[GuestId, Control]

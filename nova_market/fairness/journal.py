@@ -22,18 +22,18 @@ class Journal:
         """boot: identity of the running kernel; entries of another boot are void."""
         self._file = file
         self._boot = boot
+        self._saved = True
         self.entries: dict[Incarnation, dict[str, int]] = self._load()
 
     def remember(self, originals: Mapping[Incarnation, Mapping[str, int]]) -> None:
         """Add what is not known yet; what is known stays, it was there first."""
-        changed = False
         for key, values in originals.items():
             known = self.entries.setdefault(key, {})
             for control, value in values.items():
                 if control not in known:
                     known[control] = value
-                    changed = True
-        if changed:
+                    self._saved = False
+        if not self._saved:
             self._save()
 
     def keep_only(self, alive: Collection[Incarnation]) -> None:
@@ -41,8 +41,9 @@ class Journal:
         for key in [key for key in self.entries if key not in alive]:
             del self.entries[key]
 
-    def clear(self) -> None:
-        self.entries = {}
+    def forget(self, keys: Collection[Incarnation]) -> None:
+        """Entries whose values are back, on disk too."""
+        self.keep_only(self.entries.keys() - keys)
         self._save()
 
     def _save(self) -> None:
@@ -52,6 +53,7 @@ class Journal:
             if values
         ]
         self._file.save({'format': FORMAT, 'boot': self._boot, 'guests': guests})
+        self._saved = True
 
     def _load(self) -> dict[Incarnation, dict[str, int]]:
         document = self._file.load()

@@ -13,6 +13,9 @@ from nova_market.errors import QuotaUnavailable
 from nova_market.ports import QuotaSource
 
 LOG = logging.getLogger(__name__)
+MAX_OWNERS = 5_000
+"""Peers name owners, and each is a request to Nova: whoever invents names must not flood it."""
+
 RETRY = 30.0
 """Seconds until a cloud that did not answer is asked again."""
 
@@ -40,10 +43,11 @@ class QuotaReader:
             self._changed.notify()
 
     def __call__(self, owners: Sequence[OwnerId]) -> Mapping[OwnerId, tuple[int, int]]:
-        """Quotas as last read. New owners are noted and read soon."""
+        """Quotas as last read. New owners are noted and read soon; the first MAX_OWNERS count."""
+        wanted = frozenset(owners[:MAX_OWNERS])
         with self._changed:
-            if not self._owners.issuperset(owners):
-                self._owners = frozenset(owners)
+            if not self._owners.issuperset(wanted):
+                self._owners = wanted
                 self._changed.notify()
             return self._known
 

@@ -30,7 +30,7 @@ def status_document(record: RoundRecord, host: str, interval: float, pid: int) -
         'dry_run': record.dry_run,
         'cloud': {
             'hosts': plan.totals.hosts,
-            'owners': len(plan.totals.owners),
+            'owners': plan.totals.owner_count,
             'age': plan.totals.age,
             'fresh': plan.fresh,
             'resources': counted,

@@ -19,7 +19,7 @@ import pytest
 
 from nova_market.adapters.clock import SystemClock
 from nova_market.adapters.libvirt_host import SCOPE, STATISTICS
-from nova_market.adapters.local_exchange import LocalExchange
+from nova_market.adapters.local_exchange import LocalTransport
 from nova_market.adapters.state_file import JsonFile
 from nova_market.core.fairness import FairnessSettings
 from nova_market.fairness.agent import Agent, RoundRecord
@@ -27,6 +27,7 @@ from nova_market.fairness.exporter import FairnessCollector
 from nova_market.fairness.journal import Journal
 from nova_market.fairness.status import status_document
 from tests.contract.worlds import LibvirtBed, WorldOfLibvirt
+from tests.fixtures.exchanges import Roll, put_together
 
 pytestmark = [
     pytest.mark.benchmark,
@@ -63,12 +64,21 @@ def median(call: Callable[[], object], before: Callable[[], object] = lambda: No
 def agent_of(world: WorldOfLibvirt, directory: Path) -> Agent:
     settings = FairnessSettings()
     clock = SystemClock()
+    exchange = put_together(
+        'broadcast',
+        host='bench',
+        metric=settings.metric_name,
+        ttl=30.0,
+        clock=clock,
+        transport=LocalTransport(host='bench'),
+        membership=Roll('bench'),
+    )
     return Agent(
         host='bench',
         driver=world.host,
         actuators=list(world.actuators.values()),
         controls=('cpu',),
-        exchange=LocalExchange(host='bench', metric=settings.metric_name, ttl=30.0, clock=clock),
+        exchange=exchange,
         settings=settings,
         journal=Journal(JsonFile(str(directory / 'originals.json')), 'boot'),
         clock=clock,

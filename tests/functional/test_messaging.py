@@ -9,17 +9,33 @@ import oslo_messaging
 import pytest
 
 from nova_market.adapters import messaging
-from nova_market.adapters.clock import ManualClock, SystemClock
-from nova_market.adapters.messaging import OsloExchange
+from nova_market.adapters.clock import ManualClock
+from nova_market.adapters.messaging import OsloTransport
 from nova_market.core.exchange import MAX_TEXT, encode
 from nova_market.errors import ConfigurationError
+from nova_market.exchange import condition
 from tests.builders import report
+from tests.fixtures.exchanges import Roll, put_together
 from tests.fixtures.oslo import configured, eventually
 
 pytestmark = pytest.mark.functional
 
 TTL = 30.0
-OURS = messaging.__name__
+OURS = condition.__name__
+
+
+def over(transport, host='a', clock=None, topology='broadcast', **parts):
+    """An exchange of one host, not started."""
+    return put_together(
+        topology,
+        host=host,
+        metric='greediness',
+        ttl=TTL,
+        clock=clock or ManualClock(),
+        transport=transport,
+        membership=Roll(host),
+        **parts,
+    )
 
 
 @pytest.fixture
@@ -33,14 +49,7 @@ def transport():
 @pytest.fixture
 def exchange(transport):
     """A started exchange of host a that hears itself."""
-    made = OsloExchange(
-        conf=transport.conf,
-        host='a',
-        metric='greediness',
-        ttl=TTL,
-        clock=ManualClock(),
-        transport=transport,
-    )
+    made = over(OsloTransport(conf=transport.conf, host='a', ttl=TTL, transport=transport))
     made.start()
     numbers = iter(range(1000))
 
@@ -133,7 +142,7 @@ def test_without_a_broker_nothing_waits(caplog):
     """Every call returns at once, this host still knows itself, and the log says it once."""
     clock = ManualClock()
     with configured(f'rabbit://market:geheim@127.0.0.1:{closed_port()}/') as conf:
-        exchange = OsloExchange(conf=conf, host='a', metric='greediness', ttl=TTL, clock=clock)
+        exchange = over(OsloTransport(conf=conf, host='a', ttl=TTL), clock=clock)
         began = time.monotonic()
         exchange.start()
         for number in range(200):
@@ -141,7 +150,7 @@ def test_without_a_broker_nothing_waits(caplog):
         assert exchange.totals().owners == ('d',)
         assert time.monotonic() - began < 1.0
         assert exchange.totals().age > TTL
-        assert eventually(lambda: 'the exchange is down' in caplog.text)
+        assert eventually(lambda: exchange.totals() and 'the exchange is down' in caplog.text)
         clock.advance(60.0)
         exchange.publish(report('a', {'d': (2.0,)}, sequence=1000))
         assert exchange.totals().sums.tolist() == [[2.0]]
@@ -155,10 +164,7 @@ def test_without_a_broker_nothing_waits(caplog):
 def test_stop_without_start():
     """The service may be told to stop while it starts."""
     with configured('fake://') as conf:
-        exchange = OsloExchange(
-            conf=conf, host='a', metric='greediness', ttl=TTL, clock=SystemClock()
-        )
-        exchange.stop()
+        over(OsloTransport(conf=conf, host='a', ttl=TTL)).stop()
 
 
 @pytest.mark.parametrize(
@@ -169,7 +175,7 @@ def test_a_transport_that_can_not_work_is_a_clear_error(url):
     with configured('fake://') as conf:
         conf.set_override('transport_url', url)
         with pytest.raises(ConfigurationError, match='transport_url') as caught:
-            OsloExchange(conf=conf, host='a', metric='greediness', ttl=TTL, clock=SystemClock())
+            OsloTransport(conf=conf, host='a', ttl=TTL)
         assert 'geheim' not in str(caught.value)
 
 
@@ -179,7 +185,7 @@ def test_the_operator_has_the_last_word_on_queues():
         oslo_messaging.get_rpc_transport(conf).cleanup()
         conf.set_override('rabbit_interval_max', 17, group='oslo_messaging_rabbit')
         try:
-            OsloExchange(conf=conf, host='a', metric='greediness', ttl=90.0, clock=SystemClock())
+            OsloTransport(conf=conf, host='a', ttl=90.0)
             assert conf.oslo_messaging_rabbit.rabbit_transient_queues_ttl == 180
             assert conf.oslo_messaging_rabbit.rabbit_interval_max == 17
         finally:

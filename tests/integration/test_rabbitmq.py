@@ -16,8 +16,10 @@ import pytest
 
 from nova_market.adapters import messaging
 from nova_market.adapters.clock import SystemClock
-from nova_market.adapters.messaging import OsloExchange
+from nova_market.adapters.messaging import OsloTransport
+from nova_market.exchange import condition
 from tests.builders import report
+from tests.fixtures.exchanges import Roll, Rounds, put_together, sums
 from tests.fixtures.oslo import configured, eventually
 from tests.fixtures.rabbitmq import rabbitmq  # noqa: F401
 
@@ -27,16 +29,16 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).resolve().parents[2]
-INTERVAL = 0.5
+INTERVAL = 1.0
 TTL = 3.0
-OURS = messaging.__name__
+OURS = condition.__name__
 
 
 class Peer:
     """Another host, in another process; `last` is what it has printed last."""
 
-    def __init__(self, url, host, owner, value, interval=INTERVAL, ttl=TTL):
-        arguments = [host, owner, str(value), str(interval), str(ttl)]
+    def __init__(self, url, host, owner, value, members=()):
+        arguments = [host, owner, str(value), str(INTERVAL), str(TTL), *members]
         self.last = {}
         self.process = subprocess.Popen(
             [sys.executable, '-m', 'tests.fixtures.exchange_peer', *arguments],
@@ -83,92 +85,126 @@ def peers():
         peer.kill()
 
 
+def over(conf, members=(), host='here'):
+    """An exchange of this process, not started."""
+    return put_together(
+        'aggregate' if members else 'broadcast',
+        host=host,
+        metric='greediness',
+        ttl=TTL,
+        clock=SystemClock(),
+        transport=OsloTransport(conf=conf, host=host, ttl=TTL, addressed=bool(members)),
+        membership=Roll(*(members or [host])),
+    )
+
+
+EVERYBODY = ('here', 'there', 'third', 'newcomer')
+
+
 @pytest.fixture
-def exchange(rabbitmq):  # noqa: F811
+def members():
+    """Of the exchanges that a test makes; none = broadcast."""
+    return ()
+
+
+both_topologies = pytest.mark.parametrize(
+    'members', [(), EVERYBODY], ids=['broadcast', 'aggregate']
+)
+
+
+@pytest.fixture
+def exchange(rabbitmq, members):  # noqa: F811
     with configured(rabbitmq.url) as conf:
-        made = OsloExchange(
-            conf=conf, host='here', metric='greediness', ttl=TTL, clock=SystemClock()
-        )
+        made = over(conf, members)
         made.start()
         yield made
         made.stop()
 
 
-class Rounds:
-    """Publishes every interval from a thread, as the agent does."""
-
-    def __init__(self, exchange, owner='d', value=1.0):
-        self.slowest = 0.0
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(exchange, owner, value))
-
-    def _run(self, exchange, owner, value):
-        for sequence in range(10_000):
-            began = time.monotonic()
-            exchange.publish(report('here', {owner: (value,)}, incarnation=7, sequence=sequence))
-            exchange.totals()
-            self.slowest = max(self.slowest, time.monotonic() - began)
-            if self._end.wait(INTERVAL):
-                return
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error):
-        self._end.set()
-        self._thread.join(10)
+def rounds(exchange, owners=('d',)):
+    """Host `here` publishes every interval."""
+    said = report('here', dict.fromkeys(owners, (1.0,)), incarnation=7)
+    return Rounds(exchange, said, INTERVAL, time.monotonic)
 
 
-def sums(exchange):
-    totals = exchange.totals()
-    return dict(zip(totals.owners, totals.sums[:, 0].tolist(), strict=True))
-
-
-def test_two_processes(rabbitmq, exchange, peers):  # noqa: F811
-    """Both see the sums over both; who leaves is out at once, who dies is out after the time to live."""
-    there = peers(rabbitmq.url, 'there', 'd', 0.5)
-    third = peers(rabbitmq.url, 'third', 'f', 2.0)
-    with Rounds(exchange):
-        everything = {'d': 1.5, 'f': 2.0}
-        assert eventually(lambda: sums(exchange) == everything)
-        assert eventually(lambda: there.last.get('owners') == everything)
+@both_topologies
+def test_three_processes(rabbitmq, exchange, peers, members):  # noqa: F811
+    """All see the sums over all; who leaves is out soon, who dies is out after the time to live."""
+    there = peers(rabbitmq.url, 'there', 'd', 0.5, members)
+    third = peers(rabbitmq.url, 'third', 'd', 2.0, members)
+    with rounds(exchange):
+        assert eventually(lambda: sums(exchange) == {'d': 3.5})
+        assert eventually(lambda: there.last.get('owners') == {'d': 3.5})
         assert eventually(lambda: there.last['age'] <= TTL)
-        began = time.monotonic()
         third.leave()
-        left = time.monotonic()
-        assert eventually(lambda: sums(exchange) == {'d': 1.5})
-        assert time.monotonic() - left < TTL - INTERVAL, f'left at {left - began:.1f} s'
+        assert eventually(lambda: sums(exchange) == {'d': 1.5}, 3 * TTL)
         there.kill()
         assert sums(exchange) == {'d': 1.5}
-        assert eventually(lambda: sums(exchange) == {'d': 1.0}, TTL + 2.0)
+        assert eventually(lambda: sums(exchange) == {'d': 1.0}, 4 * TTL)
 
 
-def test_a_broker_that_is_away_for_a_while(rabbitmq, exchange, peers, caplog):  # noqa: F811
+@both_topologies
+def test_a_broker_that_is_away_for_a_while(rabbitmq, exchange, peers, members, caplog):  # noqa: F811
     """No round waits, each host goes on alone, totals come back by themselves, and the log says it once."""
-    there = peers(rabbitmq.url, 'there', 'e', 0.5)
-    with caplog.at_level(logging.INFO, OURS), Rounds(exchange) as rounds:
-        assert eventually(lambda: sums(exchange) == {'d': 1.0, 'e': 0.5})
+    there = peers(rabbitmq.url, 'there', 'd', 0.5, members)
+    with caplog.at_level(logging.INFO, OURS), rounds(exchange) as publishing:
+        assert eventually(lambda: sums(exchange) == {'d': 1.5})
         assert eventually(lambda: there.last.get('hosts') == 2)
         caplog.clear()
         rabbitmq.stop()
         try:
             assert eventually(lambda: exchange.totals().age > TTL)
-            assert eventually(lambda: sums(exchange) == {'d': 1.0}, TTL)
-            assert eventually(lambda: there.last['owners'] == {'e': 0.5})
+            assert eventually(lambda: sums(exchange) == {'d': 1.0}, 2 * TTL)
+            assert eventually(lambda: there.last['owners'] == {'d': 0.5})
             threading.Event().wait(3 * TTL)
         finally:
             rabbitmq.start()
         began = time.monotonic()
-        assert eventually(lambda: sums(exchange) == {'d': 1.0, 'e': 0.5}, 60.0)
+        assert eventually(lambda: sums(exchange) == {'d': 1.5}, 60.0)
         assert eventually(lambda: there.last['hosts'] == 2, 60.0)
         took = time.monotonic() - began
         assert eventually(lambda: exchange.totals().age < TTL)
-        assert rounds.slowest < 1.0
+        assert publishing.slowest < 1.0
     ours = [r.getMessage() for r in caplog.records if r.name == OURS]
     assert [('is down' in m, 'works again' in m) for m in ours] == [(True, False), (False, True)]
     assert rabbitmq.password not in caplog.text
-    print(f'totals came back {took:.1f} s after the broker; slowest round {rounds.slowest:.4f} s')  # noqa: T201
+    print(  # noqa: T201
+        f'totals came back {took:.1f} s after the broker; slowest round {publishing.slowest:.4f} s'
+    )
+
+
+@pytest.mark.parametrize('members', [EVERYBODY], ids=['aggregate'])
+def test_an_aggregator_that_is_killed(rabbitmq, exchange, peers, members):  # noqa: F811
+    """Its shard moves within three intervals; meanwhile the last totals stay in force, and nothing dips."""
+    made = {one: peers(rabbitmq.url, one, 'd', 1.0, members) for one in members if one != 'here'}
+    with rounds(exchange):
+        assert eventually(lambda: sums(exchange) == {'d': 4.0})
+        assert eventually(lambda: all(p.last.get('owners') == {'d': 4.0} for p in made.values()))
+        (elected,) = exchange.aggregators
+        assert elected != 'here', 'choose other names: this process must not be the aggregator'
+        made[elected].kill()
+        began = time.monotonic()
+        seen = set()
+
+        def moved():
+            seen.add(sums(exchange)['d'])
+            return exchange.aggregators != (elected,)
+
+        assert eventually(moved)
+        took = time.monotonic() - began
+        assert took < 3 * INTERVAL + 0.5
+        others = [peer for one, peer in made.items() if one != elected]
+
+        def settled():
+            seen.add(sums(exchange)['d'])
+            return sums(exchange) == {'d': 3.0} and all(
+                peer.last['owners'] == {'d': 3.0} for peer in others
+            )
+
+        assert eventually(settled)
+        assert seen <= {4.0, 3.0}
+        assert exchange.totals().age <= TTL
+    print(f'another aggregator was asked {took:.1f} s after the first was killed')  # noqa: T201
 
 
 def test_started_before_the_broker(rabbitmq, caplog):  # noqa: F811
@@ -176,11 +212,9 @@ def test_started_before_the_broker(rabbitmq, caplog):  # noqa: F811
     rabbitmq.stop()
     try:
         with configured(rabbitmq.url) as conf:
-            early = OsloExchange(
-                conf=conf, host='here', metric='greediness', ttl=TTL, clock=SystemClock()
-            )
+            early = over(conf)
             early.start()
-            with Rounds(early):
+            with rounds(early):
                 assert eventually(lambda: 'the exchange is down' in caplog.text)
                 rabbitmq.start()
                 assert eventually(lambda: early.totals().age < TTL, 60.0)
@@ -221,7 +255,7 @@ def envelope(text, number):
 def test_garbage_from_anybody_with_the_password(rabbitmq, exchange, peers, caplog):  # noqa: F811
     """A raw producer breaks nothing: what follows is heard, by the same process."""
     there = peers(rabbitmq.url, 'there', 'e', 0.5)
-    with Rounds(exchange):
+    with rounds(exchange):
         assert eventually(lambda: there.last.get('hosts') == 2)
         with contextlib.closing(rabbitmq.connection()) as connection:
             channel = connection.channel()
@@ -262,7 +296,7 @@ def test_a_host_owns_one_queue_and_it_expires(rabbitmq, exchange, peers):  # noq
     # of the fixture's exchange, and of hosts that other tests have killed
     before = queues(rabbitmq)
     there = peers(rabbitmq.url, 'there', 'e', 0.5)
-    with Rounds(exchange):
+    with rounds(exchange):
         assert eventually(lambda: there.last.get('hosts') == 2)
         found = queues(rabbitmq)
         own = set(found) - set(before)

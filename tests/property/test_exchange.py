@@ -10,8 +10,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nova_market.core.exchange import (
-    MAX_AMOUNT,
-    MAX_QUOTA,
     Departure,
     HostReport,
     add_up,
@@ -22,6 +20,7 @@ from nova_market.core.exchange import (
 )
 from nova_market.core.quantity import RESOURCES
 from nova_market.core.report_book import ReportBook
+from nova_market.core.schema import MAX_AMOUNT, MAX_QUOTA
 from nova_market.errors import MalformedReport
 from tests.builders import report
 

@@ -15,7 +15,7 @@ import pytest
 PACKAGE = 'nova_market'
 ROOT = Path(__file__).resolve().parents[2]
 
-SERVICES = frozenset({'fairness', 'market', 'scaling', 'tender', 'job', 'lease'})
+SERVICES = frozenset({'fairness', 'exchange', 'market', 'scaling', 'tender', 'job', 'lease'})
 LEAVES = frozenset({'core', 'errors'})
 
 # layer -> the layers of ours it may import, besides itself
@@ -37,7 +37,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 ONLY_IN: dict[str, frozenset[str]] = {
     'libvirt': frozenset({'adapters'}),
     'pyroute2': frozenset({'adapters'}),
+    'zmq': frozenset({'adapters'}),
     'oslo_messaging': frozenset({'adapters', 'cmd'}),
+    'tooz': frozenset({'adapters'}),
     'openstack': frozenset({'adapters', 'osc'}),
     'keystoneauth1': frozenset({'adapters', 'conf', 'osc'}),
     'sqlalchemy': frozenset({'adapters', 'db'}),

@@ -100,9 +100,7 @@ def judge(recording: Recording, setting: Setting) -> dict[str, Any]:
     shares = {name: cores / whole for name, cores in used.items()}
     owners = {owner: sum(shares[n] for n in GUESTS if GUESTS[n] == owner) for owner in ('d', 'e')}
     # the last look of this part is the first of the next one
-    first = recording.mean(
-        'd1.cpu', setting.interval, setting.duration * ALONE - setting.interval
-    )
+    first = recording.mean('d1.cpu', setting.interval, setting.duration * ALONE - setting.interval)
     expected = 0.5 if setting.enforce else 1 / 3
     index = jain(list(owners.values()))
     passed = abs(shares['e1'] - expected) <= TOLERANCE

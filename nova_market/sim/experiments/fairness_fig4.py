@@ -130,6 +130,8 @@ def service_options(
             'disk_control': 'auto',
             'dry_run': dry_run,
         },
+        # the paper's way: everybody tells everybody
+        'exchange': {'topology': 'broadcast'},
         'host': {
             'name': host.name,
             'libvirt_uri': host.uri,

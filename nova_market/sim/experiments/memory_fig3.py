@@ -7,12 +7,14 @@ For machines without root; the real one is fairness_fig3.
 from pathlib import Path
 
 from nova_market.adapters.clock import ManualClock
-from nova_market.adapters.local_exchange import LocalExchange
+from nova_market.adapters.local_exchange import LocalHub, LocalTransport
 from nova_market.adapters.memory import Demand, MemoryHost, Program
 from nova_market.adapters.state_file import JsonFile
+from nova_market.adapters.wire_format import PlainFormat
 from nova_market.core.fairness import FairnessSettings
 from nova_market.core.host import Guest, HostSupply
 from nova_market.core.quantity import GuestId, HostName, OwnerId
+from nova_market.exchange.broadcast import BroadcastExchange
 from nova_market.fairness.agent import Agent
 from nova_market.fairness.journal import Journal
 from nova_market.fairness.status import render, status_document
@@ -77,14 +79,23 @@ def _agent(
 ) -> Agent:
     settings = FairnessSettings(interval=interval, resources=('cpu',), totals_ttl=3 * interval)
     name = HostName('memory')
+    hub = LocalHub()
+    exchange = BroadcastExchange(
+        host=name,
+        metric=settings.metric_name,
+        ttl=settings.totals_ttl,
+        clock=clock,
+        transport=LocalTransport(host=name, hub=hub),
+        wire=PlainFormat(),
+        membership=hub,
+    )
+    exchange.start()
     return Agent(
         host=name,
         driver=host,
         actuators=host.actuators(),
         controls=('cpu',),
-        exchange=LocalExchange(
-            host=name, metric=settings.metric_name, ttl=settings.totals_ttl, clock=clock
-        ),
+        exchange=exchange,
         settings=settings,
         journal=Journal(JsonFile(str(directory / 'originals.json')), 'memory'),
         clock=clock,

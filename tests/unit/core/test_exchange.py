@@ -6,8 +6,6 @@ import json
 import pytest
 
 from nova_market.core.exchange import (
-    MAX_AMOUNT,
-    MAX_OWNERS,
     MAX_TEXT,
     Departure,
     add_up,
@@ -25,6 +23,7 @@ from nova_market.core.report_book import (
     Echo,
     ReportBook,
 )
+from nova_market.core.schema import MAX_AMOUNT, MAX_OWNERS
 from nova_market.errors import MalformedReport, OversizedReport
 from tests.builders import report
 
@@ -322,3 +321,15 @@ def test_reports_under_way_are_bounded():
         echo.publish((1, number), float(number))
     assert echo.receive((1, 0)) == STALE
     assert echo.receive((1, 3 * MAX_PENDING - 1)) == ''
+
+
+def test_owners_that_a_peer_invents_are_bounded(monkeypatch):
+    """All reports together hold so many owners; a host that leaves makes room."""
+    monkeypatch.setattr('nova_market.core.report_book.MAX_OWNERS_KEPT', 10)
+    kept = book()
+    many = {f'o{i}': (1.0,) for i in range(6)}
+    assert kept.put(report('a', owners=many), now=0.0) == ''
+    assert kept.put(report('b', owners=many), now=0.0) == 'too_many_owners'
+    assert kept.put(report('a', owners=many, sequence=2), now=0.0) == '', 'its own place is free'
+    assert kept.leave(Departure(host='a', incarnation=1, sequence=3), now=0.0) == ''
+    assert kept.put(report('b', owners=many), now=0.0) == ''

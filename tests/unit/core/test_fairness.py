@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A round of decisions, closed over a fluid model of the hosts.
 
-The fluid model gives each busy VM its weighted max-min share of the host's CPU; expected values were
-derived independently of this code (linear feedback on the shares).
+Expected values were derived independently of this code (linear feedback on the shares).
 """
 
 import numpy as np
@@ -21,50 +20,10 @@ from nova_market.core.fairness import (
 from nova_market.core.host import BFQ_WEIGHT, CPU_SHARES_V1, CPU_WEIGHT_V2, Limits
 from nova_market.core.measurement import measure, supply_vector
 from nova_market.core.priority import PrioritySettings
-from nova_market.core.share import fair_shares
 from tests.builders import MIB, guest, report, sample, supply
+from tests.unit.core.fluid import FluidHost, presence
 
 MEMORY = Limits(minimum=0, maximum=2**53, default=2**53)
-
-
-class FluidHost:
-    """One core shared by weight; demand is cores wanted per guest."""
-
-    def __init__(self, name, guests, settings, supply_values=None):
-        self.name, self.guests, self.settings = name, guests, settings
-        self.supply = supply_values or supply()
-        self.used = np.zeros(len(guests))
-        self.weights = np.full(len(guests), 1024.0)
-        self.measurement, self.state, self.plan = None, {}, None
-
-    def run(self, now, demand, interval=10.0):
-        share = fair_shares(self.weights, np.array(demand, dtype=float), self.supply.cores)
-        self.used += share * interval
-        pairs = zip(self.guests, self.used, strict=True)
-        self.measurement = measure(self.measurement, sample(now + interval, *pairs), self.supply)
-        return share
-
-    def report(self, totals):
-        view, _ = view_of(totals, 1.0, self.settings)
-        self.weighing = weigh(self.measurement, self.supply, view, self.settings)
-        return report(
-            self.name,
-            supply=tuple(self.weighing.supply),
-            load=tuple(self.measurement.load.sum(axis=0)),
-            virtual=tuple(self.weighing.virtual.sum(axis=0)),
-            owners=partial_sums(self.weighing),
-        )
-
-    def decide(self, totals):
-        limits = {'cpu': CPU_SHARES_V1}
-        self.plan = decide(self.weighing, totals, self.state, limits, self.supply, self.settings)
-        self.state = self.plan.state
-        self.weights = self.plan.wanted['cpu'].astype(float)
-
-
-def presence(host):
-    owners = {g.owner: (0.0,) for g in host.guests}
-    return report(host.name, supply=tuple(supply_vector(host.supply)), owners=owners)
 
 
 def run(hosts, demands, seconds=900, delay=0):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nova_market.adapters.clock import ManualClock
-from nova_market.adapters.local_exchange import LocalExchange, LocalHub
+from nova_market.adapters.local_exchange import LocalHub, LocalTransport
 from nova_market.adapters.memory import Demand, MemoryHost, steady
 from nova_market.adapters.state_file import JsonFile
 from nova_market.core.fairness import FairnessSettings
@@ -16,6 +16,7 @@ from nova_market.fairness.agent import Agent
 from nova_market.fairness.journal import Journal
 from nova_market.fairness.status import render, status_document
 from tests.builders import MIB, guest, supply
+from tests.fixtures.exchanges import put_together
 
 BUSY = steady(Demand(cpu=1.0, rss_bytes=64 * MIB))
 IDLE = steady(Demand(rss_bytes=64 * MIB))
@@ -41,13 +42,7 @@ class World:
                     'driver': host,
                     'actuators': host.actuators(),
                     'controls': controls,
-                    'exchange': LocalExchange(
-                        host=name,
-                        metric=settings.metric_name,
-                        ttl=settings.totals_ttl,
-                        clock=self.clock,
-                        hub=self.hub,
-                    ),
+                    'exchange': self.exchange(name, settings),
                     'settings': settings,
                     'journal': Journal(JsonFile(str(self.tmp_path / f'{name}.json')), 'boot'),
                     'clock': self.clock,
@@ -55,6 +50,19 @@ class World:
                 | changes
             )
         )
+
+    def exchange(self, name, settings):
+        made = put_together(
+            'broadcast',
+            host=name,
+            metric=settings.metric_name,
+            ttl=settings.totals_ttl,
+            clock=self.clock,
+            transport=LocalTransport(host=name, hub=self.hub),
+            membership=self.hub,
+        )
+        made.start()
+        return made
 
     def rounds(self, count, interval=10.0):
         records = []

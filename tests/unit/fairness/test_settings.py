@@ -4,6 +4,7 @@
 import pytest
 from oslo_config import cfg
 
+from nova_market.cmd.wiring import check_options
 from nova_market.conf import fairness, opts
 from nova_market.core.heaviness import Asset, Greediness
 from nova_market.errors import ConfigurationError
@@ -68,3 +69,23 @@ def test_no_resources(conf):
 def test_values_out_of_range_are_refused(conf, option, value):
     with pytest.raises(ValueError):
         conf.set_override(option, value, 'fairness')
+
+
+@pytest.mark.parametrize('value', ['nan', 'inf'])
+@pytest.mark.parametrize(('group', 'option'), [('fairness', 'gain'), ('host', 'disk_read_mbps')])
+def test_numbers_that_are_none_are_refused(tmp_path, group, option, value):
+    """Such a value is above no limit and below none; it would make every weight a non-number."""
+    file = tmp_path / 'x.conf'
+    file.write_text(f'[{group}]\n{option} = {value}\n')
+    conf = cfg.ConfigOpts()
+    opts.register_opts(conf)
+    conf([], default_config_files=[str(file)])
+    with pytest.raises(ConfigurationError, match=rf'\[{group}\]{option}'):
+        check_options(conf)
+
+
+def test_an_empty_fallback_owner_is_refused(conf):
+    """Other hosts would drop every report that names it."""
+    conf.set_override('fallback_owner', '', 'fairness')
+    with pytest.raises(ConfigurationError, match=r'\[fairness\]fallback_owner'):
+        check_options(conf)

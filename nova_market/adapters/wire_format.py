@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames of the exchange: JSON to read and to debug, msgpack to save bytes and time.
+
+Both carry the same plain values, so the schema (core.letters) knows nothing of them. Every host reads both,
+by the first byte, whichever it writes: hosts with different settings understand each other.
+
+Units: bytes.
+"""
+
+import functools
+import json
+import re
+from collections.abc import Mapping
+
+import msgpack
+
+from nova_market.core.exchange import MAX_TEXT
+from nova_market.errors import MalformedReport, OversizedReport
+
+MAX_FRAME = MAX_TEXT
+"""Longest frame; the plain one of the largest report that the schema allows fits."""
+
+BRACE = b'{'
+"""A JSON object begins with it; as msgpack it would be the number 123, and no message is a number."""
+
+
+BY_OWNER = frozenset({'owners', 'quotas'})
+"""Fields that are mappings by owner."""
+
+UUID_DIGITS = 32
+UUID = re.compile('[0-9a-f]{32}')
+
+
+class PlainFormat:
+    """JSON text in UTF-8. Implements ports.WireFormat."""
+
+    def encode(self, values: Mapping[str, object]) -> bytes:
+        try:
+            text = json.dumps(values, allow_nan=False, separators=(',', ':'))
+        except ValueError as error:
+            raise MalformedReport(f'own message: {error}') from None
+        return _bounded(text.encode())
+
+    def decode(self, frame: bytes) -> object:
+        return decode(frame)
+
+
+class CompactFormat:
+    """msgpack; owners that are UUIDs, as Keystone's are, take half their length.
+
+    Implements ports.WireFormat.
+    """
+
+    def encode(self, values: Mapping[str, object]) -> bytes:
+        try:
+            return _bounded(msgpack.packb(_shortened(values), use_bin_type=True))
+        except (ValueError, OverflowError) as error:
+            raise MalformedReport(f'own message: {error}') from None
+
+    def decode(self, frame: bytes) -> object:
+        return decode(frame)
+
+
+FORMATS = {'plain': PlainFormat, 'compact': CompactFormat}
+
+
+def decode(frame: bytes) -> object:
+    """The plain values of a frame of either format; its length is looked at before it is parsed.
+
+    :raises OversizedReport: too long to be looked at.
+    :raises MalformedReport: neither format.
+    """
+    if len(frame) > MAX_FRAME:
+        raise OversizedReport(f'{len(frame)} bytes, at most {MAX_FRAME}')
+    if not frame:
+        raise MalformedReport('an empty frame')
+    try:
+        if frame.startswith(BRACE):
+            return json.loads(frame.decode())
+        return _lengthened(msgpack.unpackb(frame, raw=False, strict_map_key=True))
+    except RecursionError:
+        raise MalformedReport('nested too deeply') from None
+    except (ValueError, msgpack.UnpackException) as error:
+        raise MalformedReport(f'neither JSON nor msgpack: {error!s:.80}') from None
+
+
+def _shortened(values: Mapping[str, object]) -> dict[str, object]:
+    """With names of 32 lower case hexadecimal digits as 16 bytes."""
+    short = dict(values)
+    for field in BY_OWNER & values.keys():
+        sums = values[field]
+        if isinstance(sums, Mapping):
+            short[field] = {(_bytes_of(key) or key): value for key, value in sums.items()}
+    return short
+
+
+@functools.lru_cache(maxsize=16_384)
+def _bytes_of(key: str) -> bytes | None:
+    if len(key) != UUID_DIGITS or not UUID.fullmatch(key):
+        return None
+    return bytes.fromhex(key)
+
+
+def _lengthened(message: object) -> object:
+    if isinstance(message, dict):
+        for field in BY_OWNER & message.keys():
+            sums = message[field]
+            if isinstance(sums, dict):
+                # bytes of another length become a name as well, which then nobody has
+                message[field] = {
+                    (key.hex() if type(key) is bytes else key): value for key, value in sums.items()
+                }
+    return message
+
+
+def _bounded(frame: bytes) -> bytes:
+    if len(frame) > MAX_FRAME:
+        raise MalformedReport(f'own message: {len(frame)} bytes, at most {MAX_FRAME}')
+    return frame

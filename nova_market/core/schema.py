@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Strict checks of the plain values that peers send: numbers, names, mappings.
+
+The peers of the message exchange of IFI-2016.04, section IV-D.2, trusted each other; here every value is
+looked at before it is used. Each check returns the value or raises MalformedReport, which names the
+field and the limit it breaks, and is short and printable whatever was sent.
+"""
+
+from collections.abc import Mapping
+
+from nova_market.core.quantity import RESOURCES
+from nova_market.errors import MalformedReport
+
+MAX_OWNERS = 10_000
+MAX_WIDTH = len(RESOURCES)
+MAX_NAME = 255
+MAX_AMOUNT = 1e24
+"""Bound of every number a host says of itself; far above any real cloud, far below overflow of a sum."""
+MAX_SUM = 1e4 * MAX_AMOUNT
+"""Bound of a sum over hosts."""
+MAX_QUOTA = 2**53
+"""Bound of cores and MiB, so that every JSON library reads them exactly."""
+
+
+def check_version(message: Mapping[str, object]) -> None:
+    version = message.get('v')
+    if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version < 2**31:
+        raise MalformedReport(f'v: {shown(version)} is not a version number')
+
+
+def name(value: object, where: str) -> str:
+    # printable: names reach logs, metrics and the status document
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME or not value.isprintable():
+        raise MalformedReport(
+            f'{where}: {shown(value)} is not a printable name of 1 to {MAX_NAME} characters'
+        )
+    return value
+
+
+def whole_number(message: Mapping[str, object], key: str) -> int:
+    value = message.get(key)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+        raise MalformedReport(f'{key}: {shown(value)} is not a whole number from 0 to 2^63 - 1')
+    return value
+
+
+def flag(message: Mapping[str, object], key: str) -> bool:
+    """A yes or no; absent means no."""
+    value = message.get(key, False)
+    if not isinstance(value, bool):
+        raise MalformedReport(f'{key}: {shown(value)} is not true or false')
+    return value
+
+
+def mapping(message: Mapping[str, object], key: str) -> Mapping[object, object]:
+    value = message.get(key, {})
+    if not isinstance(value, dict):
+        raise MalformedReport(f'{key}: not an object')
+    if len(value) > MAX_OWNERS:
+        raise MalformedReport(f'{key}: {len(value)} entries, at most {MAX_OWNERS}')
+    return value
+
+
+def quota_pair(value: object) -> tuple[int, int]:
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        raise MalformedReport('quotas: not a list of cores and MiB')
+    for number in value:
+        whole = isinstance(number, int) and not isinstance(number, bool)
+        if not whole or not -1 <= number <= MAX_QUOTA:
+            raise MalformedReport(
+                f'quotas: {shown(number)} is not a whole number from -1 to {MAX_QUOTA}'
+            )
+    cores, ram = value
+    return cores, ram
+
+
+def numbers(
+    value: object,
+    where: str,
+    least: int,
+    most: int,
+    minimum: float = -MAX_AMOUNT,
+    maximum: float = MAX_AMOUNT,
+) -> tuple[float, ...]:
+    if not isinstance(value, (list, tuple)) or not least <= len(value) <= most:
+        raise MalformedReport(f'{where}: not a list of {least} to {most} numbers')
+    for number in value:
+        if type(number) is float and minimum <= number <= maximum:
+            continue  # nearly every number is one
+        if (
+            isinstance(number, bool)
+            or not isinstance(number, (int, float))
+            or not minimum <= number <= maximum  # false for NaN and infinity too
+        ):
+            raise MalformedReport(
+                f'{where}: {shown(number)} is not a number in [{minimum:g}, {maximum:g}]'
+            )
+    return tuple(map(float, value))
+
+
+def shown(value: object) -> str:
+    """A refused value for a log line: short, printable, and never an error of its own."""
+    if isinstance(value, str):
+        return repr(value[:40])
+    if isinstance(value, int) and abs(value) >= 2**64:
+        return 'a huge whole number'
+    if value is None or isinstance(value, (bool, int, float)):
+        return repr(value)
+    return f'a value of type {type(value).__name__}'

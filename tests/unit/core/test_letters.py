@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages as plain values and back, and what is refused."""
+
+import json
+
+import pytest
+
+from nova_market.core.exchange import Departure
+from nova_market.core.letters import (
+    Answer,
+    CloudPart,
+    Statement,
+    Vectors,
+    from_values,
+    to_values,
+)
+from nova_market.core.quota_tally import QuotaTally
+from nova_market.core.schema import MAX_AMOUNT, MAX_OWNERS, MAX_SUM
+from nova_market.errors import MalformedReport
+from tests.builders import report
+
+VECTORS = Vectors(supply=(1.0,) * 6, load=(0.5,) * 6, virtual=(2.0,) * 6)
+HEAD = {'incarnation': 1, 'sequence': 2, 'epoch': 'e', 'roster': 'r'}
+
+STATEMENT = Statement(
+    host='a',
+    metric='greediness',
+    whole=True,
+    heard=0,
+    owners={'d': (1.0, -2.5)},
+    gone=('e',),
+    vectors=VECTORS,
+    quotas={'d': (-1, 2**53)},
+    reads_quotas=True,
+    **HEAD,
+)
+ANSWER = Answer(
+    host='x',
+    to='a',
+    whole=True,
+    complete=True,
+    owners={'d': (2 * MAX_AMOUNT,)},
+    quotas={'d': (1, 2)},
+    cloud=CloudPart(
+        hosts=3,
+        owner_count=7,
+        vectors=VECTORS,
+        tally=QuotaTally(known=(1, 2), total=(3, 2**60), largest=(3, 2**53)),
+    ),
+    asked=('f', 'g'),
+    resync=True,
+    **HEAD,
+)
+DEPARTURE = Departure(host='a', incarnation=1, sequence=2)
+
+
+@pytest.mark.parametrize(
+    'word',
+    [
+        STATEMENT,
+        ANSWER,
+        DEPARTURE,
+        report('a', {'d': (1.0,)}, reads_quotas=True),
+        Statement(host='a', metric='m', **HEAD),
+        Statement(host='a', metric='m', quotas={}, **HEAD),
+        Answer(host='x', to='a', **HEAD),
+    ],
+)
+def test_a_message_survives_the_wire(word):
+    """Also as JSON, where tuples become lists; an empty map of quotas is not the same as none."""
+    assert from_values(to_values(word)) == word
+    assert from_values(json.loads(json.dumps(to_values(word)))) == word
+
+
+def test_what_says_nothing_takes_no_bytes():
+    """A heartbeat holds its version and the names, nothing else."""
+    assert set(to_values(Statement(host='a', metric='m', **HEAD))) == {
+        *('v', 'kind', 'host', 'metric', 'owners', *HEAD)
+    }
+
+
+def test_hosts_of_before_there_were_kinds_are_understood():
+    old = to_values(report('a', {'d': (1.0,)}))
+    del old['kind']
+    assert from_values(old) == report('a', {'d': (1.0,)})
+    gone = to_values(DEPARTURE)
+    assert gone['gone'] is True
+    del gone['kind']
+    assert from_values(gone) == DEPARTURE
+
+
+@pytest.mark.parametrize('word', [STATEMENT, ANSWER, DEPARTURE], ids=lambda w: type(w).__name__)
+def test_a_later_version_is_read_as_far_as_it_can_be(word):
+    assert from_values(to_values(word) | {'v': 2, 'news': [1]}) == word
+
+
+BROKEN_HEAD = [
+    ('v', 0),
+    ('host', ''),
+    ('incarnation', -1),
+    ('sequence', 1.0),
+    ('epoch', None),
+    ('roster', 'a\nb'),
+    ('whole', 1),
+    ('owners', {'d': [float('nan')]}),
+    ('owners', {'d': [1.0], 'e': [1.0, 2.0]}),
+    ('quotas', {'d': [1]}),
+    ('supply', [1.0] * 5),
+    ('load', [-1.0] * 6),
+    ('virtual', None),
+]
+BROKEN_STATEMENT = [
+    ('metric', ''),
+    ('heard', -1),
+    ('heard', None),
+    ('left', 'de'),
+    ('left', ['']),
+    ('left', ['d'] * (MAX_OWNERS + 1)),
+    ('reads_quotas', 'yes'),
+    ('owners', {'d': [2 * MAX_AMOUNT]}),
+    ('supply', [2 * MAX_AMOUNT] * 6),
+]
+BROKEN_ANSWER = [
+    ('to', 7),
+    ('complete', None),
+    ('resync', 0),
+    ('asked', {'d': 1}),
+    ('asked', [1]),
+    ('hosts', -1),
+    ('owner_count', True),
+    ('tally', [1] * 5),
+    ('tally', [1, 1, 1, 1, 1, -1]),
+    ('tally', [1, 1, 1, 1, 1, 2**64]),
+    ('tally', None),
+    ('owners', {'d': [2 * MAX_SUM]}),
+]
+
+
+@pytest.mark.parametrize(
+    ('word', 'key', 'value'),
+    [(STATEMENT, k, v) for k, v in BROKEN_HEAD + BROKEN_STATEMENT]
+    + [(ANSWER, k, v) for k, v in BROKEN_HEAD + BROKEN_ANSWER],
+    ids=lambda v: f'{v!s:.12}',
+)
+def test_a_broken_message_is_refused_by_the_field_it_breaks(word, key, value):
+    with pytest.raises(MalformedReport, match=f'^{key}') as caught:
+        from_values(to_values(word) | {key: value})
+    assert len(str(caught.value)) < 200 and str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize('value', [None, [], 'text', 7, {}, {'kind': 'state'}, {'kind': 'answer'}])
+def test_what_is_no_message(value):
+    with pytest.raises(MalformedReport):
+        from_values(value)
+
+
+@pytest.mark.parametrize('kind', ['', 'rumour', None, 7, ['state']])
+def test_an_unknown_kind_is_named(kind):
+    with pytest.raises(MalformedReport, match=r'^kind'):
+        from_values(to_values(STATEMENT) | {'kind': kind})
