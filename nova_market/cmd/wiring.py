@@ -76,7 +76,12 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
         fallback_owner=options.fallback_owner,
         owner_kind=options.owner,
     )
-    actuators: list[Actuator] = [CpuShares(driver), DiskWeight(driver), MemoryLimit(driver)]
+    groups = JsonFile(os.path.join(state, 'groups.json'), mode=0o600)
+    actuators: list[Actuator] = [
+        CpuShares(driver),
+        DiskWeight(driver),
+        MemoryLimit(driver, groups),
+    ]
     if options.network_device:
         rate = options.network_rate_mbps * 1_000_000
         share = options.network_default_share

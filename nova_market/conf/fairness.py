@@ -296,8 +296,9 @@ OPTIONS = LOOP + METRIC + PRIORITY + CONTROLS + EXCHANGE + METRICS
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
-    conf.register_group(GROUP)
-    conf.register_opts(OPTIONS, group=GROUP)
+    # a group object of its own: oslo.config keeps overrides in it
+    conf.register_group(cfg.OptGroup(GROUP.name, title=GROUP.title))
+    conf.register_opts(OPTIONS, group=GROUP.name)
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:

@@ -10,7 +10,8 @@ GROUP = cfg.OptGroup(
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
-    conf.register_group(GROUP)
+    # a group object of its own: oslo.config keeps overrides in it
+    conf.register_group(cfg.OptGroup(GROUP.name, title=GROUP.title))
     loading.register_auth_conf_options(conf, GROUP.name)
     loading.register_session_conf_options(conf, GROUP.name)
     loading.register_adapter_conf_options(conf, GROUP.name)

@@ -5,7 +5,7 @@ import pytest
 from oslo_config import cfg
 
 from nova_market.cmd.wiring import check_options
-from nova_market.conf import fairness, opts
+from nova_market.conf import opts
 from nova_market.core.heaviness import Asset, Greediness
 from nova_market.errors import ConfigurationError
 from nova_market.fairness.settings import load_settings
@@ -16,10 +16,7 @@ def conf():
     conf = cfg.ConfigOpts()
     opts.register_opts(conf)
     conf([], default_config_files=[])
-    yield conf
-    # oslo.config keeps overrides in the group, which is shared by every ConfigOpts
-    for option in fairness.OPTIONS:
-        conf.clear_override(option.dest, 'fairness')
+    return conf
 
 
 def test_defaults_are_the_sound_ones(conf):
