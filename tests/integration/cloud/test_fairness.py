@@ -162,7 +162,7 @@ def near(found: tuple[str, int] | None, host: str, value: int) -> bool:
 def test_owners_come_from_nova(
     services: dict[str, ServiceProcess], admin: openstack.connection.Connection
 ):
-    """Every server is accounted to its project; both hosts know each other, and h1 reads Dora's quota for h2."""
+    """Servers are accounted to their projects; both hosts know each other; h1 reads quotas for h2."""
     within(6 * INTERVAL, lambda: services['h2'].status()['cloud']['quotas'] >= 1)
     projects = {admin.identity.find_project(name).id for name in PROJECTS.values()}
     document = services['h1'].status()
