@@ -18,7 +18,7 @@ from nova_market.sim.experiments.processes import away_from
 from nova_market.sim.experiments.recording import Recording, jain, plot, write_summary
 from nova_market.sim.experiments.service_process import ServiceProcess, running
 from nova_market.sim.testbed.guest import GuestSpec
-from nova_market.sim.testbed.host import Host
+from nova_market.sim.testbed.host import UNDISTURBED, Host
 
 ALONE = 0.2
 """Part of the experiment in which only d1 runs (the paper: 3 of 15 minutes)."""
@@ -63,7 +63,7 @@ def from_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
 def run(setting: Setting) -> dict[str, Any]:
     """Run it; the summary, which is also in output/summary.json, with `passed`."""
     setting.output.mkdir(parents=True, exist_ok=True)
-    host = Host('fig3', cpus=str(setting.cpu), memory_mib=2048, state=setting.state)
+    host = Host('fig3', str(setting.cpu), 2048, setting.state, options=UNDISTURBED)
     guests = [GuestSpec(name=name, project=owner) for name, owner in GUESTS.items()]
     with away_from(setting.cpu), host:
         machines = {spec.name: host.boot(spec) for spec in guests}

@@ -24,7 +24,7 @@ from nova_market.sim.experiments.recording import Recording, plot, write_summary
 from nova_market.sim.experiments.service_process import ServiceProcess, running
 from nova_market.sim.testbed.broker import Broker
 from nova_market.sim.testbed.guest import Disk, Guest, GuestSpec
-from nova_market.sim.testbed.host import Host
+from nova_market.sim.testbed.host import UNDISTURBED, Host
 
 GUESTS = {'d1': ('a', 'd'), 'e1': ('a', 'e'), 'e2': ('b', 'e'), 'f1': ('b', 'f')}
 ORDERS = {
@@ -78,7 +78,9 @@ def run(setting: Setting) -> dict[str, Any]:
     with ExitStack() as stack:
         broker = stack.enter_context(Broker(setting.state / 'broker'))
         hosts = {
-            name: stack.enter_context(Host(f'fig4{name}', cpu, MEMORY_MIB, setting.state))
+            name: stack.enter_context(
+                Host(f'fig4{name}', cpu, MEMORY_MIB, setting.state, options=UNDISTURBED)
+            )
             for name, cpu in (('a', '0'), ('b', '1'))
         }
         machines = {name: _boot(hosts[host], name, owner) for name, (host, owner) in GUESTS.items()}

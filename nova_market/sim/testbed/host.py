@@ -18,6 +18,9 @@ from nova_market.sim.testbed.guest import Guest, GuestSpec
 
 HERE = Path(__file__).resolve().parent
 
+UNDISTURBED = ('--weight', '8')
+"""Options of a host on which is measured what guests get of the CPU."""
+
 START_TIMEOUT = 120.0
 """Seconds; the first start probes QEMU, which takes half a minute on a slow machine."""
 
