@@ -76,16 +76,7 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
         fallback_owner=options.fallback_owner,
         owner_kind=options.owner,
     )
-    groups = JsonFile(os.path.join(state, 'groups.json'), mode=0o600)
-    actuators: list[Actuator] = [
-        CpuShares(driver),
-        DiskWeight(driver),
-        MemoryLimit(driver, groups),
-    ]
-    if options.network_device:
-        rate = options.network_rate_mbps * 1_000_000
-        share = options.network_default_share
-        actuators.append(NetworkClasses(options.network_device, rate, default_share=share))
+    actuators = _actuators(conf, driver, state)
     exchange = build_exchange(conf, name, settings, clock)
     quotas = _quota_reader(conf)
     controls = _controls(conf)
@@ -226,6 +217,17 @@ def _quota_reader(conf: cfg.ConfigOpts) -> QuotaReader | None:
             f'{options.owner}; set owner = project or quota_source = none'
         )
     return QuotaReader(OpenStackQuotas.from_conf(conf), options.quota_refresh)
+
+
+def _actuators(conf: cfg.ConfigOpts, driver: LibvirtHost, state: str) -> list[Actuator]:
+    options = conf.fairness
+    groups = JsonFile(os.path.join(state, 'groups.json'), mode=0o600)
+    made: list[Actuator] = [CpuShares(driver), DiskWeight(driver), MemoryLimit(driver, groups)]
+    if options.network_device:
+        rate = options.network_rate_mbps * 1_000_000
+        share = options.network_default_share
+        made.append(NetworkClasses(options.network_device, rate, default_share=share))
+    return made
 
 
 def _controls(conf: cfg.ConfigOpts) -> list[str]:
