@@ -3,6 +3,7 @@
 
 import json
 import random
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -21,7 +22,7 @@ pytestmark = [
 CROWD = 30
 """Guests; writing them takes some ten milliseconds, in which a kill can hit."""
 
-KILLS = 9
+KILLS = 6
 PATIENCE = 20.0
 SMALL = 500
 """Bytes; a journal that knows the crowd is larger, an empty one is smaller."""
@@ -71,10 +72,11 @@ class Crowd:
         return found.st_mtime_ns > wall_ns and found.st_size >= least
 
 
-def wait(until: Callable[[], bool]) -> None:
+def wait(until: Callable[[], bool], service: subprocess.Popen[bytes]) -> None:
     """Without a pause: the moment that is waited for lasts a millisecond."""
     deadline = time.monotonic() + PATIENCE
     while not until():
+        assert service.poll() is None, 'the service ended by itself: see its log'
         assert time.monotonic() < deadline, f'not within {PATIENCE} s'
 
 
@@ -107,8 +109,7 @@ def test_killed_in_the_middle(world: WorldOfLibvirt, tmp_path: Path):
     try:
         for trial in range(KILLS):
             until = moment(crowd, trial, chance)
-            service.launch()
-            wait(until)
+            wait(until, service.launch())
             service.kill()
             weights, noted = crowd.weights(), crowd.noted()
             touched = {name for name, weight in weights.items() if weight != crowd.before[name]}
