@@ -172,16 +172,20 @@ def judge(rows: list[dict[str, float]]) -> dict[str, Any]:
     }
 
 
+def write_csv(path: Path, rows: list[dict[str, float]]) -> None:
+    with path.open('w', newline='', encoding='utf-8') as stream:
+        writer = csv.DictWriter(stream, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
 def _report(output: Path, rows: list[dict[str, float]], summary: dict[str, Any]) -> None:
     import matplotlib as mpl
 
     mpl.use('Agg')
     import matplotlib.pyplot as plt
 
-    with (output / 'fairness-fig1.csv').open('w', newline='', encoding='utf-8') as stream:
-        writer = csv.DictWriter(stream, COLUMNS)
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv(output / 'fairness-fig1.csv', rows)
     figure, axes = plt.subplots(2, 2, figsize=(9, 7), sharex=True, sharey=True)
     for axis, (loaded, network) in zip(axes.flat, ((0, 1), (0, 0), (1, 1), (1, 0)), strict=True):
         for interval in sorted({r['interval'] for r in rows}):
