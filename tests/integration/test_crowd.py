@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nova_market.adapters.clock import SystemClock
-from nova_market.adapters.local_exchange import LocalExchange
+from nova_market.adapters.local_exchange import LocalTransport
 from nova_market.adapters.state_file import JsonFile
 from nova_market.core.fairness import FairnessSettings
 from nova_market.core.quantity import HostName

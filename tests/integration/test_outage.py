@@ -65,6 +65,7 @@ def test_queues_have_expired_when_the_broker_answers_again(
             {
                 'DEFAULT': {'transport_url': rabbitmq.url},
                 'fairness': {'interval': 1, 'exchange': 'oslo', 'dry_run': True},
+                'exchange': {'topology': 'broadcast'},
                 'host': {'name': name, 'libvirt_uri': bed.uri, 'cpus': '0'},
                 'oslo_messaging_rabbit': {'rabbit_transient_queues_ttl': EXPIRES},
             },
