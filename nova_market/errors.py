@@ -32,3 +32,15 @@ class UnsoundMetric(ConfigurationError):
 
 class ExperimentFailed(NovaMarketError):
     """An experiment could not be run to its end."""
+
+
+class BadAmount(NovaMarketError):
+    """An amount, a bid or an account that the market can't take: names it, the limit and what to do."""
+
+
+class BalanceTooLow(NovaMarketError):
+    """An account can't pay: says what is left and what was needed."""
+
+
+class KeyReused(NovaMarketError):
+    """A posting's key belongs to a different posting already."""
