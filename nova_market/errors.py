@@ -44,3 +44,7 @@ class BalanceTooLow(NovaMarketError):
 
 class KeyReused(NovaMarketError):
     """A posting's key belongs to a different posting already."""
+
+
+class BadSnapshot(NovaMarketError):
+    """Arrays of a round that do not fit together or hold what no cloud has: names the array."""

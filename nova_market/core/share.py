@@ -20,7 +20,7 @@ Differs from the paper: a zero bid gets zero, where eq. (1) leaves 0/0 open.
 
 import numpy as np
 
-from nova_market.core.quantity import Array, Rows
+from nova_market.core.quantity import Array, Flags, Rows
 
 
 def fair_shares(weights: Array, caps: Array, capacity: float) -> Array:
@@ -42,19 +42,16 @@ def water_levels(weights: Array, caps: Array, hosts: Rows, capacity: Array) -> A
     levels = np.where(wanted > capacity, 0.0, np.inf)
     remaining = np.maximum(capacity, 0.0)
     scarce = (wanted > capacity) & (remaining > 0)
-    claims = np.flatnonzero((weights > 0) & scarce[hosts])
-    w, c, h = weights[claims], caps[claims], hosts[claims]
+    w, c, h = _rows((weights > 0) & scarce[hosts], weights, caps, hosts)
     while len(w):
         open_weight = np.bincount(h, w, count)
-        climbing = open_weight > 0
-        levels[climbing] = remaining[climbing] / open_weight[climbing]
+        levels = np.divide(remaining, open_weight, out=levels, where=open_weight > 0)
         full = c <= w * levels[h]
-        taken = np.bincount(h[full], c[full], count)
-        remaining = np.maximum(remaining - taken, 0.0)
+        _, taken, host = _rows(full, w, c, h)
+        remaining = np.maximum(remaining - np.bincount(host, taken, count), 0.0)
         # a host where nobody filled up stands; the claimants of the others that are still open go on
-        risen = np.bincount(h[full], minlength=count) > 0
-        on = ~full & risen[h]
-        w, c, h = w[on], c[on], h[on]
+        risen = np.bincount(host, minlength=count) > 0
+        w, c, h = _rows(~full & risen[h], w, c, h)
     return levels
 
 
@@ -65,3 +62,9 @@ def shares_at(levels: Array, weights: Array, caps: Array, hosts: Rows) -> Array:
     offered = np.multiply(weights, levels[hosts], out=np.zeros(len(weights)), where=positive)
     shares: Array = np.minimum(caps, offered)
     return shares
+
+
+def _rows(chosen: Flags, weights: Array, caps: Array, hosts: Rows) -> tuple[Array, Array, Rows]:
+    """The chosen claimants. By row number: numpy takes rows several times faster than flags."""
+    rows = np.flatnonzero(chosen)
+    return weights.take(rows), caps.take(rows), hosts.take(rows)
