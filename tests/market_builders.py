@@ -27,11 +27,12 @@ def snapshot(hosts, servers, *, available=None, answering=None, last=None, **pri
     )
 
 
-def random_cloud(hosts, servers, seed=1, payers=100):
-    """A cloud of 48-core hosts, some bigger, and flavors of 1 to 8 cores, bids of log-normal size."""
+def random_cloud(hosts, servers, seed=1, payers=100, wanted=1.5):
+    """48-core hosts, some bigger; four flavors, the caps `wanted` times the capacity; log-normal bids."""
     rng = np.random.default_rng(seed)
     cores = rng.choice([47.0, 63.0, 95.0], hosts)
     size = rng.choice([1.0, 2.0, 4.0, 8.0], servers, p=[0.4, 0.3, 0.2, 0.1])
+    size *= wanted * cores.sum() / size.sum()
     caps = np.stack([size, size * rng.choice([2048.0, 4096.0], servers)])
     bids = np.round(rng.lognormal(0.0, 1.0, (2, servers)) * 1e6 * caps / [[1.0], [4096.0]])
     payer = rng.integers(0, payers, servers)

@@ -35,7 +35,7 @@ def test_credits_become_micro_credits(value, amount):
     [-1, 'NaN', float('inf'), '1e-7', 0.1234567, 2**53, 'x', '', None, True, [1], '1e999999'],
 )
 def test_bad_credits_are_refused_by_name(value):
-    with pytest.raises(BadAmount, match='^the bid is '):
+    with pytest.raises(BadAmount, match='the bid is '):
         micro_credits(value, 'the bid')
 
 
