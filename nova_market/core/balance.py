@@ -14,12 +14,13 @@ host that can't be improved now is left for `tenure` iterations and the next wor
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from nova_market.core.placement import Layout, Placement, load
-from nova_market.core.quantity import Array, Flags, Rows
-from nova_market.core.swap import best_swap, partners
+from nova_market.core.quantity import Array, Rows
+from nova_market.core.swap import Move, best_ranked, best_swap, partners
 
 TIE = 1e-9
 """Errors closer than this are the same."""
@@ -104,7 +105,9 @@ class _Search:
         # on a small cloud the whole tenure would leave nothing to move
         self._tenure = min(settings.tenure, max(int(placement.movable.sum()) // 4, 1))
         self._banned: dict[int, dict[int, int]] = {}
-        self.moves: list[tuple[int, int]] = []
+        self._mark = 0
+        self._visited = {0}
+        self.moves: list[Move] = []
         self._kept = 0
         self.best = self._score()
 
@@ -113,6 +116,8 @@ class _Search:
         choice = self._worst_that_moves(now)
         if not choice:
             return False
+        self._visited.add(self._mark ^ _mark_of(self._layout, choice))
+        self._mark ^= _mark_of(self._layout, choice)
         for server, target in choice:
             source = self._layout.move(server, target)
             self.moves.append((server, target))
@@ -127,7 +132,7 @@ class _Search:
             host[server] = target
         return host
 
-    def _worst_that_moves(self, now: int) -> list[tuple[int, int]]:
+    def _worst_that_moves(self, now: int) -> list[Move]:
         """A move or a swap off the worst host that has one; none when all are well or wait."""
         while True:
             tried = np.where(self._host_free_at > now, -np.inf, self._layout.errors)
@@ -156,7 +161,7 @@ class _Search:
             round(float(np.maximum(errors, 0.0).sum()), 6),
         )
 
-    def _choose(self, source: int, now: int) -> list[tuple[int, int]]:
+    def _choose(self, source: int, now: int) -> list[Move]:
         """The move of one of the host's servers that leaves the smallest error on both hosts.
 
         A swap where that is better and no single move makes both hosts better than this one is now.
@@ -166,16 +171,21 @@ class _Search:
         if not len(here):
             return []
         near = self._near()
-        error, server, target = self._best_move(here, source, near, now)
+        error, moves = self._best_move(here, source, near, now)
         if error >= layout.errors[source] - TIE and self._swaps_left():
             there = self._ready(partners(layout, near, source, len(here)), now)
             settings = self._settings
-            swapped, first, second = best_swap(
-                layout, here, there, settings.breadth, settings.inflow
+            swapped, swap = best_swap(
+                layout, here, there, settings.inflow, settings.breadth, partial(self._tabu, now)
             )
             if swapped < error:
-                return [(first, int(layout.host[second])), (second, source)]
-        return [(server, target)] if np.isfinite(error) else []
+                return swap
+        return moves
+
+    def _tabu(self, now: int, moves: list[Move]) -> bool:
+        """Does it send a server back too soon, or lead to where the search has been?"""
+        back = any(self._banned.get(server, {}).get(host, 0) > now for server, host in moves)
+        return back or (self._mark ^ _mark_of(self._layout, moves)) in self._visited
 
     def _ready(self, servers: Rows, now: int) -> Rows:
         """Those that may move now; at the limit only who has moved already may move on, or back."""
@@ -188,22 +198,25 @@ class _Search:
     def _swaps_left(self) -> bool:
         return self._layout.net + 2 <= self._settings.migrations
 
-    def _best_move(self, here: Rows, source: int, hosts: Rows, now: int) -> tuple[float, int, int]:
-        """(largest error on both hosts, server, target); inf when no move is possible."""
-        placement, layout = self._layout.placement, self._layout
-        fine = self._fine(here, hosts, now)
-        if not fine.any() and len(hosts) < placement.hosts:
-            hosts = np.arange(placement.hosts)
-            fine = self._fine(here, hosts, now)
+    def _best_move(
+        self, here: Rows, source: int, hosts: Rows, now: int
+    ) -> tuple[float, list[Move]]:
+        """(largest error on both hosts, the move); inf when no move is possible."""
+        layout, settings = self._layout, self._settings
+        fine = layout.allowed(here, hosts, settings.inflow)
+        if not fine.any() and len(hosts) < layout.placement.hosts:
+            hosts = np.arange(layout.placement.hosts)
+            fine = layout.allowed(here, hosts, settings.inflow)
         rank = np.where(fine, self._load_after(here, source, hosts), np.inf)
-        order = np.argsort(rank, axis=None, kind='stable')[: self._settings.breadth]
-        order = order[np.isfinite(rank.ravel()[order])]
-        if not len(order):
-            return np.inf, 0, 0
-        servers, targets = here[order // len(hosts)], hosts[order % len(hosts)]
+        rows, columns = best_ranked(rank, settings.breadth)
+        pairs = zip(here[rows].tolist(), hosts[columns].tolist(), strict=True)
+        moves = [move for move in pairs if not self._tabu(now, [move])][: settings.breadth]
+        if not moves:
+            return np.inf, []
+        servers, targets = np.array(moves).T
         errors = layout.try_moves(servers, targets).round(9)
         pick = int(errors.argmin())
-        return float(errors[pick]), int(servers[pick]), int(targets[pick])
+        return float(errors[pick]), [moves[pick]]
 
     def _near(self) -> Rows:
         """The least loaded hosts, in the order of their rows."""
@@ -214,14 +227,6 @@ class _Search:
         nearest = np.argpartition(np.where(layout.placement.open, loads, np.inf), reach)[:reach]
         return np.sort(nearest)
 
-    def _fine(self, servers: Rows, hosts: Rows, now: int) -> Flags:
-        fine = self._layout.allowed(servers, hosts, self._settings.inflow)
-        for row, server in enumerate(servers):
-            for host, until in self._banned.get(int(server), {}).items():
-                if until > now:
-                    fine[row, hosts == host] = False
-        return fine
-
     def _load_after(self, servers: Rows, source: int, hosts: Rows) -> Array:
         """(servers, hosts): the larger load of the two hosts after each move."""
         layout, capacity = self._layout, self._layout.placement.capacity
@@ -229,3 +234,11 @@ class _Search:
         left = load(layout.wanted[:, [source]] - ideal, capacity[:, [source]])
         joined = load(layout.wanted[:, None, hosts] + ideal[:, :, None], capacity[:, None, hosts])
         return np.maximum(left[:, None], joined)
+
+
+def _mark_of(layout: Layout, moves: list[Move]) -> int:
+    """What the moves change in the mark of a placement: the xor of one number per server and host."""
+    mark = 0
+    for server, target in moves:
+        mark ^= hash((server, int(layout.host[server]))) ^ hash((server, target))
+    return mark

@@ -8,10 +8,15 @@ A swap may need a third host to be carried out when both hosts are full; core.mi
 Servers of anti-affinity groups and those that are bound to a zone are not swapped: they move singly.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from nova_market.core.placement import FITS, NOWHERE, Layout, load
 from nova_market.core.quantity import Array, Flags, Rows
+
+Move = tuple[int, int]
+"""A server and the host it goes to."""
 
 PAIRS = 20_000
 """So many swaps are ranked at most; more would cost more than they find."""
@@ -28,26 +33,44 @@ def partners(layout: Layout, hosts: Rows, source: int, servers: int) -> Rows:
 
 
 def best_swap(
-    layout: Layout, here: Rows, there: Rows, breadth: int, inflow: int
-) -> tuple[float, int, int]:
-    """(largest error on both hosts, server, partner) of the best swap; inf when none is possible.
+    layout: Layout,
+    here: Rows,
+    there: Rows,
+    inflow: int,
+    breadth: int,
+    tabu: Callable[[list[Move]], bool],
+) -> tuple[float, list[Move]]:
+    """(largest error on both hosts, the two moves) of the best swap; inf when none is possible.
 
     here: servers of one host; there: servers of others, all free to move.
     """
-    nothing = (np.inf, NOWHERE, NOWHERE)
     here, there = _free(layout, here), _free(layout, there)
     if not len(here) or not len(there):
-        return nothing
+        return np.inf, []
     rank = np.where(_fits(layout, here, there, inflow), _load_after(layout, here, there), np.inf)
-    width = min(breadth, rank.size)
-    order = np.sort(np.argpartition(rank, width - 1, axis=None)[:width])
-    order = order[np.isfinite(rank.ravel()[order])]
-    if not len(order):
-        return nothing
-    servers, others = here[order // len(there)], there[order % len(there)]
+    rows, columns = best_ranked(rank, breadth)
+    chosen: list[list[Move]] = []
+    for first, second in zip(here[rows].tolist(), there[columns].tolist(), strict=True):
+        moves = [(first, int(layout.host[second])), (second, int(layout.host[first]))]
+        if len(chosen) < breadth and not tabu(moves):
+            chosen.append(moves)
+    if not chosen:
+        return np.inf, []
+    servers, others = (np.array([moves[i][0] for moves in chosen]) for i in (0, 1))
     errors = layout.try_swaps(servers, others).round(9)
     pick = int(errors.argmin())
-    return float(errors[pick]), int(servers[pick]), int(others[pick])
+    return float(errors[pick]), chosen[pick]
+
+
+def best_ranked(rank: Array, breadth: int) -> tuple[Rows, Rows]:
+    """(rows, columns) of the least finite ranks, best first; several times `breadth`: some are tabu."""
+    width = min(8 * breadth, rank.size)
+    flat = rank.ravel()
+    order = np.sort(np.argpartition(flat, width - 1)[:width])
+    order = order[np.isfinite(flat[order])]
+    order = order[np.argsort(flat[order], kind='stable')]
+    rows, columns = np.unravel_index(order, rank.shape)
+    return rows, columns
 
 
 def _free(layout: Layout, servers: Rows) -> Rows:
