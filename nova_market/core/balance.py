@@ -15,6 +15,7 @@ host that can't be improved now is left for `tenure` iterations and the next wor
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class BalanceSettings:
     inflow: int = UNLIMITED
     tenure: int = 7
     reach: int = 64
-    breadth: int = 12
+    breadth: int = 8
     iterations: int = 100_000
 
 
@@ -210,7 +211,8 @@ class _Search:
         rank = np.where(fine, self._load_after(here, source, hosts), np.inf)
         rows, columns = best_ranked(rank, settings.breadth)
         pairs = zip(here[rows].tolist(), hosts[columns].tolist(), strict=True)
-        moves = [move for move in pairs if not self._tabu(now, [move])][: settings.breadth]
+        free = (move for move in pairs if not self._tabu(now, [move]))
+        moves = list(islice(free, settings.breadth))
         if not moves:
             return np.inf, []
         servers, targets = np.array(moves).T

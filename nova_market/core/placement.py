@@ -85,14 +85,16 @@ def host_errors(placement: Placement, hosts: Rows, members: Sequence[Rows]) -> A
         return errors
     rows = np.concatenate(members)
     group = np.repeat(np.arange(len(hosts)), lengths)
-    part = np.full(len(rows), np.inf)
-    for r in range(len(placement.capacity)):
-        bids, caps, ideal = (
-            a[r].take(rows) for a in (placement.bids, placement.caps, placement.ideal)
-        )
-        levels = water_levels(bids, caps, group, placement.capacity[r].take(hosts))
-        actual = shares_at(levels, bids, caps, group)
-        part = np.minimum(part, np.divide(actual, ideal, out=np.ones(len(rows)), where=ideal > 0))
+    # one division for all resources: each has its own copy of the hosts
+    width, count = len(placement.capacity), len(rows)
+    bids, caps, ideal = (
+        a.take(rows, axis=1).ravel() for a in (placement.bids, placement.caps, placement.ideal)
+    )
+    groups = np.concatenate([group + r * len(hosts) for r in range(width)])
+    levels = water_levels(bids, caps, groups, placement.capacity.take(hosts, axis=1).ravel())
+    actual = shares_at(levels, bids, caps, groups)
+    part = np.divide(actual, ideal, out=np.ones(width * count), where=ideal > 0)
+    part = part.reshape(width, count).min(axis=0)
     filled = np.flatnonzero(lengths)
     starts = np.cumsum(lengths)[filled] - lengths[filled]
     errors[filled] = 1.0 - np.minimum.reduceat(part, starts)

@@ -9,6 +9,7 @@ Servers of anti-affinity groups and those that are bound to a zone are not swapp
 """
 
 from collections.abc import Callable
+from itertools import islice
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from nova_market.core.quantity import Array, Flags, Rows
 Move = tuple[int, int]
 """A server and the host it goes to."""
 
-PAIRS = 20_000
+PAIRS = 4_000
 """So many swaps are ranked at most; more would cost more than they find."""
 
 
@@ -49,11 +50,9 @@ def best_swap(
         return np.inf, []
     rank = np.where(_fits(layout, here, there, inflow), _load_after(layout, here, there), np.inf)
     rows, columns = best_ranked(rank, breadth)
-    chosen: list[list[Move]] = []
-    for first, second in zip(here[rows].tolist(), there[columns].tolist(), strict=True):
-        moves = [(first, int(layout.host[second])), (second, int(layout.host[first]))]
-        if len(chosen) < breadth and not tabu(moves):
-            chosen.append(moves)
+    pairs = zip(here[rows].tolist(), there[columns].tolist(), strict=True)
+    swaps = ([(a, int(layout.host[b])), (b, int(layout.host[a]))] for a, b in pairs)
+    chosen = list(islice((moves for moves in swaps if not tabu(moves)), breadth))
     if not chosen:
         return np.inf, []
     servers, others = (np.array([moves[i][0] for moves in chosen]) for i in (0, 1))
