@@ -48,3 +48,23 @@ class KeyReused(NovaMarketError):
 
 class BadSnapshot(NovaMarketError):
     """Arrays of a round that do not fit together or hold what no cloud has: names the array."""
+
+
+class DatabaseUnavailable(NovaMarketError):
+    """The database does not answer. A change may have been made all the same; a second try makes it once."""
+
+
+class SchemaBehind(NovaMarketError):
+    """The database's tables are not the ones this version needs: says which command makes them."""
+
+
+class UnknownAccount(NovaMarketError):
+    """No such account, or it is closed."""
+
+
+class PeriodPurged(NovaMarketError):
+    """A posting for a period whose postings were purged: whether it was posted can't be known any more."""
+
+
+class Conflict(NovaMarketError):
+    """Somebody else has changed it since it was read: read it again."""
