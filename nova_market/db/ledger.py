@@ -18,6 +18,7 @@ from oslo_db.exception import DBDuplicateEntry, RetryRequest
 from sqlalchemy import Connection, Row, bindparam, func, insert, literal, select, union_all, update
 
 from nova_market.core.ledger import AccountId, Book, Posting, Reason
+from nova_market.core.money import MAX_AMOUNT, credit_text
 from nova_market.core.record import StatementLine
 from nova_market.db.database import Database
 from nova_market.db.models import KEY_LENGTH, accounts, horizons, postings
@@ -117,6 +118,7 @@ def _post(connection: Connection, batch: Sequence[Posting], by: str, now: float)
             continue
         _refuse_closed(held, posting)
         book.post(posting)
+        _refuse_excess(book, posting)
         fresh[posting.key] = posting
         rows.append(_row(posting, book, by, now))
     _refuse_purged(connection, rows)
@@ -152,6 +154,14 @@ def _write(
     moved = [{'account': name, 'change': by} for name, by in sorted(changes.items()) if by]
     if moved:
         connection.execute(change, moved)
+
+
+def _refuse_excess(book: Book, posting: Posting) -> None:
+    for name in (posting.debit, posting.credit):
+        if abs(book.balance(name)) > MAX_AMOUNT:
+            raise BadAmount(
+                f'{name} would have more than {credit_text(MAX_AMOUNT)} credits: post less'
+            )
 
 
 def _refuse_closed(held: Mapping[AccountId, Row], posting: Posting) -> None:
