@@ -100,7 +100,8 @@ def wishes(bids: Array, caps: Array, price: float) -> Array:
     """min(cap, bid / price); at price 0 the cap, for those who bid at all."""
     if price <= 0:
         return np.where(bids > 0, caps, 0.0)
-    wanted: Array = np.minimum(caps, bids / price)
+    # divided only where the cap does not bind: bid / price overflows at a price of next to nothing
+    wanted: Array = np.divide(bids, price, out=caps.copy(), where=bids < caps * price)
     return wanted
 
 
