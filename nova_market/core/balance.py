@@ -209,6 +209,10 @@ class _Search:
             hosts = np.arange(layout.placement.hosts)
             fine = layout.allowed(here, hosts, settings.inflow)
         rank = np.where(fine, self._load_after(here, source, hosts), np.inf)
+        # a few targets of each server, lest all that are computed exactly are of the same one
+        each = max(2 * settings.breadth // len(here), 2)
+        if each < len(hosts):
+            rank[rank > np.partition(rank, each - 1, axis=1)[:, [each - 1]]] = np.inf
         rows, columns = best_ranked(rank, settings.breadth)
         pairs = zip(here[rows].tolist(), hosts[columns].tolist(), strict=True)
         free = (move for move in pairs if not self._tabu(now, [move]))
@@ -230,12 +234,15 @@ class _Search:
         return np.sort(nearest)
 
     def _load_after(self, servers: Rows, source: int, hosts: Rows) -> Array:
-        """(servers, hosts): the larger load of the two hosts after each move."""
+        """(servers, hosts): the larger load of the two hosts after each move.
+
+        Where that is the source's for many targets, the least loaded of them comes first.
+        """
         layout, capacity = self._layout, self._layout.placement.capacity
         ideal = layout.placement.ideal[:, servers]
         left = load(layout.wanted[:, [source]] - ideal, capacity[:, [source]])
         joined = load(layout.wanted[:, None, hosts] + ideal[:, :, None], capacity[:, None, hosts])
-        return np.maximum(left[:, None], joined)
+        return np.maximum(left[:, None], joined) + TIE * joined
 
 
 def _mark_of(layout: Layout, moves: list[Move]) -> int:

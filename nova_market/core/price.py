@@ -2,7 +2,7 @@
 """Prices: what one unit of a resource costs for one period, and what each bid buys at that price.
 
 Implements Merkat (INRIA RR-8648), section 2.2.5 (sum of bids over capacity, at least the reserve), and
-"Using clouds to scale grid resources" (INRIA RR-7837), section 3.4, eq. (5); rules P1 to P3 of
+INRIA RR-7837, section 3.4, eq. (5); rules P1 to P3 of
 doc/source/specs/market.rst. Units: micro-credits per unit and period; bids micro-credits per period; caps and
 capacity in the unit of the resource. Arrays (bidders,).
 
