@@ -8,7 +8,7 @@ import pytest
 
 from nova_market.core.balance import BalancePlan, BalanceSettings, balanced
 from nova_market.core.market_round import decide
-from nova_market.core.migration import NO_WAY, NOT_WORTH, MigrationSettings, executable
+from nova_market.core.migration import NO_GAIN, NO_WAY, NOT_WORTH, MigrationSettings, executable
 from nova_market.core.placement import Layout, host_errors, unconstrained
 from tests.market_builders import random_cloud, snapshot
 
@@ -172,6 +172,22 @@ def test_a_move_that_costs_more_than_it_brings_is_dropped():
     assert len(cheap.steps) == 2
     assert dear.steps == ()
     assert {reason for _, reason in dear.dropped} == {NOT_WORTH}
+
+
+def test_a_dear_move_stays_when_the_error_would_pass_the_start():
+    """Never worse than the start, whatever the copy costs: here the start was at 10 %."""
+    dear = MigrationSettings(cost_per_mib=1e12)
+    plan = executable(full_swap(4.0), replace(SWAPPED, before=0.1), PRICE, dear)
+    assert {step.server for step in plan.steps} == {0, 2}
+
+
+def test_half_a_plan_that_is_worse_than_the_start_is_not_carried_out():
+    """Host 0 is over its room, so server 2 can't follow, and server 0 alone would crowd host 1."""
+    placement = replace(full_swap(0.0), room=np.array([[4.0, 12.0, 0.0]]))
+    plan = executable(placement, replace(SWAPPED, before=0.1), PRICE)
+    assert plan.steps == ()
+    assert plan.dropped == ((0, NO_GAIN), (2, NO_WAY))
+    assert plan.after == 0.1
 
 
 def test_each_step_says_why():
