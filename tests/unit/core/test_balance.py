@@ -177,7 +177,8 @@ def test_a_move_that_costs_more_than_it_brings_is_dropped():
 def test_a_dear_move_stays_when_the_error_would_pass_the_start():
     """Never worse than the start, whatever the copy costs: here the start was at 10 %."""
     dear = MigrationSettings(cost_per_mib=1e12)
-    plan = executable(full_swap(4.0), replace(SWAPPED, before=0.1), PRICE, dear)
+    small = replace(full_swap(4.0), size=np.full((1, 4), 1.0))
+    plan = executable(small, replace(SWAPPED, before=0.1), PRICE, dear)
     assert {step.server for step in plan.steps} == {0, 2}
 
 
