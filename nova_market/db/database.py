@@ -71,7 +71,7 @@ class Database:
 
         :raises DatabaseUnavailable: no connection.
         """
-        with _translated():
+        with translated():
             return self._manager.writer.get_engine()
 
     def read(self, work: Work[Result], *arguments: Any) -> Result:
@@ -98,7 +98,7 @@ class Database:
                     lock_sqlite(connection)
                 return work(connection, *arguments)
 
-        with _translated():
+        with translated():
             return self._again(once)()
 
 
@@ -139,13 +139,15 @@ def _prepare(engine: Engine) -> None:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def translated() -> Iterator[None]:
+    """Errors of the database as errors of ours."""
     try:
         yield
     except (oslo_error.DBError, DBAPIError, PoolTimeout, oslo_error.CantStartEngineError) as error:
         reason = str(error).splitlines()[0]
+        gone = oslo_error.DBConnectionError | oslo_error.DBNonExistentDatabase | PoolTimeout
+        if isinstance(error, gone) or passes(error):
+            raise DatabaseUnavailable(f'the database does not answer: {reason}') from error
         if isinstance(error, oslo_error.DBNonExistentTable) or NO_TABLE.search(reason):
             raise SchemaBehind(f'{reason}: run "nova-market-manage db sync"') from error
-        if isinstance(error, oslo_error.DBConnectionError | PoolTimeout) or passes(error):
-            raise DatabaseUnavailable(f'the database does not answer: {reason}') from error
         raise

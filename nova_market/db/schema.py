@@ -11,9 +11,8 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy import Connection
 
-from nova_market.db.database import Database
+from nova_market.db.database import Database, translated
 from nova_market.errors import ConfigurationError, SchemaBehind
 
 MIGRATIONS = Path(__file__).parent / 'migrations'
@@ -36,7 +35,7 @@ def sync(database: Database, target: str = 'head') -> str:
 
 def version(database: Database) -> str:
     """The revision the tables are at; '' for a database without ours."""
-    with database.engine.connect() as connection:
+    with translated(), database.engine.connect() as connection:
         return MigrationContext.configure(connection).get_current_revision() or ''
 
 
@@ -66,10 +65,6 @@ def _config() -> Config:
 def _run(database: Database, run: Callable[[Config], Any]) -> None:
     """Alembic's commands open no connection of their own: they get ours."""
     config = _config()
-
-    def give(connection: Connection) -> None:
+    with translated(), database.engine.begin() as connection:
         config.attributes['connection'] = connection
         run(config)
-
-    with database.engine.begin() as connection:
-        give(connection)

@@ -20,6 +20,7 @@ from sqlalchemy import func, select
 
 from nova_market.core.ledger import BANK, MINT, Posting, Reason, account
 from nova_market.core.record import Account
+from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.models import postings
 from nova_market.errors import BalanceTooLow
@@ -35,8 +36,6 @@ PROJECTS = 6
 @pytest.fixture
 def ledger(database):  # noqa: F811
     """A ledger with a few projects, which writers fight for."""
-    from nova_market.db.accounts import DatabaseAccounts
-
     projects = [
         Account(id=account('project', f'p{i}'), project_id=f'p{i}') for i in range(PROJECTS)
     ]
@@ -129,12 +128,11 @@ class Writers:
 
     def _spawn(self, number):
         url, seed, count = self._arguments[number]  # noqa: F811
-        process = subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, '-m', 'tests.fixtures.ledger_writer', url, str(seed), str(count),
              str(PROJECTS)],
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ.copy(),
         )  # fmt: skip
-        return process
 
     def kill_one(self, rng):
         """Kill a writer in the midst of its work and start it again."""
