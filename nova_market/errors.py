@@ -32,3 +32,39 @@ class UnsoundMetric(ConfigurationError):
 
 class ExperimentFailed(NovaMarketError):
     """An experiment could not be run to its end."""
+
+
+class BadAmount(NovaMarketError):
+    """An amount, a bid or an account that the market can't take: names it, the limit and what to do."""
+
+
+class BalanceTooLow(NovaMarketError):
+    """An account can't pay: says what is left and what was needed."""
+
+
+class KeyReused(NovaMarketError):
+    """A posting's key belongs to a different posting already."""
+
+
+class BadSnapshot(NovaMarketError):
+    """Arrays of a round that do not fit together or hold what no cloud has: names the array."""
+
+
+class DatabaseUnavailable(NovaMarketError):
+    """The database does not answer. A change may have been made all the same; a second try makes it once."""
+
+
+class SchemaBehind(NovaMarketError):
+    """The database's tables are not the ones this version needs: says which command makes them."""
+
+
+class UnknownAccount(NovaMarketError):
+    """No such account, or it is closed."""
+
+
+class PeriodPurged(NovaMarketError):
+    """A posting for a period whose postings were purged: whether it was posted can't be known any more."""
+
+
+class Conflict(NovaMarketError):
+    """Somebody else has changed it since it was read: read it again."""

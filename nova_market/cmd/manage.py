@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-market-manage: what an administrator does to a host by hand: keys of the exchange over ZeroMQ."""
+"""nova-market-manage: what an administrator does by hand: keys of the exchange over ZeroMQ, the database."""
 
 import json
 import os
@@ -11,6 +11,7 @@ from typing import Any
 from oslo_config import cfg
 
 from nova_market.adapters.curve_keys import KeyDirectory, KeyRing, public_key, public_keys_in
+from nova_market.cmd import manage_db
 from nova_market.conf import opts
 from nova_market.core.quantity import HostName
 from nova_market.errors import ConfigurationError, NovaMarketError
@@ -36,6 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parse(conf: cfg.ConfigOpts, argv: Sequence[str] | None) -> None:
     opts.register_opts(conf)
+    manage_db.register_opts(conf)
     conf.register_cli_opts(
         [
             cfg.StrOpt(
@@ -53,15 +55,16 @@ def _parse(conf: cfg.ConfigOpts, argv: Sequence[str] | None) -> None:
         sys.argv[1:] if argv is None else argv,
         project='nova_market',
         prog=PROGRAM,
-        description='Makes, shows, allows, revokes and rotates the CURVE keys by which hosts prove to each '
-        'other who they are in the exchange over ZeroMQ. A running nova-fairness takes every change over '
-        'within seconds, without a restart.',
+        description='keys: the CURVE keys by which hosts prove to each other who they are in the exchange '
+        'over ZeroMQ; a running nova-fairness takes every change over within seconds, without a restart. '
+        'db: the database of the market.',
         default_config_files=cfg.find_config_files('nova_market', 'nova_market'),
     )
 
 
 def _add_commands(subparsers: Any) -> None:
     subparsers.required = True
+    manage_db.add_commands(subparsers)
     keys = subparsers.add_parser('keys', help='Keys of the exchange over ZeroMQ.')
     actions = keys.add_subparsers(title='actions', metavar='ACTION', required=True, dest='action')
 

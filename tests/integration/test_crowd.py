@@ -14,6 +14,7 @@ from nova_market.core.quantity import HostName
 from nova_market.fairness.agent import Agent
 from nova_market.fairness.journal import Journal
 from tests.contract.worlds import LibvirtBed, WorldOfLibvirt
+from tests.fixtures.exchanges import Roll, put_together
 
 pytestmark = [
     pytest.mark.integration('libvirtd', 'virtlogd', 'qemu-system-x86_64'),
@@ -42,7 +43,15 @@ def test_two_hundred_guests_at_once(world: WorldOfLibvirt, tmp_path: Path):
         driver=world.host,
         actuators=list(world.actuators.values()),
         controls=('cpu',),
-        exchange=LocalExchange(host=host, metric=settings.metric_name, ttl=30.0, clock=clock),
+        exchange=put_together(
+            'broadcast',
+            host=host,
+            metric=settings.metric_name,
+            ttl=30.0,
+            clock=clock,
+            transport=LocalTransport(host=host),
+            membership=Roll(host),
+        ),
         settings=settings,
         journal=Journal(JsonFile(str(tmp_path / 'originals.json')), 'boot'),
         clock=clock,

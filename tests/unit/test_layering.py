@@ -43,7 +43,7 @@ ONLY_IN: dict[str, frozenset[str]] = {
     'openstack': frozenset({'adapters', 'osc'}),
     'keystoneauth1': frozenset({'adapters', 'conf', 'osc'}),
     'sqlalchemy': frozenset({'adapters', 'db'}),
-    'oslo_db': frozenset({'adapters', 'db'}),
+    'oslo_db': frozenset({'adapters', 'conf', 'db'}),
     'alembic': frozenset({'adapters', 'db'}),
     'oslo_service': SERVICES | {'cmd'},
     'matplotlib': frozenset({'sim'}),

@@ -86,7 +86,13 @@ def test_a_host_decides_as_with_broadcast(changes, aggregators):
     worlds = []
     for post in (BroadcastPost(), Post('abc', tuple(aggregators))):
         hosts = cloud(settings)
-        closed_loop(hosts, lambda *_: (1.0, 0.4, 0.7), post, rounds=30, quotas=QUOTAS)
+        closed_loop(
+            hosts,
+            lambda name, _: (1.0, 0.4) if name == 'a' else (1.0, 0.4, 0.7),
+            post,
+            rounds=30,
+            quotas=QUOTAS,
+        )
         worlds.append(hosts)
     for one, other in zip(*worlds, strict=True):
         assert one.plan.view.users == other.plan.view.users == 5

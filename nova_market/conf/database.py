@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of group [database], as oslo.db has them, with a default of ours."""
+
+from oslo_config import cfg
+from oslo_db import options
+
+DEFAULT = 'sqlite:////var/lib/nova_market/nova_market.sqlite'
+"""Enough for one node: MariaDB or PostgreSQL where more than one engine or API process writes."""
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    options.set_defaults(conf, connection=DEFAULT)

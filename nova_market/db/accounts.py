@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accounts: opened, weighted, renewed, closed.
+
+Implements rules M1 (one per project, one per budget, escrow, bank, mint) and M4 of
+doc/source/specs/market.rst. Units: micro-credits.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+
+from oslo_db.exception import DBDuplicateEntry, RetryRequest
+from sqlalchemy import Connection, Row, insert, select, update
+
+from nova_market.core.ledger import KINDS, AccountId, kind_of
+from nova_market.core.money import MAX_AMOUNT, credit_text
+from nova_market.core.record import Account
+from nova_market.db.database import Database
+from nova_market.db.ledger import MAX_PAGE, lock_accounts, slices
+from nova_market.db.models import ID_LENGTH, accounts
+from nova_market.errors import BadAmount, Conflict, UnknownAccount
+
+NAME = re.compile(rf'[!-~]{{1,{ID_LENGTH}}}')
+
+
+class DatabaseAccounts:
+    """Implements ports.AccountStore."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def open(self, wanted: Sequence[Account]) -> int:
+        """Open accounts, all with nothing in them; how many were new. One that exists stays as it is."""
+        for one in wanted:
+            _check(one)
+        return self._database.write(_open, tuple(wanted))
+
+    def account(self, name: AccountId) -> Account | None:
+        """One account, None when it was never opened."""
+        rows = self._database.read(_rows, select(accounts).where(accounts.c.id == name))
+        return _account(rows[0]) if rows else None
+
+    def list(
+        self, project_id: str | None = None, after: str = '', limit: int = 1000
+    ) -> Sequence[Account]:
+        """Accounts that are open, by id, those of one project or all; `after`: last id of a page."""
+        query = select(accounts).where(accounts.c.id > after, accounts.c.closed.is_(False))
+        if project_id is not None:
+            query = query.where(accounts.c.project_id == project_id)
+        query = query.order_by(accounts.c.id).limit(min(limit, MAX_PAGE))
+        return [_account(row) for row in self._database.read(_rows, query)]
+
+    def set(self, changed: Account) -> None:
+        """Replace name, weight and renewal; balance and owner are not touched.
+
+        :raises UnknownAccount: it does not exist or is closed.
+        """
+        _check(changed)
+        self._database.write(_set, changed)
+
+    def close(self, name: AccountId) -> None:
+        """Close an account, for good.
+
+        :raises Conflict: there is something in it.
+        :raises UnknownAccount: it does not exist, or it is the bank or the mint.
+        """
+        self._database.write(_close, name)
+
+
+def _check(one: Account) -> None:
+    if not NAME.fullmatch(one.id) or kind_of(one.id) not in KINDS:
+        raise BadAmount(
+            f'account {one.id!r:.80}: give a kind ({", ".join(sorted(KINDS))}) and an id'
+        )
+    if not (math.isfinite(one.weight) and one.weight >= 0):
+        raise BadAmount(f'weight {one.weight} of {one.id}: give a finite number, 0 or more')
+    if one.renew_amount is not None and not 0 <= one.renew_amount <= MAX_AMOUNT:
+        raise BadAmount(f'renewal of {one.id}: {one.renew_amount}; give 0 to {MAX_AMOUNT}')
+    if not 1 <= one.renew_every < 2**31:
+        raise BadAmount(f'renewal of {one.id} every {one.renew_every} periods: give 1 or more')
+
+
+def _open(connection: Connection, wanted: Sequence[Account]) -> int:
+    by_id = {one.id: one for one in wanted}
+    known: set[str] = set()
+    for part in slices(sorted(by_id)):
+        query = select(accounts.c.id).where(accounts.c.id.in_(part))
+        known.update(connection.execute(query).scalars())
+    rows = [
+        {'id': name, 'project_id': by_id[name].project_id, **_settings(by_id[name])}
+        for name in sorted(by_id.keys() - known)
+    ]
+    try:
+        if rows:
+            connection.execute(insert(accounts), rows)
+    except DBDuplicateEntry as error:
+        raise RetryRequest(error) from error
+    return len(rows)
+
+
+def _set(connection: Connection, changed: Account) -> None:
+    if lock_accounts(connection, [changed.id])[changed.id].closed:
+        raise UnknownAccount(f'account {changed.id} is closed')
+    connection.execute(
+        update(accounts).where(accounts.c.id == changed.id).values(**_settings(changed))
+    )
+
+
+def _close(connection: Connection, name: AccountId) -> None:
+    if kind_of(name) in {'bank', 'mint'}:
+        raise UnknownAccount(f"account {name} is the cloud's own and is never closed")
+    row = lock_accounts(connection, [name])[name]
+    if row.balance:
+        raise Conflict(f'{name} has {credit_text(row.balance)} credits: move them first')
+    connection.execute(update(accounts).where(accounts.c.id == name).values(closed=True))
+
+
+def _settings(one: Account) -> dict[str, object]:
+    return {
+        'name': one.name,
+        'weight': one.weight,
+        'renew_amount': one.renew_amount,
+        'renew_every': one.renew_every,
+    }
+
+
+def _rows(connection: Connection, query: object) -> list[Row]:
+    return list(connection.execute(query))  # type: ignore[call-overload]
+
+
+def _account(row: Row) -> Account:
+    return Account(
+        id=AccountId(row.id),
+        project_id=row.project_id,
+        name=row.name,
+        weight=row.weight,
+        renew_amount=row.renew_amount,
+        renew_every=row.renew_every,
+        balance=row.balance,
+        closed=row.closed,
+    )

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One database: transactions that are tried again, on SQLite, MariaDB, MySQL and PostgreSQL.
+
+Work is a function of a connection. It runs in one transaction, which commits when it returns and rolls back
+when it raises; after a deadlock, a lock that was not had in time, or a lost connection, it runs again from
+the start. A commit whose answer got lost may have happened, so work must change nothing when it
+finds itself done: postings by their key, states by comparing before they set (rule M2).
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Concatenate, TypeVar
+
+from oslo_db import exception as oslo_error
+from oslo_db.api import wrap_db_retry
+from oslo_db.sqlalchemy import enginefacade
+from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from nova_market.errors import DatabaseUnavailable, SchemaBehind
+
+Result = TypeVar('Result')
+Work = Callable[Concatenate[Connection, ...], Result]
+
+SQLITE_BUSY_MS = 30_000
+RETRIES = 25
+FIRST_PAUSE = 0.05
+LONGEST_PAUSE = 2.0
+"""Together about 40 s: a restart of the database is waited for, a dead one is reported."""
+
+PASSING = re.compile(
+    r'database (table )?is locked'  # SQLite: another process writes
+    r'|Record has changed since last read'  # MariaDB 11, innodb_snapshot_isolation
+    r'|could not serialize access|deadlock detected'  # PostgreSQL
+    r'|the database system is (starting up|shutting down|in recovery mode|not yet accepting)'
+    r'|terminating connection|server closed the connection|connection .*closed'
+    r"|Connection refused|Can't connect|Lost connection|gone away|No such file or directory"
+    r'|Server shutdown in progress|Lock wait timeout exceeded',
+    re.IGNORECASE,
+)
+NO_TABLE = re.compile(
+    r'no such (table|column)|\b1146\b|\b1054\b|does not exist|Unknown column', re.I
+)
+
+
+@enginefacade.transaction_context_provider
+class _Context:
+    """What enginefacade keeps a transaction in; a new one for each, so that none is ever shared."""
+
+
+class Database:
+    """The configured database. Connects at first use; one object serves all threads of a process."""
+
+    def __init__(self, options: Mapping[str, object]) -> None:
+        """options: as group [database] of oslo.db has them; at least `connection`."""
+        self._manager = enginefacade.transaction_context()
+        given = {name: value for name, value in options.items() if name in ENGINE_OPTIONS}
+        self._manager.configure(**{**given, 'sqlite_fk': True})
+        self._manager.append_on_engine_create(_prepare)
+        self._again = wrap_db_retry(
+            max_retries=RETRIES, retry_interval=FIRST_PAUSE, max_retry_interval=LONGEST_PAUSE,
+            inc_retry_interval=True, jitter=True, retry_on_deadlock=True, retry_on_disconnect=True,
+            exception_checker=passes,
+        )  # fmt: skip
+
+    @property
+    def engine(self) -> Engine:
+        """For migrations and tests.
+
+        :raises DatabaseUnavailable: no connection.
+        """
+        with translated():
+            return self._manager.writer.get_engine()
+
+    def read(self, work: Work[Result], *arguments: Any) -> Result:
+        """Run `work(connection, *arguments)` and return its result.
+
+        :raises DatabaseUnavailable: it does not answer, also after several tries.
+        :raises SchemaBehind: a table is missing.
+        """
+        return self._run(self._manager.reader, work, arguments)
+
+    def write(self, work: Work[Result], *arguments: Any) -> Result:
+        """The same in a transaction that may write; errors as in read."""
+        return self._run(self._manager.writer, work, arguments)
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        if self._manager.is_started:
+            self._manager.dispose_pool()
+
+    def _run(self, manager: Any, work: Work[Result], arguments: tuple[Any, ...]) -> Result:
+        def once() -> Result:
+            with manager.connection.using(_Context()) as connection:
+                if manager is not self._manager.reader:
+                    lock_sqlite(connection)
+                return work(connection, *arguments)
+
+        with translated():
+            return self._again(once)()
+
+
+ENGINE_OPTIONS = frozenset(
+    {
+        'connection', 'slave_connection', 'sqlite_synchronous', 'mysql_sql_mode', 'connection_recycle_time',
+        'max_pool_size', 'max_retries', 'retry_interval', 'max_overflow', 'connection_debug',
+        'connection_trace', 'pool_timeout', 'connection_parameters',
+    }
+)  # fmt: skip
+
+
+def lock_sqlite(connection: Connection) -> None:
+    """Take SQLite's one write lock now, and wait for it.
+
+    A transaction that has read before it writes is refused at once instead, when another wrote meanwhile.
+    """
+    if connection.dialect.name == 'sqlite':
+        connection.execute(text('DELETE FROM horizons WHERE 1 = 0'))
+
+
+def passes(error: Exception) -> bool:
+    """Whether trying again may help, where oslo.db does not know."""
+    if isinstance(error, PoolTimeout):
+        return True
+    return isinstance(error, oslo_error.DBError | DBAPIError) and bool(PASSING.search(str(error)))
+
+
+def _prepare(engine: Engine) -> None:
+    """Readers do not wait for a writer (WAL), writers wait for each other."""
+    if engine.dialect.name != 'sqlite':
+        return
+
+    @event.listens_for(engine, 'connect')
+    def connected(connection: Any, _record: object) -> None:
+        connection.execute(f'PRAGMA busy_timeout = {SQLITE_BUSY_MS}')
+        connection.execute('PRAGMA journal_mode = WAL')
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Errors of the database as errors of ours."""
+    try:
+        yield
+    except (oslo_error.DBError, DBAPIError, PoolTimeout, oslo_error.CantStartEngineError) as error:
+        reason = str(error).splitlines()[0]
+        gone = oslo_error.DBConnectionError | oslo_error.DBNonExistentDatabase | PoolTimeout
+        if isinstance(error, gone) or passes(error):
+            raise DatabaseUnavailable(f'the database does not answer: {reason}') from error
+        if isinstance(error, oslo_error.DBNonExistentTable) or NO_TABLE.search(reason):
+            raise SchemaBehind(f'{reason}: run "nova-market-manage db sync"') from error
+        raise

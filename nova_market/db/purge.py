@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Old history is taken away, in small transactions; no balance changes.
+
+Implements the limits of rules M2 and P3 of doc/source/specs/market.rst. Up to the newest period that began
+before a given time and lies before every unfinished round: documents, allocations, prices, rounds, and the
+postings that carry a period, whose sums stay in their accounts' `carried`. Postings of a request (grants,
+transfers) and plans that are proposed or running are kept. Where the horizon lies is written down first: a
+posting for a period before it is refused from then on, as nobody could tell whether it was there.
+"""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, bindparam, delete, func, select, update
+
+from nova_market.db.database import Database
+from nova_market.db.ledger import lock_accounts
+from nova_market.db.market_tables import (
+    allocations,
+    plan_moves,
+    plans,
+    prices,
+    round_documents,
+    rounds,
+)
+from nova_market.db.models import accounts, horizons, postings
+from nova_market.db.rounds import OPEN
+
+BATCH = 2000
+"""Rows in one transaction: accounts stay locked for some ten milliseconds."""
+
+HORIZON = horizons.c.name == 'postings'
+ENDED = frozenset({'rejected', 'done', 'failed', 'superseded'})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purged:
+    """How many rows went, and up to which period; 0: there was nothing old enough."""
+
+    period: int
+    rows: dict[str, int]
+
+
+def purge(database: Database, older_than: float, batch: int = BATCH) -> Purged:
+    """Take away what is older than `older_than`, in seconds since the epoch."""
+    period = database.write(_raise_horizon, older_than)
+    rows = {'postings': 0, 'plans': _repeat(database, _some_plans, older_than, batch)}
+    if period:
+        rows['postings'] = _repeat(database, _some_postings, period, batch)
+        for table in (round_documents, allocations, prices, rounds):
+            rows[table.name] = _repeat(database, _some_rows(table), period, batch)
+    return Purged(period=period, rows=rows)
+
+
+def _repeat(database: Database, some, *arguments) -> int:  # type: ignore[no-untyped-def]
+    """Call it until it finds nothing more; how many rows in all."""
+    total = 0
+    while found := database.write(some, *arguments):
+        total += found
+    return total
+
+
+def _raise_horizon(connection: Connection, older_than: float) -> int:
+    """The horizon never goes back."""
+    first_open = select(func.min(rounds.c.period)).where(rounds.c.state.in_(OPEN))
+    limit = connection.execute(first_open).scalar()
+    old = select(func.max(rounds.c.period)).where(rounds.c.started_at < older_than)
+    if limit is not None:
+        old = old.where(rounds.c.period < limit)
+    period = connection.execute(old).scalar() or 0
+    before = (
+        connection.execute(select(horizons.c.period).where(HORIZON).with_for_update()).scalar() or 0
+    )
+    if period > before:
+        connection.execute(update(horizons).where(HORIZON).values(period=period))
+    return max(period, before)
+
+
+def _some_postings(connection: Connection, period: int, batch: int) -> int:
+    # one purge at a time, so that what is read here is still there below
+    connection.execute(select(horizons).where(HORIZON).with_for_update())
+    query = select(postings).where(postings.c.period.between(1, period))
+    rows = list(connection.execute(query.order_by(postings.c.period, postings.c.id).limit(batch)))
+    names = {name for row in rows for name in (row.debit, row.credit)}
+    lock_accounts(connection, names)
+    change = dict.fromkeys(names, 0)
+    for row in rows:
+        change[row.debit] -= row.amount
+        change[row.credit] += row.amount
+    ids = [row.id for row in rows]
+    if ids:
+        connection.execute(delete(postings).where(postings.c.id.in_(ids)))
+    moved = [{'account': n, 'change': c} for n, c in sorted(change.items()) if c]
+    if moved:
+        carry = update(accounts).where(accounts.c.id == bindparam('account'))
+        carry = carry.values(carried=accounts.c.carried + bindparam('change'))
+        connection.execute(carry, moved)
+    return len(ids)
+
+
+def _some_rows(table):  # type: ignore[no-untyped-def]
+    def some(connection: Connection, period: int, batch: int) -> int:
+        """Whole periods, as many as hold about `batch` rows, at least one."""
+        query = select(table.c.period).where(table.c.period <= period).order_by(table.c.period)
+        found = list(connection.execute(query.limit(batch)).scalars())
+        if not found:
+            return 0
+        chosen = table.c.period <= found[-1]
+        return int(connection.execute(delete(table).where(chosen)).rowcount)
+
+    return some
+
+
+def _some_plans(connection: Connection, older_than: float, batch: int) -> int:
+    query = select(plans.c.id).where(plans.c.state.in_(sorted(ENDED)))
+    query = query.where(plans.c.created_at < older_than).limit(batch)
+    ids = list(connection.execute(query).scalars())
+    if ids:
+        connection.execute(delete(plan_moves).where(plan_moves.c.plan_id.in_(ids)))
+        connection.execute(delete(plans).where(plans.c.id.in_(ids)))
+    return len(ids)
