@@ -15,8 +15,8 @@ from typing import Any
 
 from nova_market.errors import ExperimentFailed
 
-START_TIMEOUT = 30.0
-STOP_TIMEOUT = 20.0
+START_TIMEOUT = 90.0
+STOP_TIMEOUT = 40.0
 
 Options = Mapping[str, Mapping[str, object]]
 
