@@ -176,6 +176,7 @@ def test_guest_restarted_by_nova_has_its_weight_back(
 
 
 def test_status_is_for_people_and_programs(service: ServiceProcess):
+    service.configure()
     nothing = command(service, 'status')
     assert nothing.returncode == 1, nothing
     service.start()
