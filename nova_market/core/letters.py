@@ -169,7 +169,7 @@ def _statement_values(word: Statement) -> dict[str, object]:
         'metric': word.metric,
         'epoch': word.epoch,
         'roster': word.roster,
-        'owners': {owner: list(partial) for owner, partial in word.owners.items()},
+        'owners': dict(word.owners),
     }
     if word.heard is not None:
         values['heard'] = word.heard
@@ -211,7 +211,7 @@ def _answer_values(word: Answer) -> dict[str, object]:
         'sequence': word.sequence,
         'epoch': word.epoch,
         'roster': word.roster,
-        'owners': {owner: list(total) for owner, total in word.owners.items()},
+        'owners': dict(word.owners),
     }
     if word.quotas:
         values['quotas'] = {owner: list(quota) for owner, quota in word.quotas.items()}
