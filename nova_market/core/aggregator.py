@@ -183,7 +183,8 @@ class Aggregator:
             gone = row.terms.places.keys() - statement.owners.keys()
             self._sums.forget_told(row.terms)
             row.told = None
-        self._put(row, statement.owners, gone)
+        if statement.owners or gone:
+            self._put(row, statement.owners, gone)
         if statement.vectors is not None or statement.whole:
             self._home(row, statement.vectors)
         if statement.quotas is not None or statement.whole:

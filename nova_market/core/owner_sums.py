@@ -11,6 +11,7 @@ owners each are read in every interval. (Arrays of numpy are slower for thirty n
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from nova_market.core.quantity import OwnerId
 from nova_market.core.suppression import moved
@@ -41,8 +42,9 @@ class Terms:
     cells:  where in the sums each number goes
     added:  the host's own terms
     told:   the sums over the others that it was told, or NEVER
-    since:  of each owner, the statement from which on every answer has said so
-    marks:  how many marks `since` takes into account
+    fresh:  number of an owner -> the statement whose answer told its sums first, where nothing says that this
+            answer or a later one has come
+    marks:  how many marks `told` takes into account
     """
 
     width: int = 1
@@ -50,7 +52,7 @@ class Terms:
     cells: list[int] = field(default_factory=list)
     added: list[int] = field(default_factory=list)
     told: list[float] = field(default_factory=list)
-    since: list[int] = field(default_factory=list)
+    fresh: dict[int, int] = field(default_factory=dict)
     marks: int = 0
 
 
@@ -78,22 +80,25 @@ class OwnerSums:
     def state(
         self, terms: Terms, changes: Mapping[OwnerId, Partial], gone: Collection[OwnerId]
     ) -> None:
-        """Replace some terms of a host, or add them; those of owners that are gone leave the sums."""
-        self._widen(max(map(len, changes.values()), default=1))
+        """Replace some terms of a host, or add them; those of owners that are gone leave the sums.
+
+        changes: all of one width
+        """
+        width = len(next(iter(changes.values()), ()))
+        self._widen(width)
         self._fit(terms)
         if not terms.places.keys() >= changes.keys() or not terms.places.keys().isdisjoint(gone):
             left = set(gone).difference(changes)
             self._arrange(terms, [o for o in {**terms.places, **changes} if o not in left])
         sums, cells, added = self._sums, terms.cells, terms.added
-        for owner, partial in changes.items():
-            place = self._width * terms.places[owner]
-            for number in partial:
-                after = int(number * UNIT)
-                change = after - added[place]
-                if change:
-                    sums[cells[place]] += change
-                    added[place] = after
-                place += 1
+        places = [terms.places[owner] for owner in changes]
+        if self._width > 1:
+            places = [self._width * place + column for place in places for column in range(width)]
+        for place, after in zip(places, exact(chain.from_iterable(changes.values())), strict=True):
+            change = after - added[place]
+            if change:
+                sums[cells[place]] += change
+                added[place] = after
 
     def news(self, terms: Terms, number: int, heard: int) -> dict[OwnerId, Partial]:
         """What the others add to the host's owners, where it may not know it after the answer `heard`.
@@ -103,19 +108,17 @@ class OwnerSums:
         self._fit(terms)
         if terms.marks < self._marks:
             self._take_marks(terms)
-        sums, told, since = self._sums, terms.told, terms.since
+        sums, told = self._sums, terms.told
         others = without([sums[cell] for cell in terms.cells], terms.added)
+        fresh = {place: first for place, first in terms.fresh.items() if first > heard}
         for place in moved(told, others):
             told[place] = others[place]
-            since[place // self._width] = number
-        if max(since, default=heard) <= heard:
+            fresh[place // self._width] = number
+        terms.fresh = fresh
+        if not fresh:
             return {}
-        partials = zip(*[iter(told)] * self._width, strict=True)
-        return {
-            owner: partial
-            for owner, partial, first in zip(terms.places, partials, since, strict=True)
-            if first > heard
-        }
+        owners, partials = list(terms.places), list(zip(*[iter(told)] * self._width, strict=True))
+        return {owners[place]: partials[place] for place in fresh}
 
     def forget_told(self, terms: Terms) -> None:
         """The host is told everything again."""
@@ -170,7 +173,7 @@ class OwnerSums:
         terms.places = {owner: place for place, owner in enumerate(owners)}
         terms.cells = [self._width * self._rows[owner] + c for owner in owners for c in columns]
         terms.told = [NEVER] * len(terms.cells)
-        terms.since = [0] * len(owners)
+        terms.fresh = {}
 
     def _claim(self, owner: OwnerId) -> None:
         row = self._rows.get(owner)
