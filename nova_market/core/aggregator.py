@@ -57,6 +57,7 @@ class _Row:
     vectors: list[int] = field(default_factory=lambda: NO_VECTORS)
     quotas: Mapping[OwnerId, Quota] = field(default_factory=dict)
     told: _ToldCloud | None = None
+    answer: Answer | None = None
 
 
 class Aggregator:
@@ -98,7 +99,7 @@ class Aggregator:
         if statement.metric != self._metric:
             return OTHER_METRIC
         if row is not None and statement.version <= row.version:
-            return STALE
+            return _repeated(row, statement)
         if statement.epoch != self._epoch:
             return self._answer(statement)
         if not statement.whole and not _continues(row, statement):
@@ -110,7 +111,7 @@ class Aggregator:
         first, _ = self._rosters.get(statement.roster, (now, now))
         self._rosters[statement.roster] = (first, now)
         owners = self._sums.news(row.terms, statement.sequence, _heard(statement))
-        return self._answer(
+        row.answer = self._answer(
             statement,
             whole=statement.whole,
             complete=now - first >= SETTLING * self._ttl,
@@ -119,6 +120,7 @@ class Aggregator:
             cloud=self._cloud_news(row, statement),
             asked=self._asked(row, statement.host),
         )
+        return row.answer
 
     def leave(self, departure: Departure, now: float) -> str:
         """Forget a host that says it is gone; a statement it made before may still arrive late."""
@@ -292,6 +294,17 @@ def _continues(row: _Row | None, statement: Statement) -> bool:
         and row.version[0] == statement.incarnation
         and row.roster == statement.roster
     )
+
+
+def _repeated(row: _Row, statement: Statement) -> Answer | str:
+    """The answer once more, once, when a host says again what is known: the first one may be lost.
+
+    It is the same answer, as the host may have taken the first, and it prolongs no life.
+    """
+    if not statement.again or statement.version != row.version or row.answer is None:
+        return STALE
+    answer, row.answer = row.answer, None
+    return answer
 
 
 def _heard(statement: Statement) -> int:
