@@ -45,6 +45,7 @@ class Terms:
     fresh:  number of an owner -> the statement whose answer told its sums first, where nothing says that this
             answer or a later one has come
     marks:  how many marks `told` takes into account
+    seen:   how many changes `told` takes into account
     """
 
     width: int = 1
@@ -54,6 +55,7 @@ class Terms:
     told: list[float] = field(default_factory=list)
     fresh: dict[int, int] = field(default_factory=dict)
     marks: int = 0
+    seen: int = -1
 
 
 class OwnerSums:
@@ -71,6 +73,7 @@ class OwnerSums:
         self._hosts: list[int] = []  # by row, as the next
         self._marked: list[int] = []
         self._marks = 0
+        self._changes = 0
 
     @property
     def owners(self) -> Collection[OwnerId]:
@@ -99,12 +102,16 @@ class OwnerSums:
             if change:
                 sums[cells[place]] += change
                 added[place] = after
+                self._changes += 1
 
     def news(self, terms: Terms, number: int, heard: int) -> dict[OwnerId, Partial]:
         """What the others add to the host's owners, where it may not know it after the answer `heard`.
 
         number: of the statement that is answered
         """
+        if terms.seen == self._changes and not terms.fresh:
+            return {}  # most answers at night
+        terms.seen = self._changes
         self._fit(terms)
         if terms.marks < self._marks:
             self._take_marks(terms)
@@ -123,12 +130,14 @@ class OwnerSums:
     def forget_told(self, terms: Terms) -> None:
         """The host is told everything again."""
         terms.told = [NEVER] * len(terms.told)
+        terms.seen = -1
 
     def mark(self, owner: OwnerId) -> None:
         """Everybody with this owner is told of it again."""
         row = self._rows.get(owner)
         if row is not None:
             self._marks += 1
+            self._changes += 1
             self._marked[row] = self._marks
 
     def _take_marks(self, terms: Terms) -> None:
@@ -143,6 +152,7 @@ class OwnerSums:
         if width > self._width:
             self._sums = _respaced(self._sums, self._width, width)
             self._width = width
+            self._changes += 1
 
     def _fit(self, terms: Terms) -> None:
         """A host's numbers as wide as the sums are by now."""
@@ -174,6 +184,8 @@ class OwnerSums:
         terms.cells = [self._width * self._rows[owner] + c for owner in owners for c in columns]
         terms.told = [NEVER] * len(terms.cells)
         terms.fresh = {}
+        terms.seen = -1
+        self._changes += 1
 
     def _claim(self, owner: OwnerId) -> None:
         row = self._rows.get(owner)
