@@ -4,6 +4,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from nova_market.core.cloud_inventory import Allocation, CloudHost, CloudMigration, CloudServer
 from nova_market.core.exchange import CloudTotals, HostReport
 from nova_market.core.host import Control, Guest, HostSample, HostSupply, Limits
 from nova_market.core.ledger import AccountId, Posting, Reason
@@ -337,3 +338,63 @@ class PlanStore(Protocol):
         self, plan_id: str, position: int, before: MoveState, after: MoveState, outcome: str = ''
     ) -> None:
         """The same for one of its moves."""
+
+
+class MarketCloud(Protocol):
+    """The cloud as the market sees it. Any method may raise errors.CloudUnavailable."""
+
+    def hosts(self) -> Sequence[CloudHost]:
+        """All compute hosts, by name."""
+
+    def servers(self) -> Sequence[CloudServer]:
+        """All servers that are on a host, by id; what has not changed may come from an earlier reading."""
+
+    def migrate(self, server_id: str, destination: HostName) -> None:
+        """Begin a live migration; `migration` tells how it goes.
+
+        :raises errors.MigrationRefused: the server is gone, busy or not migratable, or the host full.
+        """
+
+    def migration(self, server_id: str) -> CloudMigration | None:
+        """The newest live migration of a server; None when there was none."""
+
+
+class Enforcement(Protocol):
+    """Allocations out to the hosts, confirmations in (rules A5, F2). Never raises, never blocks long."""
+
+    def start(self) -> None:
+        """Begin to listen. Returns at once, also when the transport is down."""
+
+    def send(
+        self, period: int, expires: float, allocations: Mapping[HostName, Sequence[Allocation]]
+    ) -> None:
+        """Tell each host what its servers are to get; it replaces what was sent before.
+
+        expires: wall-clock second from which hosts let go of it. May be sent again for one period.
+        """
+
+    def confirmed(self, period: int) -> Mapping[str, HostName]:
+        """Server -> the host that has said that it applied the allocation of this period, so far."""
+
+    def stop(self) -> None:
+        """Stop listening."""
+
+
+class Leadership(Protocol):
+    """Which of several engines acts (rule F1)."""
+
+    def start(self) -> None:
+        """Take part. Returns at once, also when nobody answers."""
+
+    def leading(self) -> bool:
+        """Is it this one, now? Never blocks, never raises; False while in doubt."""
+
+    def stop(self) -> None:
+        """Let another one lead, at once."""
+
+
+class Notices(Protocol):
+    """Events for whoever listens (rule M4). Lost ones do no harm."""
+
+    def tell(self, event: str, project_id: str, payload: Mapping[str, object]) -> None:
+        """One event, such as `market.credit.low`; never raises and never blocks long."""
