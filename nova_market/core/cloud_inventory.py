@@ -88,8 +88,12 @@ class MigrationState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloudMigration:
-    """The newest live migration of a server. progress: part of the memory copied, 0 to 1."""
+    """The newest live migration of a server. progress: part of the memory copied, 0 to 1.
 
+    id: of the migration: a later one of the same server has another
+    """
+
+    id: str
     server_id: str
     source: HostName
     destination: HostName
