@@ -4,6 +4,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from nova_market.core.allocation_book import Granted
 from nova_market.core.cloud_inventory import Allocation, CloudHost, CloudMigration, CloudServer
 from nova_market.core.exchange import CloudTotals, HostReport
 from nova_market.core.host import Control, Guest, HostSample, HostSupply, Limits
@@ -304,9 +305,9 @@ class History(Protocol):
         """Prices of the periods first to last, inclusive, oldest first."""
 
     def allocations(
-        self, period: int, after: str = '', limit: int = 10_000
+        self, period: int, after: str = '', limit: int = 10_000, project_id: str | None = None
     ) -> Sequence[AllocationRecord]:
-        """Allocations of one period by server."""
+        """Allocations of one period by server, those of one project or all."""
 
     def allocations_of(
         self, server_id: str, before: int | None = None, limit: int = 100
@@ -380,6 +381,16 @@ class Enforcement(Protocol):
         """Stop listening."""
 
 
+class Allocations(Protocol):
+    """The other end of Enforcement, on a host. Never raises, never blocks long."""
+
+    def look(self) -> Granted:
+        """What the market grants this host's guests now; called once a round."""
+
+    def confirm(self, granted: Granted, servers: Sequence[str]) -> None:
+        """Tell the engine that the allocations of these servers are in force here."""
+
+
 class Leadership(Protocol):
     """Which of several engines acts (rule F1)."""
 
@@ -398,3 +409,23 @@ class Notices(Protocol):
 
     def tell(self, event: str, project_id: str, payload: Mapping[str, object]) -> None:
         """One event, such as `market.credit.low`; never raises and never blocks long."""
+
+
+class ServerOwners(Protocol):
+    """Whose servers are."""
+
+    def owner(self, server_id: str) -> str | None:
+        """The project of a server; None when there is none, or it is deleted.
+
+        :raises errors.CloudUnavailable: Nova does not answer.
+        """
+
+
+class Flavors(Protocol):
+    """What flavors hold."""
+
+    def flavor(self, name: str) -> tuple[float, float] | None:
+        """(vcpus, memory in MiB) by id or name; None when there is none.
+
+        :raises errors.CloudUnavailable: Nova does not answer.
+        """
