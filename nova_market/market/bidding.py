@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each server bids, who pays for it, and how much it can use.
 
-Implements Merkat (INRIA RR-8648), section 2.2.2, and rule B1 of doc/source/specs/market.rst: the tenant's bid,
-metadata or hint of the server, extra specs of its flavor, price times a_max; each resource by itself. Units:
-micro-credits per period, cores, MiB. Arrays (resources, servers).
+Implements Merkat (INRIA RR-8648), section 2.2.2, and rule B1 of doc/source/specs/market.rst: the tenant's
+bid, metadata or hint of the server, extra specs of its flavor, price times a_max; each resource by itself.
+Units: micro-credits per period, cores, MiB. Arrays (resources, servers).
 
 A text that is no bid counts as none, and the round says so: a typo must not stop a server.
 """

@@ -13,10 +13,12 @@ import numpy as np
 from nova_market.core.bid import MARKET_RESOURCES
 from nova_market.core.ledger import BANK, AccountId, Reason, kind_of
 from nova_market.core.quantity import Array
-from nova_market.core.record import Account, AllocationRecord, RoundRecord
+from nova_market.core.record import Account, AllocationRecord, RoundRecord, RoundState
 from nova_market.ports import History, LedgerStore
 
 PAGE = 10_000
+
+LOOK_BACK = 100
 
 CATCH_UP = 1000
 """Periods whose charges are returned at most in one round, after the engines were away."""
@@ -69,8 +71,7 @@ def read_past(
     delay: int,
 ) -> Past:
     """What is known before the round of `period`. delay: periods until charges return, 0 = never."""
-    rounds = history.rounds(before=period, limit=1)
-    before = history.round(rounds[0].period) if rounds else None
+    before = _before(history, period)
     if before is None:
         return Past(memory=Memory(returned=period - 1))
     prices = {p.resource: p.price for p in history.prices(before.period, before.period)}
@@ -98,6 +99,17 @@ def read_past(
             short=memory.short,
         ),
     )
+
+
+def _before(history: History, period: int) -> RoundRecord | None:
+    """The newest round before `period` that was carried out."""
+    marker = period
+    while page := history.rounds(before=marker, limit=LOOK_BACK):
+        for record in page:
+            if record.state != RoundState.UNDONE:
+                return history.round(record.period)
+        marker = page[-1].period
+    return None
 
 
 def all_allocations(history: History, period: int) -> list[AllocationRecord]:
