@@ -12,6 +12,7 @@ from nova_market.osc.v1.subjects import account_id, own_account, project_id_of
 
 LIST: tuple[Column, ...] = (
     ('ID', 'id', None),
+    ('Kind', 'kind', None),
     ('Name', 'name', None),
     ('Project', 'project_id', None),
     ('Balance', 'balance', Credits),
@@ -144,6 +145,29 @@ class GrantAccount(MarketShowOne):
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         wanted = account_id(self.conn, parsed_args.account)
         self.market.grant(wanted, parsed_args.amount, key=parsed_args.key)
+        return shown(SHOW, self.market.get_account(wanted))
+
+
+class RevokeAccount(MarketShowOne):
+    """Take credits back from an account (admin only)
+
+    No more than there are. Shows the account afterwards.
+
+    Example::
+
+        openstack market account revoke astronomy 500
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('account', metavar='<account>', help=ACCOUNT_HELP)
+        parser.add_argument('amount', metavar='<credits>', type=credit_argument, help='Credits')
+        add_key(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        wanted = account_id(self.conn, parsed_args.account)
+        self.market.revoke(wanted, parsed_args.amount, key=parsed_args.key)
         return shown(SHOW, self.market.get_account(wanted))
 
 

@@ -121,10 +121,13 @@ class SetBudget(MarketShowOne):
 
 
 class DeleteBudget(MarketCommand):
-    """Close budgets; what is left in them goes back to their project
+    """Close budgets that have nothing in them
+
+    Transfer what is left first.
 
     Example::
 
+        openstack market account transfer --from nightly-build project:5b3c... 2.5
         openstack market budget delete nightly-build
     """
 

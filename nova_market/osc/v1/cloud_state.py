@@ -4,12 +4,13 @@
 import argparse
 from typing import Any
 
-from nova_market.osc.v1.columns import Amount, Column, listed
-from nova_market.osc.v1.market_command import MarketLister
+from nova_market.osc.v1.columns import Amount, Column, listed, shown
+from nova_market.osc.v1.market_command import MarketLister, MarketShowOne
 from nova_market.osc.v1.subjects import project_id_of
 
 HEAVINESS: tuple[Column, ...] = (
     ('Project', 'project_id', None),
+    ('Period', 'period', None),
     ('Heaviness', 'heaviness', Amount),
 )
 HOST: tuple[Column, ...] = (
@@ -22,7 +23,7 @@ HOST: tuple[Column, ...] = (
 )
 
 
-class ShowHeaviness(MarketLister):
+class ShowHeaviness(MarketShowOne):
     """Show how heavy a project is
 
     What it holds and uses of the whole cloud, against what it is entitled to; heavier projects have
@@ -42,8 +43,8 @@ class ShowHeaviness(MarketLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         named = parsed_args.project
-        query = {'project_id': project_id_of(self.conn, named)} if named else {}
-        return listed(HEAVINESS, self.market.heaviness(**query))
+        project_id = project_id_of(self.conn, named) if named else None
+        return shown(HEAVINESS, self.market.get_heaviness(project_id))
 
 
 class ListHost(MarketLister):

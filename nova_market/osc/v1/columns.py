@@ -49,13 +49,28 @@ class Lines(FormattableColumn[Any]):
         return '\n'.join(_line(entry) for entry in self._value or ())
 
 
-class Explanation(FormattableColumn[Any]):
-    """Whatever a round says of itself: its sentences, or its fields line by line."""
+class Prices(FormattableColumn[Any]):
+    """The prices of a round, one line each."""
 
     def human_readable(self) -> str:
-        if isinstance(self._value, Mapping):
-            return '\n'.join(f'{name}: {_line(value)}' for name, value in self._value.items())
-        return Lines(self._value).human_readable()
+        return '\n'.join(
+            f'{one["resource"]}: {Price(one["price"]).human_readable()}'
+            for one in self._value or ()
+        )
+
+
+class Explanation(FormattableColumn[Any]):
+    """Who was scaled down, and why each server got what it got; programs read all that is stored."""
+
+    def human_readable(self) -> str:
+        stored = self._value or {}
+        scaled = [
+            f'{payer["id"]}: can pay {credit_text(payer["available"])} of '
+            f'{credit_text(payer["bids"])} bid'
+            for payer in stored.get('payers', ())
+            if payer['scaled']
+        ]
+        return '\n'.join([*scaled, *(_reasons(line) for line in stored.get('servers', ()))])
 
 
 Column = tuple[str, str, type[FormattableColumn[Any]] | None]
@@ -102,3 +117,15 @@ def _line(entry: Any) -> str:
     if isinstance(entry, list | tuple):
         return '; '.join(_line(value) for value in entry)
     return f'{entry:.6g}' if isinstance(entry, float) else str(entry)
+
+
+def _reasons(line: Mapping[str, Any]) -> str:
+    bids = ' + '.join(
+        f'{credit_text(bid)} ({source})'
+        for bid, source in zip(line['bid'], line['source'], strict=True)
+    )
+    return '; '.join([f'{line["id"]}: bids {bids}', *line['reasons'], *_note(line)])
+
+
+def _note(line: Mapping[str, Any]) -> list[str]:
+    return [line['note']] if 'note' in line else []

@@ -12,7 +12,7 @@ RESOURCES = ('cpu', 'memory')
 COLUMNS: tuple[Column, ...] = (
     ('Resource', 'resource', None),
     ('Period', 'period', None),
-    ('At', 'at', None),
+    ('Begins At', 'begins_at', None),
     ('Price', 'price', Price),
     ('Bid Price', 'bid_price', Price),
     ('Capacity', 'capacity', Amount),
@@ -20,18 +20,26 @@ COLUMNS: tuple[Column, ...] = (
     ('Bids', 'bids', Credits),
 )
 QUOTE: tuple[Column, ...] = (
-    ('Flavor', 'flavor', None),
+    ('Cores', 'cpu', Amount),
+    ('Memory MiB', 'memory_mib', Amount),
     ('Count', 'count', None),
     ('Periods', 'periods', None),
-    ('Low', 'low', Credits),
-    ('Median', 'median', Credits),
-    ('High', 'high', Credits),
-    ('Total', 'total', Credits),
+    ('Seen Periods', 'seen_periods', None),
 )
+QUANTILES = ('low', 'median', 'high')
 
 
 def add_resource(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--resource', choices=RESOURCES, help='Only the price of this resource')
+
+
+def add_window(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--since', metavar='<time>', help='Not before this time (ISO 8601, UTC); default: a day'
+    )
+    parser.add_argument(
+        '--until', metavar='<time>', help='Not after this time (ISO 8601, UTC); default: now'
+    )
 
 
 class ShowPrice(MarketLister):
@@ -59,17 +67,14 @@ class PriceHistory(MarketLister):
 
     Example, the memory price of one hour::
 
-        openstack market price history --resource memory \\
+        openstack market price history --resource memory \
             --since 2026-11-21T12:00:00 --until 2026-11-21T13:00:00
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         add_resource(parser)
-        parser.add_argument(
-            '--since', metavar='<time>', help='Not before this time (ISO 8601, UTC)'
-        )
-        parser.add_argument('--until', metavar='<time>', help='Not after this time (ISO 8601, UTC)')
+        add_window(parser)
         parser.add_argument(
             '--limit', metavar='<n>', type=count_argument, help='At most so many lines'
         )
@@ -87,8 +92,8 @@ class PriceHistory(MarketLister):
 class QuotePrice(MarketShowOne):
     """Show what servers of a flavor would cost
 
-    Low, median and high are what the prices of the last periods say for one period; the total is the
-    median over all periods asked for. An indication: bids decide, and others may bid more tomorrow.
+    Low, median and high are the 5, 50 and 95 % quantiles of the prices of a window, the last day by
+    default, for one period and for all of them. An indication: others may bid more tomorrow.
 
     Example, four servers for a day of periods of one minute::
 
@@ -104,13 +109,23 @@ class QuotePrice(MarketShowOne):
             '--count', metavar='<n>', type=count_argument, default=1, help='Servers, default 1'
         )
         parser.add_argument(
-            '--periods', metavar='<n>', type=count_argument, help='Periods they would run'
+            '--periods', metavar='<n>', type=count_argument, default=1, help='Default 1'
         )
+        add_window(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         flavor = self.conn.compute.find_flavor(parsed_args.flavor, ignore_missing=False)
         quote = self.market.quote(
-            flavor=flavor.id, count=parsed_args.count, periods=parsed_args.periods
+            flavor=flavor.id,
+            count=parsed_args.count,
+            periods=parsed_args.periods,
+            since=parsed_args.since,
+            until=parsed_args.until,
         )
-        return shown(QUOTE, quote)
+        names, values = shown(QUOTE, quote)
+        for part in ('per_period', 'total'):
+            for quantile in QUANTILES:
+                names.append(f'{part}_{quantile}')
+                values = (*values, Credits(getattr(quote, part)[quantile]))
+        return names, values

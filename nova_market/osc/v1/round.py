@@ -12,6 +12,7 @@ from nova_market.osc.v1.columns import (
     Credits,
     Explanation,
     Percent,
+    Prices,
     count_argument,
     listed,
     shown,
@@ -22,10 +23,14 @@ from nova_market.osc.v1.subjects import server_id_of
 LIST: tuple[Column, ...] = (
     ('Period', 'period', None),
     ('State', 'state', None),
+    ('Begins At', 'begins_at', None),
     ('Started At', 'started_at', None),
-    ('Leader', 'leader', None),
 )
-SHOW: tuple[Column, ...] = (*LIST, ('Explanation', 'explanation', Explanation))
+SHOW: tuple[Column, ...] = (
+    *LIST,
+    ('Prices', 'prices', Prices),
+    ('Explanation', 'explanation', Explanation),
+)
 ALLOCATION: tuple[Column, ...] = (
     ('Period', 'period', None),
     ('Server', 'server_id', None),

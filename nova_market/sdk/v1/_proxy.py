@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 
 from openstack import exceptions, proxy
 
-from nova_market.sdk.v1.account import Account, Budget, Posting
+from nova_market.sdk.v1.account import Account, Budget, Movement, Posting
 from nova_market.sdk.v1.bid import Bid
 from nova_market.sdk.v1.cloud_state import Heaviness, Host
 from nova_market.sdk.v1.market_resource import MarketResource
@@ -36,7 +36,8 @@ class Proxy(proxy.Proxy):
         return self._list(PastPrice, **query)
 
     def quote(self, **query: Any) -> Quote:
-        """What `count` servers of `flavor` would cost in a period, from the last `periods` prices."""
+        """What `count` servers of `flavor` (or of `cpu`, `memory_mib`) would cost in `periods` periods,
+        by the prices from `since` to `until`."""
         params = {name: value for name, value in query.items() if value is not None}
         return self._read(Quote, self.get('/prices/quote', params=params))
 
@@ -52,13 +53,17 @@ class Proxy(proxy.Proxy):
         """Change `name` or, as an administrator, `weight`."""
         return self._update(Account, account, **changes)
 
-    def grant(self, account: str, amount: int, *, key: str | None = None) -> dict[str, Any]:
+    def grant(self, account: str, amount: int, *, key: str | None = None) -> Movement:
         """Issue credits to an account; the same `key` grants once however often it is sent."""
         return self._pay(f'/accounts/{account}/grants', {'amount': amount}, key)
 
+    def revoke(self, account: str, amount: int, *, key: str | None = None) -> Movement:
+        """Take credits back from an account, no more than there are."""
+        return self._pay(f'/accounts/{account}/revocations', {'amount': amount}, key)
+
     def transfer(
         self, source: str, target: str, amount: int, *, key: str | None = None
-    ) -> dict[str, Any]:
+    ) -> Movement:
         """Move credits; the same `key` moves them once however often it is sent."""
         return self._pay('/transfers', {'from': source, 'to': target, 'amount': amount}, key)
 
@@ -75,7 +80,7 @@ class Proxy(proxy.Proxy):
         return self._get(Budget, budget)
 
     def create_budget(self, **attributes: Any) -> Budget:
-        """Open a budget of one's project: `name`, and `renew_amount`, `renew_every` to fill it up."""
+        """Open a budget: `name`, and `renew_amount`, `renew_every` to fill it up by itself."""
         return self._create(Budget, **attributes)
 
     def update_budget(self, budget: str | Budget, **changes: Any) -> Budget:
@@ -83,7 +88,7 @@ class Proxy(proxy.Proxy):
         return self._update(Budget, budget, **changes)
 
     def delete_budget(self, budget: str | Budget, *, ignore_missing: bool = True) -> None:
-        """Close a budget; what is in it goes to its project."""
+        """Close a budget that has nothing in it."""
         self._delete(Budget, budget, ignore_missing=ignore_missing)
 
     def bids(self, **query: Any) -> Iterator[Bid]:
@@ -134,9 +139,10 @@ class Proxy(proxy.Proxy):
         """Refuse a proposed plan."""
         return self._read(Plan, self.post(f'/plans/{plan_id}/reject'))
 
-    def heaviness(self, **query: Any) -> Iterator[Heaviness]:
-        """How heavy projects are; `project_id` for one."""
-        return self._list(Heaviness, **query)
+    def get_heaviness(self, project_id: str | None = None) -> Heaviness:
+        """How heavy a project is, one's own by default."""
+        params = {'project_id': project_id} if project_id else {}
+        return self._read(Heaviness, self.get('/heaviness', params=params))
 
     def hosts(self, **query: Any) -> Iterator[Host]:
         """Hosts and what they have to give."""
@@ -145,10 +151,10 @@ class Proxy(proxy.Proxy):
     def _read(self, kind: type[Kind], response: Any) -> Kind:
         exceptions.raise_from_response(response)
         body = response.json()
-        return kind.existing(connection=self._get_connection(), **body.get(kind.resource_key, body))
+        # one resource is wrapped in its noun
+        (values,) = body.values()
+        return kind.existing(connection=self._get_connection(), **values)
 
-    def _pay(self, path: str, body: dict[str, Any], key: str | None) -> dict[str, Any]:
+    def _pay(self, path: str, body: dict[str, Any], key: str | None) -> Movement:
         response = self.post(path, json=body, headers={'Idempotency-Key': key or str(uuid.uuid4())})
-        exceptions.raise_from_response(response)
-        answer: dict[str, Any] = response.json()
-        return answer
+        return self._read(Movement, response)

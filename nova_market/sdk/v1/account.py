@@ -18,6 +18,7 @@ class Account(MarketResource):
     commit_method = 'PATCH'
     _query_mapping = QueryParameters('project_id', 'all_projects')
 
+    kind = Body('kind')
     project_id = Body('project_id')
     weight = Body('weight', type=float)
     balance = Body('balance', type=int)
@@ -37,21 +38,32 @@ class Budget(Account):
 
 
 class Posting(MarketResource):
-    """One movement of credits; `change` and `balance` are those of the account it is read from."""
+    """One movement of credits, from `source` to `target`; `change` and `balance` are those of the reader's
+    account, and `key` is what makes it unique."""
 
     base_path = '/accounts/%(account_id)s/statement'
-    resource_key = 'posting'
-    resources_key = 'postings'
+    resources_key = 'statement'
     allow_list = True
 
     account_id = URI('account_id')
     number = Body('number', type=int)
     key = Body('key')
     reason = Body('reason')
-    debit = Body('debit')
-    credit = Body('credit')
+    source = Body('from')
+    target = Body('to')
     amount = Body('amount', type=int)
     change = Body('change', type=int)
     balance = Body('balance', type=int)
     posted_at = Body('posted_at')
     by = Body('by')
+
+
+class Movement(MarketResource):
+    """A grant or a transfer that was posted; `balance` is what the caller's account has after it."""
+
+    key = Body('key')
+    reason = Body('reason')
+    source = Body('from')
+    target = Body('to')
+    amount = Body('amount', type=int)
+    balance = Body('balance', type=int)

@@ -16,7 +16,7 @@ class Price(MarketResource):
 
     resource = Body('resource')
     period = Body('period', type=int)
-    at = Body('at')
+    begins_at = Body('begins_at')
     price = Body('price', type=float)
     bid_price = Body('bid_price', type=float)
     capacity = Body('capacity', type=float)
@@ -32,14 +32,14 @@ class PastPrice(Price):
 
 
 class Quote(MarketResource):
-    """What servers of a flavor would have paid in a window, for one period: an indication, no promise."""
+    """What servers would have paid in a window: low, median, high. An indication, no promise."""
 
     resource_key = 'quote'
 
-    flavor = Body('flavor')
+    cpu = Body('cpu', type=float)
+    memory_mib = Body('memory_mib', type=float)
     count = Body('count', type=int)
     periods = Body('periods', type=int)
-    low = Body('low', type=int)
-    median = Body('median', type=int)
-    high = Body('high', type=int)
-    total = Body('total', type=int)
+    seen_periods = Body('seen_periods', type=int)
+    per_period = Body('per_period', type=dict)
+    total = Body('total', type=dict)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rounds, and what each server got in them (rules A1, A4)."""
 
-from openstack.resource import URI, Body
+from openstack.resource import URI, Body, QueryParameters
 
 from nova_market.sdk.v1.market_resource import MarketResource
 
@@ -17,8 +17,9 @@ class Round(MarketResource):
 
     period = Body('period', alternate_id=True)
     state = Body('state')
-    leader = Body('leader')
+    begins_at = Body('begins_at')
     started_at = Body('started_at')
+    prices = Body('prices', type=list)
     explanation = Body('explanation')
 
 
@@ -29,9 +30,11 @@ class Allocation(MarketResource):
     resource_key = 'allocation'
     resources_key = 'allocations'
     allow_list = True
+    _query_mapping = QueryParameters('project_id', 'all_projects')
 
     round_period = URI('round_period')
     period = Body('period', type=int)
+    begins_at = Body('begins_at')
     server_id = Body('server_id', alternate_id=True)
     project_id = Body('project_id')
     host = Body('host')
