@@ -7,6 +7,7 @@ A lock over a network can be lost without notice, so a leader whose last beat is
 not lead any more, whatever it thinks; the rounds' keys make it harmless when two do for a moment.
 """
 
+import contextlib
 import logging
 import threading
 from typing import Any
@@ -87,6 +88,7 @@ class ToozLeadership:
             except Exception as error:
                 # a driver may raise anything of the library below it
                 self._said(error)
+                self._drop_lost()
             else:
                 self._said(None)
             self._stopping.wait(wait)
@@ -111,6 +113,14 @@ class ToozLeadership:
             return bool(self._lock.is_still_owner())
         except (NotImplementedError, AttributeError):
             return bool(self._lock.acquired)
+
+    def _drop_lost(self) -> None:
+        """Redis' driver goes on beating for a lock that somebody else has, and fails for ever."""
+        if not self._held or self.leading():
+            return
+        self._held = False
+        with contextlib.suppress(Exception):
+            self._lock.release()
 
     def _leave(self) -> None:
         held, self._held = self._held, False
