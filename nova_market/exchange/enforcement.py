@@ -96,8 +96,14 @@ class TransportEnforcement:
         told = {host: frozenset(one.server_id for one in allocations[host]) for host in frames}
         now = self._clock.monotonic()
         with self._lock:
-            # what a host has confirmed before may not be what it is told now
-            self._periods[period] = _Period(frames=frames, told=told, sent=now, expires=expires)
+            made = _Period(frames=frames, told=told, sent=now, expires=expires)
+            before = self._periods.get(period)
+            if before is not None:
+                # what a host has confirmed counts if it is told the same again
+                same = {host for host in before.heard if before.frames[host] == frames.get(host)}
+                made.heard |= same
+                made.confirmed |= {s: h for s, h in before.confirmed.items() if h in same}
+            self._periods[period] = made
             for old in sorted(self._periods)[:-KEPT]:
                 del self._periods[old]
         for host, frame in frames.items():

@@ -100,7 +100,7 @@ def test_a_letter_with_garbage_in_it(changes):
         ({'servers': {'s': [-0.5, 1]}}, 'servers: -0.5'),
         ({'servers': {'s': [float('inf'), 1]}}, 'servers: inf'),
         ({'servers': {'s': [1e9, 1]}}, '1e+09 cores, at most'),
-        ({'servers': dict.fromkeys(map(str, range(MAX_SERVERS + 1)), [1, 1])}, '10001 entries'),
+        ({'servers': {str(n): [1, 1] for n in range(MAX_SERVERS + 1)}}, '10001 entries'),
         ({'kind': APPLIED}, 'is not a list'),
         ({'kind': APPLIED, 'servers': ['s'] * (MAX_SERVERS + 1)}, '10001 entries'),
         ({'kind': 'market.other'}, 'not an object of kind'),
