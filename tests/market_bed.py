@@ -89,7 +89,7 @@ class Market:
         }
         return Engine(**parts | more)
 
-    def grant(self, project, credits):
+    def grant(self, project, amount):
         """Open the project's account and mint for it."""
         name = account('project', project)
         self.stores.accounts.open([Account(id=name, project_id=project)])
@@ -101,7 +101,7 @@ class Market:
                     reason=Reason.GRANT,
                     debit=MINT,
                     credit=name,
-                    amount=round(credits * CREDIT),
+                    amount=round(amount * CREDIT),
                 )
             ]
         )

@@ -33,9 +33,6 @@ OPEN = frozenset({RoundState.PLANNED, RoundState.APPLIED})
 ATTEMPTS = 6
 """Tries in a period to decide its round while the cloud or the database does not answer."""
 
-AGAIN = 4
-"""Times in a period that allocations are sent again, while confirmations are missing."""
-
 
 class Rebalancing(Protocol):
     """What looks for migrations after a round."""
@@ -93,7 +90,6 @@ class Engine:
         self._open: OpenRound | None = None
         self._done = 0
         self._retry = 0.0
-        self._resend = 0.0
         self._outage = ''
 
     @property
@@ -140,7 +136,7 @@ class Engine:
     def _step(self) -> None:
         period = self.period()
         if self._open is not None and self._open.record.period == period:
-            self._carry_on(self._open)
+            self._rounds.collect(self._open)
             return
         if period == self._done or self._clock.monotonic() < self._retry:
             return
@@ -183,7 +179,6 @@ class Engine:
             LOG.info('round %d was completed by %s', period, decided.stored.leader)
             return
         self._open = self._rounds.send(decided.stored)
-        self._resend = self._clock.monotonic() + self._settings.period / AGAIN
         if not decided.ours:
             return
         _log(decided)
@@ -191,12 +186,6 @@ class Engine:
             self._notices.tell(notice.event, notice.project_id, notice.payload)
         self._observe(decided)
         self._surviving(lambda: self._rebalancing.consider(decided.view))
-
-    def _carry_on(self, opened: OpenRound) -> None:
-        self._rounds.collect(opened)
-        if opened.missing and self._clock.monotonic() >= self._resend:
-            self._resend = self._clock.monotonic() + self._settings.period / AGAIN
-            self._rounds.send(opened.record)
 
     def _wait_after(self, error: Exception) -> None:
         if not self._outage:

@@ -41,10 +41,6 @@ class OpenRound:
     wanted: dict[str, str]
     confirmed: set[str] = field(default_factory=set)
 
-    @property
-    def missing(self) -> int:
-        return len(self.wanted) - len(self.confirmed)
-
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Decided:
