@@ -62,6 +62,26 @@ def session_from_conf(conf: cfg.ConfigOpts, needed_by: str) -> Session:
     return session
 
 
+def connector(conf: cfg.ConfigOpts, needed_by: str) -> Callable[[], connection.Connection]:
+    """Makes connections with that account.
+
+    :raises ConfigurationError: the account is not complete.
+    """
+    session = session_from_conf(conf, needed_by)
+    options = conf[GROUP]
+    interfaces = options.valid_interfaces or ['public']
+
+    def connect() -> connection.Connection:
+        return connection.Connection(
+            session=session,
+            region_name=options.region_name,
+            interface=interfaces[0],
+            compute_endpoint_override=options.endpoint_override,
+        )
+
+    return connect
+
+
 def token_problem(conf: cfg.ConfigOpts) -> str:
     """Ask Keystone for a token with that account; '' or why there is none.
 
@@ -100,18 +120,7 @@ class OpenStackQuotas:
 
         :raises ConfigurationError: the account is not complete.
         """
-        session = session_from_conf(conf, '[fairness]quota_source = openstack')
-        options = conf[GROUP]
-        interfaces = options.valid_interfaces or ['public']
-
-        def connect() -> connection.Connection:
-            return connection.Connection(
-                session=session,
-                region_name=options.region_name,
-                interface=interfaces[0],
-                compute_endpoint_override=options.endpoint_override,
-            )
-
+        connect = connector(conf, '[fairness]quota_source = openstack')
         return cls(connect, conf.fairness.quota_refresh)
 
     def quotas(self, owners: Sequence[OwnerId]) -> Mapping[OwnerId, Quota]:
