@@ -4,7 +4,6 @@
 import contextlib
 import errno
 import fcntl
-import math
 import os
 import socket
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from nova_market.adapters.memory_limit import MemoryLimit
 from nova_market.adapters.netlink import NetworkClasses
 from nova_market.adapters.state_file import JsonFile
 from nova_market.cmd.exchange import build_exchange, engines_of
+from nova_market.cmd.option_check import check_values
 from nova_market.conf import exchange as exchange_options
 from nova_market.conf import fairness, host
 from nova_market.core.fairness import FairnessSettings
@@ -151,16 +151,7 @@ def check_options(conf: cfg.ConfigOpts) -> None:
 
     :raises ConfigurationError: names the option, its value, the limit and where it stands.
     """
-    for group, options in fairness.list_opts() + exchange_options.list_opts() + host.list_opts():
-        for option in options:
-            try:
-                value = getattr(conf[group.name], option.dest)
-            except cfg.ConfigFileValueError as error:
-                raise ConfigurationError(f'[{group.name}]{option.name}: {error}') from None
-            if isinstance(value, float) and not math.isfinite(value):
-                raise ConfigurationError(
-                    f'[{group.name}]{option.name} = {value}: not a finite number'
-                )
+    check_values(conf, fairness.list_opts() + exchange_options.list_opts() + host.list_opts())
     for where, value in (
         ('[fairness]fallback_owner', conf.fairness.fallback_owner),
         ('[host]name', conf.host.name or socket.gethostname()),

@@ -3,9 +3,9 @@
 
 from oslo_config import cfg
 
-from nova_market.conf import exchange, fairness, host, openstack, rebalancing
+from nova_market.conf import api, exchange, fairness, host, market, openstack, rebalancing
 
-GROUPS = (fairness, exchange, host, openstack, rebalancing)
+GROUPS = (api, fairness, exchange, host, market, openstack, rebalancing)
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:

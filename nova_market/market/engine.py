@@ -133,6 +133,15 @@ class Engine:
             self._wait()
         self._surviving(self._rebalancing.tick)
 
+    def settle(self) -> None:
+        """Finish the rounds of periods that are over, and begin no new one.
+
+        :raises CloudUnavailable, DatabaseUnavailable: not now.
+        """
+        if self._open is not None:
+            self._rounds.collect(self._open)
+        self._complete(self.period())
+
     def _step(self) -> None:
         period = self.period()
         if self._open is not None and self._open.record.period == period:
