@@ -4,9 +4,9 @@
 import argparse
 from typing import Any
 
-from nova_market.osc.v1.columns import Amount, Column, listed, shown
-from nova_market.osc.v1.market_command import MarketLister, MarketShowOne
-from nova_market.osc.v1.subjects import project_id_of
+from nova_market.osc.v1.account import add_projects, of_projects
+from nova_market.osc.v1.columns import Amount, Column, listed
+from nova_market.osc.v1.market_command import MarketLister
 
 HEAVINESS: tuple[Column, ...] = (
     ('Project', 'project_id', None),
@@ -23,7 +23,7 @@ HOST: tuple[Column, ...] = (
 )
 
 
-class ShowHeaviness(MarketShowOne):
+class ShowHeaviness(MarketLister):
     """Show how heavy a project is
 
     What it holds and uses of the whole cloud, against what it is entitled to; heavier projects have
@@ -36,15 +36,11 @@ class ShowHeaviness(MarketShowOne):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            '--project', metavar='<project>', help='Name or id; default: your project'
-        )
+        add_projects(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        named = parsed_args.project
-        project_id = project_id_of(self.conn, named) if named else None
-        return shown(HEAVINESS, self.market.get_heaviness(project_id))
+        return listed(HEAVINESS, self.market.heaviness(**of_projects(self, parsed_args)))
 
 
 class ListHost(MarketLister):

@@ -59,18 +59,23 @@ class Prices(FormattableColumn[Any]):
         )
 
 
-class Explanation(FormattableColumn[Any]):
-    """Who was scaled down, and why each server got what it got; programs read all that is stored."""
+class Payers(FormattableColumn[Any]):
+    """Who can't pay what he bids."""
 
     def human_readable(self) -> str:
-        stored = self._value or {}
-        scaled = [
-            f'{payer["id"]}: can pay {credit_text(payer["available"])} of '
+        return '\n'.join(
+            f'{payer["id"]} can pay {credit_text(payer["available"])} of '
             f'{credit_text(payer["bids"])} bid'
-            for payer in stored.get('payers', ())
+            for payer in self._value or ()
             if payer['scaled']
-        ]
-        return '\n'.join([*scaled, *(_reasons(line) for line in stored.get('servers', ()))])
+        )
+
+
+class Explanation(FormattableColumn[Any]):
+    """What each server bid, got and is charged, and why."""
+
+    def human_readable(self) -> str:
+        return '\n'.join(_explained(line) for line in self._value or ())
 
 
 Column = tuple[str, str, type[FormattableColumn[Any]] | None]
@@ -119,13 +124,18 @@ def _line(entry: Any) -> str:
     return f'{entry:.6g}' if isinstance(entry, float) else str(entry)
 
 
-def _reasons(line: Mapping[str, Any]) -> str:
+def _explained(line: Mapping[str, Any]) -> str:
     bids = ' + '.join(
         f'{credit_text(bid)} ({source})'
-        for bid, source in zip(line['bid'], line['source'], strict=True)
+        for bid, source in zip(line.get('bid', ()), line.get('source', ()), strict=True)
     )
-    return '; '.join([f'{line["id"]}: bids {bids}', *line['reasons'], *_note(line)])
-
-
-def _note(line: Mapping[str, Any]) -> list[str]:
-    return [line['note']] if 'note' in line else []
+    owed = credit_text(line['charge_cpu'] + line['charge_memory'])
+    parts = [
+        f'{line["server_id"]} bids {bids}' if bids else line['server_id'],
+        f'gets {line["actual_cpu"]:.4g} of {line["ideal_cpu"]:.4g} cores',
+        f'{line["actual_memory_mib"]:.6g} of {line["ideal_memory_mib"]:.6g} MiB',
+        f'charged {owed}' if line['confirmed'] else 'not confirmed, not charged',
+        *line.get('why', ()),
+        *([line['note']] if line.get('note') else ()),
+    ]
+    return '; '.join(parts)

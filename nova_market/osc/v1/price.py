@@ -12,7 +12,7 @@ RESOURCES = ('cpu', 'memory')
 COLUMNS: tuple[Column, ...] = (
     ('Resource', 'resource', None),
     ('Period', 'period', None),
-    ('Begins At', 'begins_at', None),
+    ('At', 'at', None),
     ('Price', 'price', Price),
     ('Bid Price', 'bid_price', Price),
     ('Capacity', 'capacity', Amount),
@@ -20,13 +20,17 @@ COLUMNS: tuple[Column, ...] = (
     ('Bids', 'bids', Credits),
 )
 QUOTE: tuple[Column, ...] = (
+    ('Flavor', 'flavor', None),
     ('Cores', 'cpu', Amount),
     ('Memory MiB', 'memory_mib', Amount),
     ('Count', 'count', None),
     ('Periods', 'periods', None),
     ('Seen Periods', 'seen_periods', None),
+    ('Low', 'low', Credits),
+    ('Median', 'median', Credits),
+    ('High', 'high', Credits),
+    ('Total', 'total', Credits),
 )
-QUANTILES = ('low', 'median', 'high')
 
 
 def add_resource(parser: argparse.ArgumentParser) -> None:
@@ -92,8 +96,9 @@ class PriceHistory(MarketLister):
 class QuotePrice(MarketShowOne):
     """Show what servers of a flavor would cost
 
-    Low, median and high are the 5, 50 and 95 % quantiles of the prices of a window, the last day by
-    default, for one period and for all of them. An indication: others may bid more tomorrow.
+    Low, median and high are the 5, 50 and 95 % quantiles of what all servers would have paid for one
+    period of a window, the last day by default; the total is the median times the periods. An
+    indication: others may bid more tomorrow.
 
     Example, four servers for a day of periods of one minute::
 
@@ -123,9 +128,4 @@ class QuotePrice(MarketShowOne):
             since=parsed_args.since,
             until=parsed_args.until,
         )
-        names, values = shown(QUOTE, quote)
-        for part in ('per_period', 'total'):
-            for quantile in QUANTILES:
-                names.append(f'{part}_{quantile}')
-                values = (*values, Credits(getattr(quote, part)[quantile]))
-        return names, values
+        return shown(QUOTE, quote)

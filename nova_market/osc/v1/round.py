@@ -6,11 +6,13 @@ from typing import Any
 
 from osc_lib import exceptions
 
+from nova_market.osc.v1.account import add_projects, of_projects
 from nova_market.osc.v1.columns import (
     Amount,
     Column,
     Credits,
     Explanation,
+    Payers,
     Percent,
     Prices,
     count_argument,
@@ -23,12 +25,15 @@ from nova_market.osc.v1.subjects import server_id_of
 LIST: tuple[Column, ...] = (
     ('Period', 'period', None),
     ('State', 'state', None),
-    ('Begins At', 'begins_at', None),
+    ('At', 'at', None),
     ('Started At', 'started_at', None),
 )
 SHOW: tuple[Column, ...] = (
     *LIST,
+    ('Leader', 'leader', None),
     ('Prices', 'prices', Prices),
+    ('Largest Error', 'largest_error', Percent),
+    ('Payers', 'payers', Payers),
     ('Explanation', 'explanation', Explanation),
 )
 ALLOCATION: tuple[Column, ...] = (
@@ -94,11 +99,14 @@ class ShowRound(MarketShowOne):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         add_period(parser)
+        parser.add_argument(
+            '--limit', metavar='<n>', type=count_argument, default=100, help='Servers, default 100'
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         period = last_period(self) if parsed_args.period is None else parsed_args.period
-        return shown(SHOW, self.market.get_round(period))
+        return shown(SHOW, self.market.get_round(period, limit=parsed_args.limit))
 
 
 class ListAllocation(MarketLister):
@@ -116,6 +124,7 @@ class ListAllocation(MarketLister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         add_period(parser)
+        add_projects(parser)
         parser.add_argument(
             '--server', metavar='<server>', help='This server (name or id), newest round first'
         )
@@ -132,5 +141,6 @@ class ListAllocation(MarketLister):
             found = self.market.server_allocations(server_id, max_items=parsed_args.limit)
         else:
             period = last_period(self) if parsed_args.period is None else parsed_args.period
-            found = self.market.allocations(period, max_items=parsed_args.limit)
+            query = of_projects(self, parsed_args)
+            found = self.market.allocations(period, max_items=parsed_args.limit, **query)
         return listed(ALLOCATION, found)

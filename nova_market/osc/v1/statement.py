@@ -13,8 +13,8 @@ COLUMNS: tuple[Column, ...] = (
     ('Number', 'number', None),
     ('At', 'posted_at', None),
     ('Reason', 'reason', None),
-    ('From', 'source', None),
-    ('To', 'target', None),
+    ('From', 'debit', None),
+    ('To', 'credit', None),
     ('Change', 'change', Credits),
     ('Balance', 'balance', Credits),
 )

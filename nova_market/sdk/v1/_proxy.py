@@ -111,9 +111,9 @@ class Proxy(proxy.Proxy):
         """Rounds without their explanations, newest first."""
         return self._list(Round, **query)
 
-    def get_round(self, period: int | str) -> Round:
-        """One round with its explanation."""
-        return self._get(Round, str(period))
+    def get_round(self, period: int | str, **query: Any) -> Round:
+        """One round; of its explanation the `limit` lines after server `marker`."""
+        return self._read(Round, self.get(f'/rounds/{period}', params=query))
 
     def allocations(self, period: int | str, **query: Any) -> Iterator[Allocation]:
         """What servers got in one round."""
@@ -139,10 +139,9 @@ class Proxy(proxy.Proxy):
         """Refuse a proposed plan."""
         return self._read(Plan, self.post(f'/plans/{plan_id}/reject'))
 
-    def get_heaviness(self, project_id: str | None = None) -> Heaviness:
-        """How heavy a project is, one's own by default."""
-        params = {'project_id': project_id} if project_id else {}
-        return self._read(Heaviness, self.get('/heaviness', params=params))
+    def heaviness(self, **query: Any) -> Iterator[Heaviness]:
+        """How heavy projects are: one's own, `project_id`, or all with `all_projects`."""
+        return self._list(Heaviness, **query)
 
     def hosts(self, **query: Any) -> Iterator[Host]:
         """Hosts and what they have to give."""

@@ -38,19 +38,19 @@ class Budget(Account):
 
 
 class Posting(MarketResource):
-    """One movement of credits, from `source` to `target`; `change` and `balance` are those of the reader's
+    """One movement of credits, from `debit` to `credit`; `change` and `balance` are those of the reader's
     account, and `key` is what makes it unique."""
 
     base_path = '/accounts/%(account_id)s/statement'
-    resources_key = 'statement'
+    resources_key = 'postings'
     allow_list = True
 
     account_id = URI('account_id')
     number = Body('number', type=int)
     key = Body('key')
     reason = Body('reason')
-    source = Body('from')
-    target = Body('to')
+    debit = Body('debit')
+    credit = Body('credit')
     amount = Body('amount', type=int)
     change = Body('change', type=int)
     balance = Body('balance', type=int)
@@ -63,7 +63,7 @@ class Movement(MarketResource):
 
     key = Body('key')
     reason = Body('reason')
-    source = Body('from')
-    target = Body('to')
+    debit = Body('debit')
+    credit = Body('credit')
     amount = Body('amount', type=int)
     balance = Body('balance', type=int)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the market sees of the cloud: hosts, and how heavy projects are."""
 
-from openstack.resource import Body
+from openstack.resource import Body, QueryParameters
 
 from nova_market.sdk.v1.market_resource import MarketResource
 
@@ -31,7 +31,10 @@ class Host(MarketResource):
 class Heaviness(MarketResource):
     """What a project holds and uses of the whole cloud, against its entitlement."""
 
-    resource_key = 'heaviness'
+    base_path = '/heaviness'
+    resources_key = 'heaviness'
+    allow_list = True
+    _query_mapping = QueryParameters('project_id', 'all_projects')
 
     project_id = Body('project_id', alternate_id=True)
     period = Body('period', type=int)

@@ -16,7 +16,7 @@ class Price(MarketResource):
 
     resource = Body('resource')
     period = Body('period', type=int)
-    begins_at = Body('begins_at')
+    at = Body('at')
     price = Body('price', type=float)
     bid_price = Body('bid_price', type=float)
     capacity = Body('capacity', type=float)
@@ -32,14 +32,17 @@ class PastPrice(Price):
 
 
 class Quote(MarketResource):
-    """What servers would have paid in a window: low, median, high. An indication, no promise."""
+    """What servers would have paid for one period of a window; `total` is the median times `periods`."""
 
     resource_key = 'quote'
 
+    flavor = Body('flavor')
     cpu = Body('cpu', type=float)
     memory_mib = Body('memory_mib', type=float)
     count = Body('count', type=int)
     periods = Body('periods', type=int)
     seen_periods = Body('seen_periods', type=int)
-    per_period = Body('per_period', type=dict)
-    total = Body('total', type=dict)
+    low = Body('low', type=int)
+    median = Body('median', type=int)
+    high = Body('high', type=int)
+    total = Body('total', type=int)

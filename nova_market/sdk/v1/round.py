@@ -17,10 +17,15 @@ class Round(MarketResource):
 
     period = Body('period', alternate_id=True)
     state = Body('state')
-    begins_at = Body('begins_at')
+    at = Body('at')
     started_at = Body('started_at')
+    leader = Body('leader')
     prices = Body('prices', type=list)
-    explanation = Body('explanation')
+    demand = Body('demand', type=list)
+    largest_error = Body('largest_error', type=float)
+    payers = Body('payers', type=list)
+    hosts = Body('hosts', type=list)
+    explanation = Body('explanation', type=list)
 
 
 class Allocation(MarketResource):
@@ -34,7 +39,7 @@ class Allocation(MarketResource):
 
     round_period = URI('round_period')
     period = Body('period', type=int)
-    begins_at = Body('begins_at')
+    at = Body('at')
     server_id = Body('server_id', alternate_id=True)
     project_id = Body('project_id')
     host = Body('host')
