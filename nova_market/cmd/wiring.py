@@ -79,7 +79,7 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
         owner_kind=options.owner,
     )
     actuators = _actuators(conf, driver, state)
-    exchange, market = _exchange(conf, name, settings, clock)
+    exchange, market = _exchange(conf, name, settings, clock, state)
     quotas = _quota_reader(conf)
     controls = _controls(conf)
     agent = Agent(
@@ -203,7 +203,7 @@ def is_running(conf: cfg.ConfigOpts) -> bool:
 
 
 def _exchange(
-    conf: cfg.ConfigOpts, name: HostName, settings: FairnessSettings, clock: Clock
+    conf: cfg.ConfigOpts, name: HostName, settings: FairnessSettings, clock: Clock, state: str
 ) -> tuple[Exchange, MarketLine | None]:
     """The exchange of this host, and the market's part of it when the policy has a market."""
     engines = engines_of(conf)
@@ -212,7 +212,14 @@ def _exchange(
     lines: list[MarketLine] = []
 
     def line(transport: Transport, wire: WireFormat) -> MarketLine:
-        made = MarketLine(host=name, transport=transport, wire=wire, clock=clock, engines=engines)
+        made = MarketLine(
+            host=name,
+            transport=transport,
+            wire=wire,
+            clock=clock,
+            engines=engines,
+            record=JsonFile(os.path.join(state, 'allocations.json'), durable=False),
+        )
         lines.append(made)
         return made
 

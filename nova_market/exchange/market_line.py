@@ -25,7 +25,7 @@ from nova_market.core.market_letters import (
 from nova_market.core.quantity import HostName
 from nova_market.errors import MalformedReport, OversizedReport
 from nova_market.exchange.condition import FORGED, Drops
-from nova_market.ports import Clock, Transport, WireFormat
+from nova_market.ports import Clock, StateFile, Transport, WireFormat
 
 LOG = logging.getLogger(__name__)
 
@@ -49,13 +49,15 @@ class MarketLine:
         wire: WireFormat,
         clock: Clock,
         engines: Collection[HostName],
+        record: StateFile | None = None,
     ) -> None:
-        """engines: who may allocate."""
+        """engines: who may allocate; record: where the newest letter outlives the service."""
         self._host = host
         self._transport = transport
         self._wire = wire
         self._clock = clock
         self._engines = frozenset(engines)
+        self._record = record
         self._book = AllocationBook()
         self._lock = threading.Lock()
         self._drops = Drops(host)
@@ -85,6 +87,7 @@ class MarketLine:
             if not self._hear(sender, frame):
                 receive(sender, frame)
 
+        self._remember()
         self._transport.start(sort)
 
     def send(self, to: HostName, frame: bytes) -> None:
@@ -135,8 +138,28 @@ class MarketLine:
         if reason:
             self._drops.add(reason, f'engine {letter.engine}, period {letter.period}')
         elif isinstance(letter, AllocationLetter):
+            self._keep(letter)
             self._wake(f'allocations of period {letter.period}')
         return True
+
+    def _remember(self) -> None:
+        """Believe what was believed before the service was started anew, as long as it counts."""
+        document = self._record.load() if self._record is not None else None
+        try:
+            letter = market_letter(document) if document is not None else None
+        except MalformedReport as error:
+            LOG.warning('the record of allocations is damaged and ignored (%s)', error)
+            return
+        if letter is not None:
+            self._take(None, letter)
+
+    def _keep(self, letter: MarketLetter) -> None:
+        if self._record is None:
+            return
+        try:
+            self._record.save(market_values(letter))
+        except OSError as error:
+            LOG.warning('allocations would not outlive a restart of the service: %s', error)
 
     def _take(self, sender: HostName | None, letter: MarketLetter) -> str:
         """Keep a letter; returns '' or why it is not kept."""

@@ -6,6 +6,7 @@ from prometheus_client import generate_latest
 
 from nova_market.adapters.local_exchange import LocalTransport
 from nova_market.adapters.memory import LIMITS
+from nova_market.adapters.state_file import JsonFile
 from nova_market.adapters.wire_format import PlainFormat
 from nova_market.core.cloud_inventory import Allocation
 from nova_market.core.fairness import FairnessSettings
@@ -39,8 +40,8 @@ class Market(World):
         )
         self.engine.start()
 
-    def agent(self, name, **changes):
-        agent = super().agent(name, **changes)
+    def agent(self, name, settings=MARKET, **changes):
+        agent = super().agent(name, settings=settings, **changes)
         agent._market = self.lines[name]
         return agent
 
@@ -51,6 +52,7 @@ class Market(World):
             wire=PlainFormat(),
             clock=self.clock,
             engines=[ENGINE],
+            record=JsonFile(str(self.tmp_path / f'{name}-allocations.json')),
         )
         made = put_together(
             'broadcast',
@@ -173,6 +175,26 @@ def test_a_silent_market_fades_to_the_base_values(world, caplog):
     world.allocate(30, s1=0.25, s2=0.75)
     world.rounds(1)
     assert values(world, 's1', 's2') == [256, 768]
+
+
+def test_a_restart_forgets_nothing(world, tmp_path, caplog):
+    """What counted before counts after, until it expires; a damaged record is as none."""
+    world.busy('s1', 's2')
+    world.allocate(7, s1=0.25, s2=0.75)
+    world.rounds(1)
+    world.agents['a'] = world.agent('a')
+    world.agents['a'].start()
+    assert values(world, 's1', 's2') == [1024, 1024]
+    record = world.rounds(1)[0]
+    assert values(world, 's1', 's2') == [256, 768]
+    assert record.applied == ('s1', 's2')
+    world.clock.advance(LIFE)
+    world.agents['a'] = world.agent('a')
+    assert world.rounds(1)[0].plan.granted.strength == 0.0
+    (tmp_path / 'a-allocations.json').write_text('{"kind": "market.allocate"}')
+    world.agents['a'] = world.agent('a')
+    world.rounds(1)
+    assert 'the record of allocations is damaged' in caplog.text
 
 
 def test_without_a_market_so_far(world):
