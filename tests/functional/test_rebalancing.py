@@ -35,6 +35,37 @@ def states(plan):
     return plan.state, [move.state for move in plan.moves]
 
 
+class Died(BaseException):
+    """The engine's process is gone in the middle of a call."""
+
+
+class Mortal:
+    """Passes calls on, and dies at the n-th that changes something: before it, or after it was done."""
+
+    CHANGES = ('add', 'advance', 'move', 'migrate')
+
+    def __init__(self, world, countdown, before):
+        self._world = world
+        self._countdown = countdown
+        self._before = before
+
+    def __getattr__(self, name):
+        call = getattr(self._world, name)
+        if name not in self.CHANGES:
+            return call
+
+        def counted(*arguments, **named):
+            self._countdown[0] -= 1
+            if self._countdown[0] == 0 and self._before:
+                raise Died
+            result = call(*arguments, **named)
+            if self._countdown[0] == 0:
+                raise Died
+            return result
+
+        return counted
+
+
 def test_an_imbalance_is_removed_by_a_migration_that_says_why(bed):
     """Three servers want all of one host; one moves to the empty host, and the plan has the numbers."""
     engine = bed.engine()
@@ -341,3 +372,34 @@ def test_a_search_that_breaks_does_not_end_the_engine(bed, caplog):
     assert 'search for a better placement failed' in caplog.text
     bed.round(engine)
     assert bed.found('p2') is not None
+
+
+@pytest.mark.parametrize('before', [True, False], ids=['before', 'after'])
+def test_an_engine_that_dies_at_any_call_is_followed_by_another(bed, before):
+    """Whatever it was about to write or to ask, or had just written or asked: each server moves once."""
+    for call in range(1, 100):
+        servers = [server(f'{name}{call}', 'h1') for name in 'abcd']
+        world = Bed(bed.plans, bed.clock, servers=servers)
+        world.period = 1000 * call
+        mortal = Bed(bed.plans, bed.clock, servers=servers)
+        mortal.cloud, mortal.period = world.cloud, world.period
+        countdown = [call]
+        mortal.plans = Mortal(world.plans, countdown, before)
+        mortal.cloud = Mortal(world.cloud, countdown, before)
+        first = mortal.engine()
+        try:
+            mortal.round(first)
+            mortal.ticks(first, 20)
+        except Died:
+            pass
+        else:
+            break
+        second = world.engine()
+        world.period += 1
+        world.round(second)
+        world.ticks(second, 20)
+        assert sorted(world.where().values()) == ['h1', 'h1', 'h2', 'h2'], call
+        made = [world.cloud.migration(one.id) for one in servers]
+        assert sorted(one.id for one in made if one) == ['1', '2'], call
+        assert bed.plans.list(PlanState.RUNNING) == bed.plans.list(PlanState.APPROVED) == []
+    assert call > 8
