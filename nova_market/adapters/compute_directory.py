@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from keystoneauth1 import exceptions as keystone_errors
 from openstack import connection
 from openstack import exceptions as sdk_errors
+from oslo_config import cfg
 
+from nova_market.adapters.cloud import GROUP, session_from_conf
 from nova_market.errors import CloudUnavailable
 
 FLAVOR_SECONDS = 300.0
@@ -39,6 +41,26 @@ class ComputeDirectory:
         self._lock = threading.Lock()
         self._flavors: dict[str, Size] = {}
         self._read_at = -FLAVOR_SECONDS
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts) -> 'ComputeDirectory':
+        """With the account of group [openstack]; nothing is connected yet.
+
+        :raises ConfigurationError: the account is not complete.
+        """
+        session = session_from_conf(conf, 'the market API')
+        options = conf[GROUP]
+        interfaces = options.valid_interfaces or ['public']
+
+        def connect() -> connection.Connection:
+            return connection.Connection(
+                session=session,
+                region_name=options.region_name,
+                interface=interfaces[0],
+                compute_endpoint_override=options.endpoint_override,
+            )
+
+        return cls(connect)
 
     def owner(self, server_id: str) -> str | None:
         with _translated():

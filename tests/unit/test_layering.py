@@ -32,6 +32,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     'osc': LEAVES | {'sdk'},
     'sim': LEAVES | {'ports', 'conf', 'adapters'} | SERVICES,
     'cmd': LEAVES | {'ports', 'conf', 'adapters', 'sim', 'api', 'db'} | SERVICES,
+    'wsgi': frozenset({'errors', 'cmd'}),
 } | {service: LEAVES | {'ports', 'conf'} for service in SERVICES}
 
 # distribution's module -> the layers that may import it; the others may not
@@ -45,6 +46,10 @@ ONLY_IN: dict[str, frozenset[str]] = {
     'keystoneauth1': frozenset({'adapters', 'conf', 'osc'}),
     'osc_lib': frozenset({'osc'}),
     'cliff': frozenset({'osc'}),
+    'flask': frozenset({'api'}),
+    'oslo_policy': frozenset({'api'}),
+    'jsonschema': frozenset({'api'}),
+    'keystonemiddleware': frozenset({'cmd'}),
     'sqlalchemy': frozenset({'adapters', 'db'}),
     'oslo_db': frozenset({'adapters', 'conf', 'db'}),
     'alembic': frozenset({'adapters', 'db'}),

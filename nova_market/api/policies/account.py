@@ -6,6 +6,7 @@ from nova_market.api.policies.role import (
     MANAGER,
     MEMBER,
     READER,
+    SERVICE_OR_ADMIN,
     SERVICE_OR_READER,
     documented,
 )
@@ -17,7 +18,9 @@ RULES = (
         'Accounts and budgets of a project with their balances.',
         ('GET', '/v1/accounts'),
     ),
-    documented('accounts:list_all', ADMIN, 'Those of all projects.', ('GET', '/v1/accounts')),
+    documented(
+        'accounts:list_all', SERVICE_OR_ADMIN, 'Those of all projects.', ('GET', '/v1/accounts')
+    ),
     documented(
         'accounts:show',
         SERVICE_OR_READER,

@@ -5,6 +5,7 @@ from nova_market.api.policies.role import (
     ADMIN,
     ANYBODY,
     READER,
+    SERVICE_OR_ADMIN,
     SERVICE_OR_READER,
     documented,
 )
@@ -53,6 +54,9 @@ RULES = (
         SERVICE_OR_READER,
         'How heavy a project weighs on the cloud.',
         ('GET', '/v1/heaviness'),
+    ),
+    documented(
+        'heaviness:show_all', SERVICE_OR_ADMIN, 'That of all projects.', ('GET', '/v1/heaviness')
     ),
     documented('hosts:list', ADMIN, 'Hosts in the newest round.', ('GET', '/v1/hosts')),
 )

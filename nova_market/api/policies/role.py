@@ -9,6 +9,7 @@ ADMIN = 'rule:market_admin'
 READER = 'rule:market_reader'
 MEMBER = 'rule:market_member'
 MANAGER = 'rule:market_manager'
+SERVICE_OR_ADMIN = 'rule:market_service_or_admin'
 SERVICE_OR_READER = 'rule:market_service_or_reader'
 ANYBODY = 'rule:market_anybody'
 
@@ -24,6 +25,11 @@ RULES = (
         'market_manager',
         f'{ADMIN} or (role:manager and {OWN})',
         "Gives the project's credits away.",
+    ),
+    policy.RuleDefault(
+        'market_service_or_admin',
+        f'{ADMIN} or role:service',
+        'Other services read what they decide by, of all projects.',
     ),
     policy.RuleDefault(
         'market_service_or_reader',
