@@ -18,6 +18,8 @@ class MarketCommand(command.Command):
 
     @property
     def conn(self) -> Any:
+        """The connection; making the client gives it the attribute `market`."""
+        assert self.market is not None
         return self.app.client_manager.sdk_connection
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
