@@ -117,6 +117,10 @@ def build_enforcement(
         )
     plugin: Plugin = load_plugin('nova_market.exchange', transport, '[fairness]exchange')
     membership = _observed(conf, name)
+    # hosts answer over the connection that the engine makes: it needs no port that others reach, and
+    # shares neither port nor key with the nova-fairness of its own machine
+    conf.set_override('zmq_bind', 'tcp://127.0.0.1:*', 'exchange')
+    conf.set_override('zmq_key_path', conf.exchange.zmq_engine_key_path, 'exchange')
     return TransportEnforcement(
         name=name,
         transport=plugin(conf=conf, host=name, ttl=period, addresses=membership.members),

@@ -221,8 +221,8 @@ CONTROLS = [
         default='off',
         choices=[('auto', 'soft limit on cgroup v1, memory.low on v2'), ('off', 'observe only')],
         help="""
-Protect guests' memory under pressure; with a market, as much of it as is allocated. On cgroup v1 the soft limit is deprecated since Linux 6.12. Never
-set below a guest's working set.
+Protect guests' memory under pressure; with a market, as much of it as is allocated. On cgroup v1 the soft
+limit is deprecated since Linux 6.12. Never set below a guest's working set there.
 """,
     ),
     cfg.StrOpt(
