@@ -13,7 +13,7 @@ from oslo_upgradecheck import upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 
 from nova_market.adapters.cloud import token_problem
-from nova_market.cmd import manage_db
+from nova_market.cmd import engine_wiring, manage_db
 from nova_market.conf import opts
 from nova_market.db import schema
 from nova_market.errors import NovaMarketError, SchemaBehind
@@ -40,6 +40,8 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def _configuration(self) -> Result:
         try:
+            engine_wiring.check_options(self._conf)
+            engine_wiring.load_settings(self._conf)
             rebalancing_settings.load(self._conf)
         except NovaMarketError as error:
             return Result(Code.FAILURE, str(error))

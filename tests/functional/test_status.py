@@ -83,6 +83,22 @@ def test_options_that_contradict_each_other_are_a_failure(check, synced):
     assert 'longest_cool_down = 10' in told['Configuration'][1]
 
 
+@pytest.mark.parametrize(
+    ('options', 'why'),
+    [
+        ('[market]\npricing = nonsense\n', 'pricing = nonsense'),
+        ('[market]\nperiod = soon\n', 'period'),
+        ('[market]\ntotal_credits = -1\n', 'total_credits'),
+        ('[rebalancing]\nmode = always\n', 'mode'),
+    ],
+)
+def test_an_option_the_engine_would_refuse_is_a_failure(check, synced, options, why):
+    """As the engine would say it at start."""
+    code, told = check(options)
+    assert code == 2 and told['Configuration'][0] == 2
+    assert why in told['Configuration'][1]
+
+
 def test_a_keystone_that_does_not_answer_is_a_warning(check, synced):
     """The reason is told, the password is not."""
     code, told = check(ACCOUNT.format(port=unused_port()))
