@@ -1,19 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """SDK and commands against the real API over HTTP, as tenants and administrators use them."""
 
-import json
-import logging
-import os
 import subprocess
 import sys
-import warnings
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import openstack
 import pytest
-import yaml
 from openstack.exceptions import ConflictException, NotFoundException
 
 from nova_market.core.money import MICRO
@@ -24,91 +18,11 @@ from nova_market.core.record import (
     StoredMove,
     StoredPlan,
 )
-from nova_market.sdk import market_service as market_sdk
 from tests.fixtures.market_api import DELETED, OF_ALICE, OF_BOB
 from tests.fixtures.market_service import PEOPLE, MarketService, market_service  # noqa: F401
+from tests.fixtures.market_shell import connect, granted, run, shown  # noqa: F401
 
 pytestmark = pytest.mark.functional
-
-Run = Callable[..., Any]
-
-
-@pytest.fixture
-def connect(market_service: MarketService) -> Iterator[Callable[[str], Any]]:  # noqa: F811
-    """A connection of openstacksdk for a person."""
-    opened = []
-
-    def connection(name: str) -> Any:
-        conn = openstack.connect(
-            load_yaml_config=False, load_envvars=False, **market_service.cloud(name)
-        )
-        market_sdk.load(conn)
-        opened.append(conn)
-        return conn
-
-    yield connection
-    for conn in opened:
-        conn.close()
-
-
-@pytest.fixture
-def run(
-    market_service: MarketService,  # noqa: F811
-    tmp_path: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Iterator[Run]:
-    """Runs `openstack --os-cloud NAME market ...`; (status, what it printed, what went wrong)."""
-    clouds = {name: market_service.cloud(name) for name in PEOPLE}
-    path = tmp_path / 'clouds.yaml'
-    path.write_text(yaml.safe_dump({'clouds': clouds}))
-    for name in [name for name in os.environ if name.startswith('OS_')]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv('OS_CLIENT_CONFIG_FILE', str(path))
-    before = logging.getLogger().handlers[:]
-    shells = []
-
-    def openstack_market(name: str, *words: str) -> tuple[int, str, str]:
-        with warnings.catch_warnings():
-            # openstackclient warns of itself when it is imported
-            warnings.simplefilter('ignore', DeprecationWarning)
-            from openstackclient.shell import OpenStackShell
-            from osc_lib.clientmanager import ClientManager
-
-            # a client lives as long as its process, which serves one command
-            for cache in vars(ClientManager).values():
-                if hasattr(cache, '_handle'):
-                    cache._handle = None
-            shell = OpenStackShell()
-            shells.append(shell)
-            try:
-                status = shell.run(['--os-cloud', name, 'market', *words])
-            except SystemExit as stop:
-                status = int(stop.code or 0)
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    yield openstack_market
-    for shell in shells:
-        if shell.client_manager is not None:
-            shell.client_manager.sdk_connection.close()
-    logging.captureWarnings(False)
-    logging.getLogger().handlers[:] = before
-
-
-def shown(run: Run, name: str, *words: str) -> Any:
-    """What a command that must work shows to a program."""
-    status, out, err = run(name, *words, '-f', 'json')
-    assert status == 0, err
-    return json.loads(out)
-
-
-def granted(market_service: MarketService, connect: Any, name: str, credits_: int) -> str:  # noqa: F811
-    """The account of a person's project, with so many credits in it."""
-    target = market_service.project(name)
-    connect('root').market.grant(target, credits_ * MICRO)
-    return target
-
 
 # the SDK
 
@@ -414,7 +328,7 @@ def test_hosts_and_heaviness(market_service, period, run):  # noqa: F811
     assert own['Heaviness'] == 0.5
 
 
-def test_a_cloud_without_the_market_says_so(run, monkeypatch):
+def test_a_cloud_without_the_market_says_so(run, monkeypatch):  # noqa: F811
     """The service's absence from the catalog is what is said."""
     monkeypatch.setattr('tests.fixtures.market_service.SERVICES', (('identity', 'identity/v3'),))
     status, _, err = run('alice', 'price', 'show')
