@@ -13,7 +13,7 @@ import logging
 from dataclasses import dataclass
 
 from nova_market.conf.rebalancing import OFF
-from nova_market.core.cloud_inventory import MigrationState
+from nova_market.core.cloud_inventory import CloudMigration, MigrationState
 from nova_market.core.cloud_placement import obstacle
 from nova_market.core.quantity import HostName
 from nova_market.core.record import MoveState, PlanState, StoredMove, StoredPlan
@@ -129,11 +129,7 @@ class PlanRun:
     def _goes(self, move: StoredMove) -> bool:
         """Is the server on its way to where it should go? Another leader may have asked."""
         found = self._cloud.migration(move.server_id)
-        return (
-            found is not None
-            and found.state == MigrationState.RUNNING
-            and found.destination == move.destination
-        )
+        return found is not None and found.state == MigrationState.RUNNING and _ours(found, move)
 
     def _watch(self, plan: StoredPlan, position: int) -> None:
         asked = self._asked
@@ -146,7 +142,7 @@ class PlanRun:
         if found is None or found.id == asked.newest:
             if waited > self._settings.begin_within:
                 self._failed(plan, position, f'Nova has not begun it in {waited:.0f} s')
-        elif found.destination != move.destination:
+        elif not _ours(found, move):
             self._failed(plan, position, f'it is migrated to {found.destination} by somebody else')
         elif found.state == MigrationState.DONE:
             self._done(plan, position, f'took {waited:.0f} s')
@@ -191,3 +187,8 @@ class PlanRun:
         self._plans.advance(plan.id, PlanState.RUNNING, end)
         made = states.count(MoveState.DONE)
         LOG.info('migration plan %s is %s: %d of %d moves made', plan.id, end, made, len(states))
+
+
+def _ours(found: CloudMigration, move: StoredMove) -> bool:
+    """Nova may say only later where a migration goes."""
+    return found.destination in ('', move.destination)

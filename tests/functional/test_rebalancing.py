@@ -403,3 +403,55 @@ def test_an_engine_that_dies_at_any_call_is_followed_by_another(bed, before):
         assert sorted(one.id for one in made if one) == ['1', '2'], call
         assert bed.plans.list(PlanState.RUNNING) == bed.plans.list(PlanState.APPROVED) == []
     assert call > 8
+
+
+def test_two_that_both_believe_to_lead(bed):
+    """One does not know yet that it has lost the lead: no server moves twice, no move fails for it."""
+    bed.cloud.put_server(server('d', 'h1'))
+    one, other = bed.engine(), bed.engine()
+    bed.round(one)
+    for _ in range(20):
+        one.tick()
+        other.tick()
+        bed.clock.advance(1.0)
+    assert states(bed.found('p1')) == (PlanState.DONE, [MoveState.DONE, MoveState.DONE])
+    made = [bed.cloud.migration(name) for name in 'abcd']
+    assert sorted(m.id for m in made if m) == ['1', '2']
+
+
+class Vague:
+    """A cloud that says where a migration goes only when it is over, as Nova may."""
+
+    def __init__(self, cloud):
+        self._cloud = cloud
+
+    def __getattr__(self, name):
+        return getattr(self._cloud, name)
+
+    def migration(self, server_id):
+        found = self._cloud.migration(server_id)
+        running = found is not None and found.state == 'running'
+        return replace(found, destination='') if running else found
+
+
+def test_a_migration_that_does_not_say_where_it_goes(bed):
+    """It is taken for the one that was asked for, by this engine and by the next."""
+    bed.cloud = Vague(bed.cloud)
+    first = bed.engine()
+    bed.round(first)
+    bed.ticks(first, 2)
+    bed.ticks(bed.engine(), 10)
+    assert states(bed.found('p1')) == (PlanState.DONE, [MoveState.DONE])
+
+
+def test_a_server_that_somebody_else_migrates(bed):
+    """Somebody was faster and sent it elsewhere: the move has failed, and nothing is forced."""
+    bed.cloud.put_host(host('h3', cores=0.1))
+    engine = bed.engine()
+    bed.round(engine)
+    (move,) = bed.found('p1').moves
+    bed.cloud.migrate(move.server_id, 'h3')
+    bed.ticks(engine, 10)
+    plan = bed.found('p1')
+    assert plan.state == PlanState.FAILED and plan.moves[0].outcome
+    assert bed.where()[move.server_id] == 'h3'
