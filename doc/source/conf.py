@@ -8,6 +8,7 @@ extensions = [
     'openstackdocstheme',
     'oslo_config.sphinxconfiggen',
     'oslo_config.sphinxext',
+    'cliff.sphinxext',
 ]
 
 # The repository is not one of opendev.org: the theme must not guess names and links from git.
@@ -31,3 +32,4 @@ pygments_style = 'native'
 html_theme = 'openstackdocs'
 html_static_path = ['_static']
 html_show_sourcelink = False
+autoprogram_cliff_application = 'openstack'

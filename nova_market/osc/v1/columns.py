@@ -22,10 +22,12 @@ class Credits(FormattableColumn[Any]):
 
 
 class Price(FormattableColumn[Any]):
-    """Credits per unit and period, six digits."""
+    """Credits per unit and period; a MiB costs millionths, so nine digits after the point."""
 
     def human_readable(self) -> str:
-        return '' if self._value is None else f'{self._value / MICRO:.6g}'
+        if self._value is None:
+            return ''
+        return f'{self._value / MICRO:.9f}'.rstrip('0').rstrip('.')
 
 
 class Amount(FormattableColumn[Any]):
