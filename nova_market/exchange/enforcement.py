@@ -36,7 +36,8 @@ KEPT = 4
 """Periods whose confirmations are kept: the one that runs, and those that a new leader completes."""
 
 AGAIN = 10.0
-"""Seconds after which a host that has confirmed nothing is told again: an interval of the hosts."""
+"""Seconds after which a host that has confirmed nothing is told again: an interval of the hosts. Then after
+twice as long, and so on: a broker may keep letters for a host whose service does not run."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -45,6 +46,7 @@ class _Period:
     told: Mapping[HostName, frozenset[str]]
     sent: float
     expires: float
+    pause: float = AGAIN
     confirmed: dict[str, HostName] = field(default_factory=dict)
     heard: set[HostName] = field(default_factory=set)
 
@@ -117,8 +119,9 @@ class TransportEnforcement:
             if known is None:
                 return {}
             result = dict(known.confirmed)
-            if now - known.sent >= AGAIN and wall < known.expires:
+            if now - known.sent >= known.pause and wall < known.expires:
                 known.sent = now
+                known.pause *= 2.0
                 silent = [h for h, told in known.told.items() if told and h not in known.heard]
                 again = {host: known.frames[host] for host in silent}
         for host, frame in again.items():

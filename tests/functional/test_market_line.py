@@ -14,7 +14,7 @@ from nova_market.adapters.wire_format import CompactFormat, PlainFormat
 from nova_market.adapters.zmq_transport import ZmqTransport
 from nova_market.core.cloud_inventory import Allocation
 from nova_market.core.market_letters import AllocationLetter, Confirmation, market_values
-from nova_market.exchange.enforcement import KEPT, TransportEnforcement
+from nova_market.exchange.enforcement import AGAIN, KEPT, TransportEnforcement
 from nova_market.exchange.market_line import MarketLine
 from tests.builders import report
 from tests.fixtures.exchanges import Roll, put_together, sums
@@ -172,6 +172,25 @@ def test_a_host_confirms_for_itself_only(street):
         street.engine.send(period, now, given)
     confirm('a', period=7)
     assert street.engine.confirmed(7) == {}
+
+
+def test_a_letter_that_got_lost_is_sent_again(street):
+    """To hosts that have something to confirm and do not, ever more rarely, until it expires."""
+    began = street.clock.monotonic()
+    sent = {'a': [], 'b': [], 'c': []}
+    for host in sent:
+        street.hub.join(
+            host,
+            lambda sender, frame, host=host: sent[host].append(street.clock.monotonic() - began),
+        )
+    given = letter(street.clock).allocations
+    street.engine.send(7, street.clock.wall() + 180.0, {'a': given, 'b': given, 'c': []})
+    word = Confirmation(host='b', engine=ENGINE, period=7, servers=('s1',))
+    street.says('b', written(word), to=ENGINE)
+    for _ in range(300):
+        street.engine.confirmed(7)
+        street.clock.advance(1.0)
+    assert sent == {'a': [0.0, AGAIN, 3 * AGAIN, 7 * AGAIN, 15 * AGAIN], 'b': [0.0], 'c': [0.0]}
 
 
 def test_an_engine_takes_over(street):
