@@ -18,9 +18,9 @@ OPTIONS = [
         'response_validation',
         default='warn',
         choices=[
-            ('error', 'answer 500: for tests and development'),
-            ('warn', 'log it and answer all the same'),
-            ('ignore', 'do not check; saves a fifth of the time of long lists'),
+            ('error', 'check every line and answer 500: for tests and development'),
+            ('warn', 'check the first lines of a page, log it and answer all the same'),
+            ('ignore', 'do not check'),
         ],
         help='What happens when a response breaks the published schema.',
     ),

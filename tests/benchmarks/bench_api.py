@@ -21,7 +21,7 @@ from tests.functional.api.test_service import configured, file  # noqa: F401
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(300)]
 
-COUNT = 200
+COUNT = 100
 BID = {'cpu': 3, 'memory': 2}
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bids of servers (rule B1). Whose a server is, Nova says."""
 
-from dataclasses import asdict
 from typing import Any
 
 from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_query
 from nova_market.api.errors import ApiError, not_found
+from nova_market.api.handlers.row import columns
 from nova_market.api.schemas import bid as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, SERVER_ID, marker
 from nova_market.core.ledger import AccountId, account
@@ -27,13 +27,13 @@ def index(call: Call) -> Any:
     limit = call.limit
     found = call.stores.bids.list(project, call.query.get('marker', ''), limit + 1)
     end = found[min(limit, len(found)) - 1].server_id if found else ''
-    return call.page('bids', [asdict(one) for one in found], end, limit)
+    return call.page('bids', [columns(one) for one in found], end, limit)
 
 
 @gives(200, schemas.BID)
 def show(call: Call) -> Any:
     """The bid of one server."""
-    return {'bid': asdict(_visible(call))}
+    return {'bid': columns(_visible(call))}
 
 
 @takes_body(schemas.BID_NEW)
@@ -46,7 +46,7 @@ def update(call: Call) -> Any:
     for _ in range(TRIES):
         try:
             stored = call.stores.bids.put(_wanted(call, project, payer))
-            return {'bid': asdict(stored)}
+            return {'bid': columns(stored)}
         except Conflict as error:
             refusal = ApiError(409, 'market.bid.generation', str(error))
             if 'generation' in call.body:

@@ -6,7 +6,6 @@ A round's document is the engine's, and all of it is optional here: `servers` (l
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from nova_market.api.call import Call
@@ -15,6 +14,7 @@ from nova_market.api.documents import Explained
 from nova_market.api.errors import not_found
 from nova_market.api.handlers.moment import stamp
 from nova_market.api.handlers.price import shown as shown_price
+from nova_market.api.handlers.row import columns
 from nova_market.api.schemas import history as schemas
 from nova_market.api.schemas.shape import (
     ALL_PROJECTS,
@@ -168,7 +168,7 @@ def _lines(call: Call, found: Any) -> list[dict[str, object]]:
 
 def _line(call: Call, one: AllocationRecord, with_host: bool) -> dict[str, object]:
     return {
-        **asdict(one),
+        **columns(one),
         'host': one.host if with_host else None,
         'at': stamp(one.period * call.settings.period),
     }

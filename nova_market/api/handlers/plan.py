@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Migration plans: shown, approved, rejected (rule A3)."""
 
-from dataclasses import asdict
 from typing import Any
 
 from nova_market.api.call import Call
 from nova_market.api.contract import gives, takes_query
 from nova_market.api.errors import ApiError, not_found
 from nova_market.api.handlers.moment import stamp
+from nova_market.api.handlers.row import columns
 from nova_market.api.schemas import plan as schemas
 from nova_market.api.schemas.shape import LIMIT, marker, said
 from nova_market.core.record import PlanState, StoredMove, StoredPlan
@@ -85,4 +85,4 @@ def _whole(plan: StoredPlan) -> dict[str, object]:
 
 def _move(move: StoredMove) -> dict[str, object]:
     changed = stamp(move.changed_at) if move.changed_at else None
-    return {**asdict(move), 'state': str(move.state), 'changed_at': changed}
+    return {**columns(move), 'state': str(move.state), 'changed_at': changed}
