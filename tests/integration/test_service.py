@@ -70,7 +70,7 @@ def shares(guests: dict[str, Guest]) -> dict[str, int]:
     }
 
 
-def eventually(ask: Callable[[], object], seconds: float = 20.0) -> None:
+def eventually(ask: Callable[[], object], seconds: float = 40.0) -> None:
     """ask() becomes true in time; asserts its last answer."""
     deadline = time.monotonic() + seconds
     while not (answer := ask()) and time.monotonic() < deadline:
@@ -91,7 +91,7 @@ def command(service: ServiceProcess, *words: str) -> subprocess.CompletedProcess
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
 
 
@@ -176,21 +176,23 @@ def test_guest_restarted_by_nova_has_its_weight_back(
 
 
 def test_status_is_for_people_and_programs(service: ServiceProcess):
-    assert command(service, 'status').returncode == 1
+    service.configure()
+    nothing = command(service, 'status')
+    assert nothing.returncode == 1, nothing
     service.start()
     shown = command(service, 'status')
-    assert shown.returncode == 0
+    assert shown.returncode == 0, shown
     assert 'GUEST' in shown.stdout
     assert 'svc: enforcing' in shown.stdout
     document = json.loads(command(service, 'status', '-f', 'json').stdout)
     assert {guest['owner'] for guest in document['guests']} == {'d', 'e'}
     assert document['running'] is True
     again = command(service, 'run')
-    assert again.returncode == 1
+    assert again.returncode == 1, again
     assert 'runs already on this host' in again.stderr
     service.stop()
     stopped = command(service, 'status')
-    assert stopped.returncode == 3
+    assert stopped.returncode == 3, stopped
     assert 'NOT running' in stopped.stdout
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from nova_market.errors import ExperimentFailed
 
-START_TIMEOUT = 30.0
-STOP_TIMEOUT = 20.0
+START_TIMEOUT = 90.0
+STOP_TIMEOUT = 40.0
 
 Options = Mapping[str, Mapping[str, object]]
 
@@ -56,10 +56,26 @@ class ServiceProcess:
                 raise ExperimentFailed(f'nova-fairness did not start: {self._last_words()}')
             time.sleep(0.1)
 
+    def configure(self) -> None:
+        """Write its configuration."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        parser = configparser.ConfigParser(interpolation=None)
+        parser.read_dict(
+            {
+                group: {k: str(v) for k, v in values.items()}
+                for group, values in self._options.items()
+            }
+        )
+        if not parser.has_section('fairness'):
+            parser.add_section('fairness')
+        parser.set('fairness', 'state_path', str(self.state))
+        descriptor = os.open(self.config, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, 'w', encoding='utf-8') as stream:
+            parser.write(stream)
+
     def launch(self) -> subprocess.Popen[bytes]:
         """Start it, and wait for nothing."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        self._write_config()
+        self.configure()
         self._status_file.unlink(missing_ok=True)
         with self.log.open('ab') as log:
             enter = ['nsenter', '-t', str(self._within), '-n', '--'] if self._within else []
@@ -100,21 +116,6 @@ class ServiceProcess:
     @property
     def _status_file(self) -> Path:
         return self.state / 'status.json'
-
-    def _write_config(self) -> None:
-        parser = configparser.ConfigParser(interpolation=None)
-        parser.read_dict(
-            {
-                group: {k: str(v) for k, v in values.items()}
-                for group, values in self._options.items()
-            }
-        )
-        if not parser.has_section('fairness'):
-            parser.add_section('fairness')
-        parser.set('fairness', 'state_path', str(self.state))
-        descriptor = os.open(self.config, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, 'w', encoding='utf-8') as stream:
-            parser.write(stream)
 
     def _last_words(self) -> str:
         lines = self.log.read_text(encoding='utf-8', errors='replace').splitlines()
