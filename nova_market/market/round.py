@@ -7,7 +7,7 @@ between any two of them. Units: as in core.record.
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from nova_market.core.cloud_inventory import Allocation
@@ -49,6 +49,7 @@ class Decided:
     inputs: RoundInputs
     outcome: RoundOutcome
     stored: RoundRecord
+    allocated: Sequence[AllocationRecord]
     ours: bool
     notices: tuple[Notice, ...]
 
@@ -98,22 +99,25 @@ class Rounds:
             started_at=self._clock.wall(),
             document=explaining.document(inputs, outcome, settings, memory, postings),
         )
+        allocated = explaining.allocation_records(inputs, outcome)
         stored = self._stores.rounds.begin(
-            record,
-            explaining.price_records(inputs, outcome),
-            explaining.allocation_records(inputs, outcome),
+            record, explaining.price_records(inputs, outcome), allocated
         )
         return Decided(
             inputs=inputs,
             outcome=outcome,
             stored=stored,
+            allocated=allocated,
             ours=stored is record,
             notices=tuple(told),
         )
 
-    def send(self, record: RoundRecord) -> OpenRound:
-        """Tell the hosts; may be done again, also by another engine."""
-        allocated = all_allocations(self._stores.history, record.period)
+    def send(
+        self, record: RoundRecord, allocated: Sequence[AllocationRecord] | None = None
+    ) -> OpenRound:
+        """Tell the hosts; may be done again, also by another engine, which reads what was allocated."""
+        if allocated is None:
+            allocated = all_allocations(self._stores.history, record.period)
         by_host: dict[HostName, list[Allocation]] = {}
         for one in allocated:
             by_host.setdefault(HostName(one.host), []).append(
@@ -145,15 +149,17 @@ class Rounds:
         sent: by this engine, so hosts that say nothing have been asked
         """
         period, rounds = record.period, self._stores.rounds
-        allocated = all_allocations(self._stores.history, period)
         if record.state == RoundState.PLANNED:
-            if not sent and not any(one.confirmed for one in allocated):
+            if not sent and not self._confirmed(period):
                 return self._advance(period, RoundState.PLANNED, RoundState.UNDONE)
-            rounds.advance(period, RoundState.PLANNED, RoundState.APPLIED)
             # what was confirmed until now counts, and nothing that comes later
-            allocated = all_allocations(self._stores.history, period)
-        self._settle(record, allocated)
+            rounds.advance(period, RoundState.PLANNED, RoundState.APPLIED)
+        self._settle(record, all_allocations(self._stores.history, period))
         return self._advance(period, RoundState.APPLIED, RoundState.SETTLED)
+
+    def _confirmed(self, period: int) -> bool:
+        """Has any host confirmed anything?"""
+        return any(one.confirmed for one in all_allocations(self._stores.history, period))
 
     def _settle(self, record: RoundRecord, allocated: Iterable[AllocationRecord]) -> None:
         ledger, by = self._stores.ledger, self._settings.name
