@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from keystonemiddleware.auth_token import AuthProtocol
+from keystonemiddleware.auth_token import AuthProtocol  # type: ignore[import-untyped]
 from oslo_config import cfg
 from oslo_log import log
 from werkzeug.serving import run_simple
