@@ -14,6 +14,7 @@ from oslo_config import cfg
 from prometheus_client import generate_latest
 
 from nova_market.adapters.notices import MessagingNotices
+from nova_market.errors import ConfigurationError
 from nova_market.market import status
 from nova_market.market.exporter import MarketCollector
 from tests.fixtures.databases import database, url  # noqa: F401
@@ -101,6 +102,16 @@ def test_notifications():
     listener.stop()
     listener.wait()
     assert heard == [('nova-market.e', 'market.credit.low', {'project_id': 'red', 'balance': 5})]
+
+
+def test_a_broker_that_can_not_be_used():
+    """The URL may hold a password: it is not told."""
+    conf = cfg.ConfigOpts()
+    oslo_messaging.get_notification_transport(conf, 'fake://')  # registers the options
+    conf.set_override('transport_url', 'nosuch://u:geheim@x', 'oslo_messaging_notifications')
+    with pytest.raises(ConfigurationError, match='transport_url') as caught:
+        MessagingNotices(conf, 'e')
+    assert 'geheim' not in str(caught.value)
 
 
 def command(*arguments):
