@@ -26,8 +26,8 @@ from nova_market.ports import Clock, Enforcement, MarketCloud
 
 LOG = logging.getLogger(__name__)
 
-GRACE = 1.0
-"""Periods for which hosts keep an allocation after its own: the next round takes its time."""
+GRACE = 3.0
+"""Periods for which hosts keep an allocation after its own: a standby takes two of them to take over."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -118,7 +118,11 @@ class Rounds:
         """Tell the hosts; may be done again, also by another engine, which reads what was allocated."""
         if allocated is None:
             allocated = all_allocations(self._stores.history, record.period)
-        by_host: dict[HostName, list[Allocation]] = {}
+        answering = explaining.answering_hosts(record.document)
+        # a host without servers is told so: silence would mean that there is no market any more
+        by_host: dict[HostName, list[Allocation]] = {
+            HostName(host): [] for host in sorted(answering)
+        }
         for one in allocated:
             by_host.setdefault(HostName(one.host), []).append(
                 Allocation(
@@ -127,7 +131,6 @@ class Rounds:
             )
         ends = (record.period + 1 + GRACE) * self._settings.period
         self._enforcement.send(record.period, ends, by_host)
-        answering = explaining.answering_hosts(record.document)
         return OpenRound(
             record=record,
             wanted={one.server_id: one.host for one in allocated if one.host in answering},
