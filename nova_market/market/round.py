@@ -97,7 +97,9 @@ class Rounds:
             period=period,
             leader=settings.name,
             started_at=self._clock.wall(),
-            document=explaining.document(inputs, outcome, settings, memory, postings),
+            document=explaining.document(
+                inputs, outcome, settings, memory, postings, self._enforcement.heaviness()
+            ),
         )
         allocated = explaining.allocation_records(inputs, outcome)
         stored = self._stores.rounds.begin(

@@ -123,28 +123,14 @@ def test_cpu_follows_the_bids(bed: MarketBed, servers: dict[str, str], accounts:
 
 
 def test_a_raised_bid_is_seen_in_the_guest(bed: MarketBed, servers: dict[str, str]):
-    """Within two periods of the command; and the guest itself counts more work."""
+    """Within two periods of the command."""
     expected = parts(BIDS | {'d1': 4})
-    before = work(bed.cloud, 'market-d1')
     bid(bed, servers, {'d1': 4})
     passed = within(2 * PERIOD, lambda: have(bed, servers, expected))
     say(f'raised bid in force after {passed:.1f} s')
     got = measured(bed, servers)
     say(f'parts of the CPU: {got}, expected {expected}')
     assert got == pytest.approx(expected, rel=0.05)
-    assert work(bed.cloud, 'market-d1') > 1.5 * before
-
-
-def work(cloud: Cloud, server: str) -> float:
-    """Units of work a second that a guest counts itself."""
-    counts = []
-    for _ in range(2):
-        counts.append(
-            (time.monotonic(), int(cloud.order(server, 'load').split('work=')[1].split()[0]))
-        )
-        time.sleep(10.0)
-    (began, first), (ended, last) = counts
-    return (last - first) / (ended - began)
 
 
 def test_without_credit_a_server_is_scaled_down_and_runs(
