@@ -6,6 +6,8 @@ set +o xtrace
 
 # shellcheck source=devstack/lib/nova-fairness
 source "$NOVA_MARKET_DIR/devstack/lib/nova-fairness"
+# shellcheck source=devstack/lib/nova-market
+source "$NOVA_MARKET_DIR/devstack/lib/nova-market"
 
 if is_nova_fairness_enabled; then
     case "$1 ${2:-}" in
@@ -29,6 +31,31 @@ if is_nova_fairness_enabled; then
             ;;
         "clean "*)
             cleanup_nova_fairness
+            ;;
+    esac
+fi
+
+if is_nova_market_enabled; then
+    case "$1 ${2:-}" in
+        "stack install")
+            echo_summary "Installing the market"
+            install_nova_market
+            ;;
+        "stack post-config")
+            echo_summary "Configuring the market"
+            configure_nova_market
+            create_nova_market_accounts
+            ;;
+        "stack extra")
+            echo_summary "Starting the market"
+            init_nova_market
+            start_nova_market
+            ;;
+        "unstack "*)
+            stop_nova_market
+            ;;
+        "clean "*)
+            cleanup_nova_market
             ;;
     esac
 fi

@@ -68,3 +68,11 @@ class PeriodPurged(NovaMarketError):
 
 class Conflict(NovaMarketError):
     """Somebody else has changed it since it was read: read it again."""
+
+
+class CloudUnavailable(NovaMarketError):
+    """Nova or Placement does not answer; try again next period."""
+
+
+class MigrationRefused(NovaMarketError):
+    """The cloud does not begin this migration: says why. Another one may go."""

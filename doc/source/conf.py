@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sphinx configuration. Builds without network: no intersphinx, no badge, no remote image."""
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / 'ext'))
+
 project = 'nova-market'
 copyright = 'nova-market contributors'  # noqa: A001 (the name Sphinx reads)
 
@@ -8,6 +13,9 @@ extensions = [
     'openstackdocstheme',
     'oslo_config.sphinxconfiggen',
     'oslo_config.sphinxext',
+    'oslo_policy.sphinxext',
+    'market_api',
+    'cliff.sphinxext',
 ]
 
 # The repository is not one of opendev.org: the theme must not guess names and links from git.
@@ -31,3 +39,4 @@ pygments_style = 'native'
 html_theme = 'openstackdocs'
 html_static_path = ['_static']
 html_show_sourcelink = False
+autoprogram_cliff_application = 'openstack'

@@ -49,15 +49,20 @@ class ToozMembers:
     Implements ports.Membership. One thread of ours connects, beats and reads; nothing else waits for it.
     """
 
-    def __init__(self, host: HostName, address: str, url: str, period: float) -> None:
+    def __init__(
+        self, host: HostName, address: str, url: str, period: float, *, observer: bool = False
+    ) -> None:
         """period: seconds between two looks at the group of a small cloud.
+
+        observer: look at the group without being in it, as the market's engine does.
 
         :raises ConfigurationError: no driver for this URL is installed.
         """
         self._host = host
         self._address = address
         self._period = period
-        self._members: dict[HostName, str] = {host: address}
+        self._observer = observer
+        self._members: dict[HostName, str] = {} if observer else {host: address}
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._away = False
@@ -114,6 +119,9 @@ class ToozMembers:
     def _join(self) -> None:
         if not self._coordinator.is_started:
             self._coordinator.start()
+        self._looks = 0
+        if self._observer:
+            return
         capabilities = {'address': self._address}
         try:
             self._coordinator.join_group_create(GROUP, capabilities)
@@ -122,15 +130,21 @@ class ToozMembers:
             self._coordinator.leave_group(GROUP).get()
             self._coordinator.join_group_create(GROUP, capabilities)
         self._joined = True
-        self._looks = 0
 
     def _look(self) -> None:
         found: dict[HostName, str] = {}
-        for name, capabilities in sorted(self._read().items()):
+        try:
+            read = self._read()
+        except coordination.GroupNotCreated:
+            read = {}  # no host has ever been there
+        for name, capabilities in sorted(read.items()):
             host = _text(name)
             address = _text(capabilities.get('address') if isinstance(capabilities, dict) else None)
             if host and address is not None and len(found) < MAX_MEMBERS:
                 found[HostName(host)] = address
+        if self._observer:
+            self._members = found
+            return
         if self._host not in found:
             self._joined = False  # the backend has forgotten us
         self._members = found | {self._host: self._address}

@@ -233,7 +233,8 @@ def oslo_transport(
     :raises ConfigurationError: transport_url can't work.
     """
     del addresses
-    addressed = conf.exchange.topology == 'aggregate'
+    # the market's engine writes to single hosts and is answered by them
+    addressed = conf.exchange.topology == 'aggregate' or bool(conf.exchange.market_engines)
     return OsloTransport(conf=conf, host=host, ttl=ttl, addressed=addressed)
 
 

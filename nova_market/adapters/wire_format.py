@@ -10,12 +10,13 @@ Units: bytes.
 import functools
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgpack
 
 from nova_market.core.exchange import MAX_TEXT
 from nova_market.errors import MalformedReport, OversizedReport
+from nova_market.ports import WireFormat
 
 MAX_FRAME = MAX_TEXT
 """Longest frame; the plain one of the largest report that the schema allows fits."""
@@ -61,7 +62,7 @@ class CompactFormat:
         return decode(frame)
 
 
-FORMATS = {'plain': PlainFormat, 'compact': CompactFormat}
+FORMATS: Mapping[str, Callable[[], WireFormat]] = {'plain': PlainFormat, 'compact': CompactFormat}
 
 
 def decode(frame: bytes) -> object:

@@ -4,30 +4,42 @@
 import hashlib
 import re
 from collections.abc import Callable
+from typing import Any
 
 from oslo_config import cfg
 
 from nova_market.adapters.membership import StaticMembers, ToozMembers
 from nova_market.adapters.wire_format import FORMATS
 from nova_market.core.fairness import FairnessSettings
+from nova_market.core.policy import FAIRNESS
 from nova_market.core.quantity import HostName
 from nova_market.errors import ConfigurationError
 from nova_market.exchange.aggregate import AggregateExchange
 from nova_market.exchange.broadcast import BroadcastExchange
+from nova_market.exchange.enforcement import TransportEnforcement
 from nova_market.fairness.settings import load_plugin
-from nova_market.ports import Clock, Exchange, Membership, Transport
+from nova_market.ports import Clock, Exchange, Membership, Transport, WireFormat
 
 Plugin = Callable[..., Transport]
 """plugin(conf=, host=, ttl=, addresses=): addresses() -> host -> address of the members."""
 
 ADDRESS = re.compile(r'tcp://(?P<host>\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+|\*):(?P<port>[0-9]{1,5})')
+OBSERVE = 10.0
+"""Seconds between two looks of an engine at the group of hosts."""
+
 EVERYWHERE = ('*', '0.0.0.0', '[::]')
 
 
 def build_exchange(
-    conf: cfg.ConfigOpts, host: HostName, settings: FairnessSettings, clock: Clock
+    conf: cfg.ConfigOpts,
+    host: HostName,
+    settings: FairnessSettings,
+    clock: Clock,
+    line: Callable[[Transport, WireFormat], Transport] | None = None,
 ) -> Exchange:
     """The exchange of this host, not started.
+
+    line: what takes its part of the frames out of the transport.
 
     :raises ConfigurationError: an option that can not work.
     """
@@ -37,16 +49,16 @@ def build_exchange(
     broadcast = conf.exchange.topology == 'broadcast' or name == 'local'
     membership = _membership(conf, host, settings.interval, broadcast=broadcast)
     transport = plugin(conf=conf, host=host, ttl=ttl, addresses=membership.members)
-    wire_format = conf.exchange.wire_format
-    if wire_format == 'auto':
-        wire_format = 'compact' if name == 'zmq' else 'plain'
-    parts = {
+    wire = wire_format(conf)
+    if line is not None:
+        transport = line(transport, wire)
+    parts: dict[str, Any] = {
         'host': host,
         'metric': settings.metric_name,
         'ttl': ttl,
         'clock': clock,
         'transport': transport,
-        'wire': FORMATS[wire_format](),
+        'wire': wire,
         'membership': membership,
     }
     if broadcast:
@@ -59,10 +71,93 @@ def build_exchange(
     )
 
 
+def engines_of(conf: cfg.ConfigOpts) -> tuple[HostName, ...]:
+    """Who may allocate what guests get.
+
+    :raises ConfigurationError: the policy needs somebody, or a way to reach him.
+    """
+    policy, exchange = conf.fairness.policy, conf.fairness.exchange
+    engines = tuple(HostName(one) for one in conf.exchange.market_engines)
+    if policy == FAIRNESS:
+        return ()
+    for option, wrong, remedy in (
+        ('[fairness]exchange = local', exchange == 'local', 'set it to oslo or zmq'),
+        ('[exchange]market_engines is empty', not engines, 'name the engines of the market'),
+        ('[fairness]cpu_control = false', not conf.fairness.cpu_control, 'set it to true'),
+        (
+            '[fairness]priority_mode = paper',
+            conf.fairness.priority_mode == 'paper',
+            'set it to centred',
+        ),
+    ):
+        if wrong:
+            raise ConfigurationError(f'[fairness]policy = {policy}, but {option}: {remedy}')
+    return engines
+
+
+def build_enforcement(
+    conf: cfg.ConfigOpts, name: HostName, clock: Clock, period: float
+) -> TransportEnforcement:
+    """The engine's end of the exchange, not started.
+
+    name:   of the engine; period: seconds of a round of the market
+
+    :raises ConfigurationError: an option that can not work.
+    """
+    transport = conf.fairness.exchange
+    if transport == 'local':
+        raise ConfigurationError(
+            '[fairness]exchange = local: an engine reaches no host over it; set it to oslo or zmq, as on '
+            'the hosts'
+        )
+    if name not in conf.exchange.market_engines:
+        raise ConfigurationError(
+            f'[exchange]market_engines does not name this engine ({name}), so no host would believe it; '
+            'add it there, on the hosts too'
+        )
+    plugin: Plugin = load_plugin('nova_market.exchange', transport, '[fairness]exchange')
+    membership = _observed(conf, name)
+    # hosts answer over the connection that the engine makes: it needs no port that others reach, and
+    # shares neither port nor key with the nova-fairness of its own machine
+    conf.set_override('zmq_bind', 'tcp://127.0.0.1:*', 'exchange')
+    conf.set_override('zmq_key_path', conf.exchange.zmq_engine_key_path, 'exchange')
+    return TransportEnforcement(
+        name=name,
+        transport=plugin(conf=conf, host=name, ttl=period, addresses=membership.members),
+        wire=wire_format(conf),
+        clock=clock,
+        membership=membership,
+    )
+
+
+def wire_format(conf: cfg.ConfigOpts) -> WireFormat:
+    """How this host writes."""
+    chosen = conf.exchange.wire_format
+    if chosen == 'auto':
+        chosen = 'compact' if conf.fairness.exchange == 'zmq' else 'plain'
+    return FORMATS[chosen]()
+
+
 def epoch_of(settings: FairnessSettings) -> str:
     """Short text that differs where sums of two hosts can't be compared."""
     said = (settings.metric_name, f'{settings.interval:g}', *sorted(settings.resources))
     return hashlib.blake2b('\n'.join(said).encode(), digest_size=6).hexdigest()
+
+
+def _observed(conf: cfg.ConfigOpts, name: HostName) -> Membership:
+    """The hosts as an engine sees them, which is none itself. A broker finds them by name."""
+    options = conf.exchange
+    if conf.fairness.exchange != 'zmq':
+        return StaticMembers(name, '', {})
+    if options.coordination_url:
+        return ToozMembers(name, '', options.coordination_url, OBSERVE, observer=True)
+    listed = _listed(options.members, need_address=True)
+    if not listed:
+        raise ConfigurationError(
+            '[fairness]exchange = zmq must know the hosts: set [exchange]coordination_url or '
+            '[exchange]members'
+        )
+    return StaticMembers(name, listed.get(name, ''), listed)
 
 
 def _membership(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-market-experiment: the papers' experiments, on real guests."""
+"""nova-market-experiment: the papers' experiments, on real guests; and a day of the market, by numbers."""
 
 import argparse
 import json
@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from nova_market.errors import NovaMarketError
-from nova_market.sim.experiments import demo, fairness_fig1, fairness_fig3, fairness_fig4
+from nova_market.sim.experiments import (
+    demo,
+    fairness_fig1,
+    fairness_fig3,
+    fairness_fig4,
+    market_day,
+)
 
 PROGRAM = 'nova-market-experiment'
 STATE = Path(tempfile.gettempdir()) / 'nova-market-experiment'
@@ -35,7 +41,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         description='Runs experiments of the papers on real libvirt guests (TCG or KVM) in namespaces of '
-        'their own, and writes CSV, PNG and a JSON summary. Needs root and the packages of bindep.txt.',
+        'their own, and writes CSV, PNG and a JSON summary. Needs root and the packages of bindep.txt; '
+        'market-day needs neither.',
     )
     commands = parser.add_subparsers(dest='command', required=True, metavar='EXPERIMENT')
     _add(
@@ -60,7 +67,19 @@ def _parser() -> argparse.ArgumentParser:
     shown.add_argument(
         '--memory', action='store_true', help='use the host in memory even where root is there'
     )
+    _add_day(commands)
     return parser
+
+
+def _add_day(commands: Any) -> None:
+    text = 'A day of the VM market: three projects whose bids change, one that runs out of credit.'
+    day = commands.add_parser('market-day', help=text, description=text)
+    day.set_defaults(run=market_day.from_arguments)
+    day.add_argument(
+        '--period', type=_seconds, default=60.0, metavar='S',
+        help='seconds of one round (default: %(default)g)',
+    )  # fmt: skip
+    _add_output(day, 'market-day')
 
 
 def _add(
@@ -93,11 +112,15 @@ def _add(
         metavar='DIR',
         help='where hosts and guests live (default: %(default)s)',
     )
+    _add_output(parser, name)
+    return parser
+
+
+def _add_output(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument(
         '--output', type=Path, default=Path('experiments') / name, metavar='DIR',
         help='where results go (default: %(default)s)',
     )  # fmt: skip
-    return parser
 
 
 def _seconds(text: str) -> float:

@@ -113,8 +113,9 @@ def _run(conf: cfg.ConfigOpts) -> int:
             parts.driver.close()
             raise
         log.getLogger(__name__).info(
-            '%s: interval %g s, metric %s, controls %s, exchange %s%s',
+            '%s: policy %s, interval %g s, metric %s, controls %s, exchange %s%s',
             parts.host,
+            settings.policy,
             settings.interval,
             settings.metric_name,
             ', '.join(parts.controls) or 'none',
@@ -123,6 +124,8 @@ def _run(conf: cfg.ConfigOpts) -> int:
         )
         run = FairnessService(parts.agent, settings.interval, parts.observe, parts.collector.failed)
         parts.driver.subscribe(run.wake)
+        if parts.market is not None:
+            parts.market.subscribe(run.wake)
         service.launch(conf, run, workers=1, no_fork=True, restart_method='mutate').wait()
     return 0
 

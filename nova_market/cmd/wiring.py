@@ -4,7 +4,6 @@
 import contextlib
 import errno
 import fcntl
-import math
 import os
 import socket
 from collections.abc import Iterator
@@ -23,19 +22,21 @@ from nova_market.adapters.libvirt_host import LibvirtHost
 from nova_market.adapters.memory_limit import MemoryLimit
 from nova_market.adapters.netlink import NetworkClasses
 from nova_market.adapters.state_file import JsonFile
-from nova_market.cmd.exchange import build_exchange
+from nova_market.cmd.exchange import build_exchange, engines_of
+from nova_market.cmd.option_check import check_values
 from nova_market.conf import exchange as exchange_options
 from nova_market.conf import fairness, host
 from nova_market.core.fairness import FairnessSettings
 from nova_market.core.quantity import HostName
 from nova_market.core.schema import name as check_name
 from nova_market.errors import ConfigurationError, MalformedReport, NovaMarketError
+from nova_market.exchange.market_line import MarketLine
 from nova_market.fairness.agent import Agent, RoundRecord
 from nova_market.fairness.exporter import FairnessCollector
 from nova_market.fairness.journal import Journal
 from nova_market.fairness.quota_reader import QuotaReader
 from nova_market.fairness.status import status_document
-from nova_market.ports import Actuator, HostDriver
+from nova_market.ports import Actuator, Clock, Exchange, HostDriver, Transport, WireFormat
 
 MEBI = 1024 * 1024
 MBIT = 1e6 / 8
@@ -52,6 +53,7 @@ class Parts:
     controls: tuple[str, ...]
     collector: FairnessCollector
     quotas: QuotaReader | None
+    market: MarketLine | None
     status: JsonFile
     interval: float
 
@@ -77,7 +79,7 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
         owner_kind=options.owner,
     )
     actuators = _actuators(conf, driver, state)
-    exchange = build_exchange(conf, name, settings, clock)
+    exchange, market = _exchange(conf, name, settings, clock, state)
     quotas = _quota_reader(conf)
     controls = _controls(conf)
     agent = Agent(
@@ -91,6 +93,7 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
         clock=clock,
         quotas=quotas,
         dry_run=options.dry_run,
+        market=market,
     )
     return Parts(
         host=name,
@@ -100,6 +103,7 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
         controls=tuple(controls),
         collector=FairnessCollector(name, lambda: getattr(exchange, 'dropped', {})),
         quotas=quotas,
+        market=market,
         status=JsonFile(status_path(conf), durable=False),
         interval=settings.interval,
     )
@@ -147,16 +151,7 @@ def check_options(conf: cfg.ConfigOpts) -> None:
 
     :raises ConfigurationError: names the option, its value, the limit and where it stands.
     """
-    for group, options in fairness.list_opts() + exchange_options.list_opts() + host.list_opts():
-        for option in options:
-            try:
-                value = getattr(conf[group.name], option.dest)
-            except cfg.ConfigFileValueError as error:
-                raise ConfigurationError(f'[{group.name}]{option.name}: {error}') from None
-            if isinstance(value, float) and not math.isfinite(value):
-                raise ConfigurationError(
-                    f'[{group.name}]{option.name} = {value}: not a finite number'
-                )
+    check_values(conf, fairness.list_opts() + exchange_options.list_opts() + host.list_opts())
     for where, value in (
         ('[fairness]fallback_owner', conf.fairness.fallback_owner),
         ('[host]name', conf.host.name or socket.gethostname()),
@@ -205,6 +200,30 @@ def is_running(conf: cfg.ConfigOpts) -> bool:
     except OSError:
         return False
     return False
+
+
+def _exchange(
+    conf: cfg.ConfigOpts, name: HostName, settings: FairnessSettings, clock: Clock, state: str
+) -> tuple[Exchange, MarketLine | None]:
+    """The exchange of this host, and the market's part of it when the policy has a market."""
+    engines = engines_of(conf)
+    if not engines:
+        return build_exchange(conf, name, settings, clock), None
+    lines: list[MarketLine] = []
+
+    def line(transport: Transport, wire: WireFormat) -> MarketLine:
+        made = MarketLine(
+            host=name,
+            transport=transport,
+            wire=wire,
+            clock=clock,
+            engines=engines,
+            record=JsonFile(os.path.join(state, 'allocations.json'), durable=False),
+        )
+        lines.append(made)
+        return made
+
+    return build_exchange(conf, name, settings, clock, line), lines[0]
 
 
 def _quota_reader(conf: cfg.ConfigOpts) -> QuotaReader | None:

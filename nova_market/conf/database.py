@@ -10,3 +10,8 @@ DEFAULT = 'sqlite:////var/lib/nova_market/nova_market.sqlite'
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
     options.set_defaults(conf, connection=DEFAULT)
+
+
+def set_sample_default() -> None:
+    """For the generator of the sample configuration: our default instead of oslo.db's."""
+    cfg.set_defaults(options.database_opts, connection=DEFAULT)

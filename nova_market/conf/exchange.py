@@ -104,7 +104,29 @@ Directory of this host's CURVE key pair and of the public keys of the hosts it b
     ),
 ]
 
-OPTIONS = TOPOLOGY + MEMBERS + WIRE
+MARKET = [
+    cfg.ListOpt(
+        'market_engines',
+        default=[],
+        help="""
+Names of the market's engines ([market]name of each): nobody else may allocate what the guests of this host
+get. An engine that is not named here does not start. Empty = there is no market. Over zmq an engine proves
+its name by its key, as a host does; over oslo the broker's accounts decide who can write. Hosts and engines
+of a cloud must have the same.
+""",
+    ),
+    cfg.StrOpt(
+        'zmq_engine_key_path',
+        default='/etc/nova_market/engine-keys',
+        help="""
+With [fairness]exchange = zmq: directory of the market engine's own CURVE key pair and of the public keys of
+the hosts, as `zmq_key_path` is for a host. An engine has a name and a key of its own, also on a machine where
+nova-fairness runs.
+""",
+    ),
+]
+
+OPTIONS = TOPOLOGY + MEMBERS + WIRE + MARKET
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:

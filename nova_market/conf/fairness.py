@@ -19,6 +19,20 @@ same. Shorter reacts faster and costs proportionally more CPU: one bulk statisti
 Guest memory statistics are themselves refreshed every 10 s by Nova's default.
 """,
     ),
+    cfg.StrOpt(
+        'policy',
+        default='fairness',
+        choices=[
+            ('fairness', 'heaviness alone'),
+            ('market', 'what the engines of [exchange]market_engines allocate'),
+            ('combined', 'the same, times a factor by heaviness of at most `span`'),
+        ],
+        help="""
+Who decides what the guests of this host get. With `market` and `combined` a guest's CPU weight is that of
+the cores allocated to it; when no allocations come any more, weights go back to those of the flavors, half
+way in each round. Needs `cpu_control`, and an exchange that reaches the engine (`oslo` or `zmq`).
+""",
+    ),
     cfg.BoolOpt(
         'dry_run',
         default=False,
@@ -207,8 +221,8 @@ CONTROLS = [
         default='off',
         choices=[('auto', 'soft limit on cgroup v1, memory.low on v2'), ('off', 'observe only')],
         help="""
-Protect guests' memory under pressure. On cgroup v1 the soft limit is deprecated since Linux 6.12. Never
-set below a guest's working set.
+Protect guests' memory under pressure; with a market, as much of it as is allocated. On cgroup v1 the soft
+limit is deprecated since Linux 6.12. Never set below a guest's working set there.
 """,
     ),
     cfg.StrOpt(

@@ -3,13 +3,15 @@
 
 from oslo_config import cfg
 
-from nova_market.conf import exchange, fairness, host, openstack
+from nova_market.conf import api, exchange, fairness, host, market, openstack, rebalancing
+
+GROUPS = (api, fairness, exchange, host, market, openstack, rebalancing)
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
-    return fairness.list_opts() + exchange.list_opts() + host.list_opts() + openstack.list_opts()
+    return [listed for group in GROUPS for listed in group.list_opts()]
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
-    for group in (fairness, exchange, host, openstack):
+    for group in GROUPS:
         group.register_opts(conf)

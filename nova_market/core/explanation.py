@@ -5,6 +5,7 @@ from collections import Counter
 
 import numpy as np
 
+from nova_market.core import policy
 from nova_market.core.fairness import RoundPlan
 from nova_market.core.host import Guest
 
@@ -14,15 +15,21 @@ NEAR = 0.02
 
 def explanations(plan: RoundPlan) -> tuple[str, ...]:
     """One sentence on each guest of the plan; what guests have in common is counted once."""
+    if plan.policy == policy.MARKET:
+        return tuple(
+            '; '.join([_allocation(plan, guest), *_itself(guest)]) for guest in plan.guests
+        )
     mean = float(np.mean(plan.priority)) if len(plan.guests) else 0.0
     mine = Counter(plan.owners.tolist())
     busy = Counter(plan.owners[plan.active].tolist())
     return tuple(
         '; '.join(
             [
+                *([] if plan.policy == policy.FAIRNESS else [_allocation(plan, guest)]),
                 _standing(plan, priority, x, mean),
                 *_company(mine[owner], busy[owner]),
-                *_itself(guest, active),
+                *([] if active else ['idle']),
+                *_itself(guest),
             ]
         )
         for guest, owner, priority, x, active in zip(
@@ -49,10 +56,25 @@ def _company(mine: int, busy: int) -> list[str]:
     return [f'shares with {mine - 1} more of its owner, {busy} of {mine} busy'] if mine > 1 else []
 
 
-def _itself(guest: Guest, active: bool) -> list[str]:
+def _allocation(plan: RoundPlan, guest: Guest) -> str:
+    granted = plan.granted
+    if granted.strength == 0.0:
+        return 'nothing allocated by the market: weight of its flavor'
+    got = granted.allocations.get(guest.id)
+    if got is None:
+        text = f'not in the allocations of period {granted.period}: average per vCPU'
+    else:
+        text = (
+            f'allocated {got.cores:.3g} of {guest.vcpus} cores and {got.memory_mib:.0f} MiB in period '
+            f'{granted.period}'
+        )
+    if granted.in_force:
+        return text
+    return f'{text}, {1 - granted.strength:.0%} of the way back to its flavor: the market is silent'
+
+
+def _itself(guest: Guest) -> list[str]:
     parts = []
-    if not active:
-        parts.append('idle')
     if guest.base_shares is not None:
         parts.append(f'flavor asks for {guest.base_shares} shares')
     if guest.fallback:

@@ -9,12 +9,13 @@ The simulator and the service both run this code; time, totals and the state of 
 arguments.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from nova_market.core import memory, priority
+from nova_market.core import memory, policy, priority
+from nova_market.core.allocation_book import NOTHING, Granted
 from nova_market.core.cloud_view import CloudView, actual_quotas, ratio, resource_weights
 from nova_market.core.endowment import Endowment, host_share, virtual_resources
 from nova_market.core.exchange import CloudTotals
@@ -33,6 +34,7 @@ class FairnessSettings:
     """What the operator chose. Units and ranges: conf/fairness.py.
 
     totals_ttl: seconds after which silence of the exchange makes weights decay to local grouping
+    policy:     one of core.policy.POLICIES
     idle:       part of its endowment of CPU below which a VM counts as idle in its owner's group
     entitlement: `equal`, or `quota`: owners weigh by their cores quota
     """
@@ -47,6 +49,7 @@ class FairnessSettings:
     endowment: Endowment = host_share
     priority: PrioritySettings = field(default_factory=PrioritySettings)
     entitlement: str = 'equal'
+    policy: str = policy.FAIRNESS
     idle: float = 0.05
     threshold: float = 0.05
     totals_ttl: float = 30.0
@@ -74,6 +77,7 @@ class RoundPlan:
     wanted:         control -> value per VM, in the unit of the control
     state:          x by incarnation, for the next round
     fresh:          were the totals of the cloud young enough to act on?
+    policy, granted: who decided; what the market grants
     """
 
     weighing: Weighing
@@ -88,10 +92,20 @@ class RoundPlan:
     active: Flags
     wanted: Mapping[str, Values]
     state: Mapping[Incarnation, float]
+    policy: str = policy.FAIRNESS
+    granted: Granted = NOTHING
 
     @property
     def guests(self) -> tuple[Guest, ...]:
         return self.weighing.measurement.guests
+
+    @property
+    def owner_heaviness(self) -> dict[OwnerId, float]:
+        """Of each owner with VMs here, in the whole cloud."""
+        return {
+            guest.owner: float(value)
+            for guest, value in zip(self.guests, self.user_heaviness, strict=True)
+        }
 
 
 def view_of(
@@ -166,32 +180,30 @@ def decide(
     supply: HostSupply,
     settings: FairnessSettings,
     cpu_unit: int = 1024,
+    granted: Granted = NOTHING,
 ) -> RoundPlan:
     """Heaviness of the users, priorities and wanted values of the VMs (Listing 1, lines 9-11).
 
     totals:   must contain this host's own report; sums that are no numbers count as totals too old
     limits:   of the controls that values are wanted for
     cpu_unit: default of this host's CPU control, the unit of a flavor's `quota:cpu_shares`
+    granted:  what the market allocates; counts with the policies that have a market
     """
     view, quota = view_of(totals, supply.core_score, settings)
     guests = weighing.measurement.guests
     rows = priority.owner_rows([g.owner for g in guests], totals.owners)
     sums = _of_width(totals.sums, weighing.partial.shape[1])
     user_heaviness = settings.metric.user(sums, quota, view)[rows]
-    ranked = priority.priorities(user_heaviness, weighing.emphasis, rows, settings.priority)
-    numbers = np.isfinite(ranked)
-    ranked, user_heaviness = (np.where(numbers, some, 0.0) for some in (ranked, user_heaviness))
-    fresh = totals.age <= settings.totals_ttl and bool(numbers.all())
+    ranked, user_heaviness, sound = _rank(user_heaviness, weighing, rows, settings)
+    fresh = totals.age <= settings.totals_ttl and sound
     previous = np.array([state.get(g.incarnation, 0.0) for g in guests], dtype=float)
     x = priority.log_weights(previous, ranked, settings.priority, fresh)
     active = _active(weighing, settings)
-    size = np.array([g.vcpus * cpu_unit for g in guests], dtype=float)
-    base = np.array([g.base_shares or g.vcpus * cpu_unit for g in guests], dtype=float)
     entitled = _entitled(quota, view, settings)[rows]
-    weights = priority.relative_weights(size, base, rows, active, entitled, x, settings.priority)
+    division = _divide(guests, rows, active, entitled, x, settings, cpu_unit, granted)
     paper = priority.paper_priorities(ranked) if settings.priority.mode == 'paper' else None
     wanted = {
-        name: _wanted(name, limit, weighing, weights, paper, supply)
+        name: _wanted(name, limit, weighing, division, paper, supply)
         for name, limit in limits.items()
     }
     return RoundPlan(
@@ -203,11 +215,43 @@ def decide(
         user_heaviness=user_heaviness,
         priority=ranked,
         x=x,
-        weights=weights,
+        weights=division.weights,
         active=active,
         wanted=wanted,
         state={g.incarnation: float(value) for g, value in zip(guests, x, strict=True)},
+        policy=settings.policy,
+        granted=granted,
     )
+
+
+def _rank(
+    user_heaviness: Array, weighing: Weighing, rows: Rows, settings: FairnessSettings
+) -> tuple[Array, Array, bool]:
+    """H(v) and the user heaviness, 0 where they are no numbers; and whether all were numbers."""
+    ranked = priority.priorities(user_heaviness, weighing.emphasis, rows, settings.priority)
+    numbers = np.isfinite(ranked)
+    kept = np.where(numbers, user_heaviness, 0.0)
+    return np.where(numbers, ranked, 0.0), kept, bool(numbers.all())
+
+
+def _divide(
+    guests: Sequence[Guest],
+    rows: Rows,
+    active: Flags,
+    entitled: Array,
+    x: Array,
+    settings: FairnessSettings,
+    cpu_unit: int,
+    granted: Granted,
+) -> policy.Division:
+    """The host among its guests, as the policy says."""
+    size = np.array([g.vcpus * cpu_unit for g in guests], dtype=float)
+    base = np.array([g.base_shares or g.vcpus * cpu_unit for g in guests], dtype=float)
+    if settings.policy != policy.FAIRNESS:
+        tempering = x if settings.policy == policy.COMBINED else None
+        return policy.by_allocations(guests, granted, base, cpu_unit, tempering)
+    weights = priority.relative_weights(size, base, rows, active, entitled, x, settings.priority)
+    return policy.by_weights(weights, np.array([g.memory_bytes for g in guests], dtype=float))
 
 
 def nova_value(control: str, guest: Guest, limits: Limits) -> int:
@@ -242,7 +286,7 @@ def _wanted(
     control: str,
     limits: Limits,
     weighing: Weighing,
-    weights: Array,
+    division: policy.Division,
     paper: Array | None,
     supply: HostSupply,
 ) -> Values:
@@ -257,11 +301,15 @@ def _wanted(
             values = priority.paper_values(paper, priority.MEMORY_FLOOR, size)
         else:
             # a limit whose default is 0 is a guarantee (memory.low), else it is where reclaim starts
-            divide = memory.soft_limits if limits.default else memory.guarantees
-            values = divide(used, size, weights, supply.memory_bytes)
+            part = division.ceiling, division.memory, supply.memory_bytes
+            values = memory.guarantees(used, *part)
+            if limits.default:
+                values = memory.spared(values, used, size)
     elif paper is not None:
         values = priority.paper_values(paper, *priority.PAPER_RANGES[control])
+    elif control == 'cpu' and division.shares is not None:
+        values = division.shares
     else:
         centre = np.mean([nova_value(control, g, limits) for g in guests])
-        values = weights * centre
+        values = division.weights * centre
     return np.clip(np.rint(values), limits.minimum, limits.maximum).astype(np.int64)

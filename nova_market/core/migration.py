@@ -29,7 +29,7 @@ class MigrationSettings:
 class Migration:
     """One step. hop: a stop on the way, because two full hosts exchange servers.
 
-    error_before, error_after: of the source host's worst server, before and after the whole plan
+    error_before, error_after: of the worst server of the host on which it begins, before and after the plan
     gain: micro-credits per period that the plan delivers more because of this server's move
     """
 
@@ -42,12 +42,12 @@ class Migration:
     error_before: float
     error_after: float
 
-    @property
-    def reason(self) -> str:
+    def reason(self, server: str, source: str, target: str) -> str:
+        """A4: why, with the numbers and the names of the server and the hosts."""
         way = ' on its way, as both hosts are full' if self.hop else ''
         return (
-            f'server {self.server} from host {self.source} to {self.target}{way}: the largest error there '
-            f'falls from {self.error_before:.2%} to {self.error_after:.2%}, {self.gain:.0f} '
+            f'server {server} from {source} to {target}{way}: the largest error where '
+            f'it began falls from {self.error_before:.2%} to {self.error_after:.2%}, {self.gain:.0f} '
             f'micro-credits a period for {self.copied_mib:.0f} MiB'
         )
 
@@ -98,7 +98,8 @@ def executable(
             copied_mib=float(placement.size[0, server]),
             gain=gains[server],
             error_before=float(start[placement.host[server]]),
-            error_after=float(layout.errors[placement.host[server]]),
+            # an empty host has no worst server
+            error_after=max(float(layout.errors[placement.host[server]]), 0.0),
         )
         for server, source, target, hop in order
     )
@@ -116,7 +117,7 @@ def delivered(placement: Placement, host: int, members: Rows, price: Array) -> f
             a[r].take(members) for a in (placement.bids, placement.caps, placement.ideal)
         )
         levels = water_levels(bids, caps, alone, placement.capacity[r, [host]])
-        value += unit * float(np.minimum(shares_at(levels, bids, caps, alone), ideal).sum())
+        value += float(unit) * float(np.minimum(shares_at(levels, bids, caps, alone), ideal).sum())
     return value
 
 
@@ -129,13 +130,16 @@ def _worthwhile(
     dropped = []
     for server in reversed(plan.moved.tolist()):
         home, target = int(placement.host[server]), int(layout.host[server])
-        with_move = _value(layout, (home, target), price)
+        both = (home, target)
+        with_move, error = _value(layout, both, price), _worst(layout, both)
         may_return = _fits(placement, layout.used, server, home)
         layout.move(server, home)
-        gain = with_move - _value(layout, (home, target), price)
-        cost = float(placement.size[0, server]) * settings.cost_per_mib
-        worst = float(layout.errors[[home, target]].max())
-        if may_return and gain * settings.horizon <= cost and worst <= plan.before:
+        gain = with_move - _value(layout, both, price)
+        over = gain * settings.horizon - float(placement.size[0, server]) * settings.cost_per_mib
+        worst = _worst(layout, both)
+        # at a price of 0 nothing brings anything in, but who is short of his ideal still is
+        worthless = over < 0 or (over == 0 and worst <= error)
+        if may_return and worthless and worst <= plan.before:
             dropped.append((server, NOT_WORTH))
         else:
             layout.move(server, target)
@@ -145,6 +149,10 @@ def _worthwhile(
 
 def _value(layout: Layout, hosts: tuple[int, int], price: Array) -> float:
     return sum(delivered(layout.placement, h, layout.members[h], price) for h in hosts)
+
+
+def _worst(layout: Layout, hosts: tuple[int, int]) -> float:
+    return float(layout.errors[list(hosts)].max())
 
 
 def _ordered(placement: Placement, targets: dict[int, int]) -> tuple[list[Step], Layout, list[int]]:

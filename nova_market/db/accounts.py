@@ -8,6 +8,7 @@ doc/source/specs/market.rst. Units: micro-credits.
 import math
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
 from sqlalchemy import Connection, Row, insert, select, update
@@ -124,11 +125,11 @@ def _settings(one: Account) -> dict[str, object]:
     }
 
 
-def _rows(connection: Connection, query: object) -> list[Row]:
+def _rows(connection: Connection, query: object) -> list[Row[Any]]:
     return list(connection.execute(query))  # type: ignore[call-overload]
 
 
-def _account(row: Row) -> Account:
+def _account(row: Row[Any]) -> Account:
     return Account(
         id=AccountId(row.id),
         project_id=row.project_id,

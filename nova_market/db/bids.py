@@ -7,6 +7,7 @@ Implements rule B1 of doc/source/specs/market.rst. Units: micro-credits per peri
 import math
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
 from sqlalchemy import Connection, Row, delete, insert, select, update
@@ -104,12 +105,10 @@ def _list(
 
 
 def _remove(connection: Connection, server_ids: Sequence[str]) -> int:
-    return sum(
-        connection.execute(delete(bids).where(bids.c.server_id == server)).rowcount
-        for server in sorted(server_ids)
-    )
+    gone = (delete(bids).where(bids.c.server_id == server) for server in sorted(server_ids))
+    return sum(int(connection.execute(one).rowcount) for one in gone)
 
 
-def _stored(row: Row) -> StoredBid:
+def _stored(row: Row[Any]) -> StoredBid:
     values = {name: getattr(row, name) for name in COLUMNS}
     return StoredBid(**{**values, 'payer': AccountId(row.payer)})

@@ -72,7 +72,8 @@ class Database:
         :raises DatabaseUnavailable: no connection.
         """
         with translated():
-            return self._manager.writer.get_engine()
+            engine: Engine = self._manager.writer.get_engine()
+            return engine
 
     def read(self, work: Work[Result], *arguments: Any) -> Result:
         """Run `work(connection, *arguments)` and return its result.
@@ -99,7 +100,8 @@ class Database:
                 return work(connection, *arguments)
 
         with translated():
-            return self._again(once)()
+            result: Result = self._again(once)()
+            return result
 
 
 ENGINE_OPTIONS = frozenset(

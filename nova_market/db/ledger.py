@@ -12,7 +12,7 @@ not, the key is reused, and the unique constraint makes the second one look agai
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
 from sqlalchemy import Connection, Row, bindparam, func, insert, literal, select, union_all, update
@@ -88,13 +88,13 @@ def slices(items: Sequence[Item], size: int = IN_ONE_QUERY) -> Iterator[Sequence
         yield items[start : start + size]
 
 
-def lock_accounts(connection: Connection, names: Iterable[str]) -> dict[AccountId, Row]:
+def lock_accounts(connection: Connection, names: Iterable[str]) -> dict[AccountId, Row[Any]]:
     """Rows of the accounts, which nobody else can change until this transaction ends.
 
     :raises UnknownAccount: one of them does not exist.
     """
     wanted = sorted(set(names))
-    found: dict[AccountId, Row] = {}
+    found: dict[AccountId, Row[Any]] = {}
     for part in slices(wanted):
         query = select(accounts).where(accounts.c.id.in_(part)).order_by(accounts.c.id)
         found |= {AccountId(row.id): row for row in connection.execute(query.with_for_update())}
@@ -164,7 +164,7 @@ def _refuse_excess(book: Book, posting: Posting) -> None:
             )
 
 
-def _refuse_closed(held: Mapping[AccountId, Row], posting: Posting) -> None:
+def _refuse_closed(held: Mapping[AccountId, Row[Any]], posting: Posting) -> None:
     for name in (posting.debit, posting.credit):
         if held[name].closed:
             raise UnknownAccount(f'account {name} is closed: nothing can be posted to or from it')
@@ -190,7 +190,7 @@ def _posted(connection: Connection, keys: Sequence[str]) -> dict[str, Posting]:
     return found
 
 
-def _posting(row: Row) -> Posting:
+def _posting(row: Row[Any]) -> Posting:
     return Posting(
         key=row.posting_key,
         reason=Reason(row.reason),
@@ -223,7 +223,7 @@ def _statement(
     return [_line(row, name) for row in connection.execute(query)]
 
 
-def _line(row: Row, name: AccountId) -> StatementLine:
+def _line(row: Row[Any], name: AccountId) -> StatementLine:
     paid = row.debit == name
     return StatementLine(
         number=row.id,

@@ -24,7 +24,7 @@ from sqlalchemy.dialects.mysql import MEDIUMBLOB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from nova_market.core.money import MAX_AMOUNT
-from nova_market.db.models import TABLE, UUID_LENGTH, Base
+from nova_market.db.models import TABLE, UUID_LENGTH, Base, table_of
 
 PART_BYTES = 2**20
 STATE_LENGTH = 16
@@ -130,10 +130,10 @@ class MoveRow(Base):
     changed_at: Mapped[float] = mapped_column(Double, server_default=text('0'))
 
 
-bids = BidRow.__table__
-rounds = RoundRow.__table__
-round_documents = DocumentRow.__table__
-prices = PriceRow.__table__
-allocations = AllocationRow.__table__
-plans = PlanRow.__table__
-plan_moves = MoveRow.__table__
+bids = table_of(BidRow)
+rounds = table_of(RoundRow)
+round_documents = table_of(DocumentRow)
+prices = table_of(PriceRow)
+allocations = table_of(AllocationRow)
+plans = table_of(PlanRow)
+plan_moves = table_of(MoveRow)

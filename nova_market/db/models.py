@@ -9,6 +9,8 @@ Names compare by byte on every database: MariaDB's usual collation would take tw
 case for one.
 """
 
+from typing import cast
+
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
@@ -17,6 +19,7 @@ from sqlalchemy import (
     Index,
     Integer,
     String,
+    Table,
     UniqueConstraint,
     false,
     text,
@@ -109,8 +112,13 @@ class HorizonRow(Base):
     period: Mapped[int] = mapped_column(BigInteger, server_default=text('0'))
 
 
-accounts = AccountRow.__table__
-postings = PostingRow.__table__
-horizons = HorizonRow.__table__
+def table_of(row: type[Base]) -> Table:
+    """The table, with the type that it always has: SQLAlchemy promises less."""
+    return cast(Table, row.__table__)
+
+
+accounts = table_of(AccountRow)
+postings = table_of(PostingRow)
+horizons = table_of(HorizonRow)
 
 __all__ = ['TABLE', 'Base', 'Counter', 'accounts', 'horizons', 'postings']

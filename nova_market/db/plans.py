@@ -7,6 +7,7 @@ an approval and a rejection at the same time, one wins and the other is told.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
 
@@ -137,7 +138,7 @@ def _move(
         raise Conflict(f'move {position} of {plan_id} is {found or "not stored"}, not {before}')
 
 
-def _stored(row: Row, moves: tuple[StoredMove, ...]) -> StoredPlan:
+def _stored(row: Row[Any], moves: tuple[StoredMove, ...]) -> StoredPlan:
     return StoredPlan(
         id=row.id,
         period=row.period,
@@ -150,6 +151,6 @@ def _stored(row: Row, moves: tuple[StoredMove, ...]) -> StoredPlan:
     )
 
 
-def _stored_move(row: Row) -> StoredMove:
+def _stored_move(row: Row[Any]) -> StoredMove:
     values = {name: getattr(row, name) for name in MOVE}
     return StoredMove(**{**values, 'state': MoveState(row.state)})

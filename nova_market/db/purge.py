@@ -9,10 +9,11 @@ posting for a period before it is refused from then on, as nobody could tell whe
 """
 
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Table, bindparam, delete, func, select, update
 
-from nova_market.db.database import Database
+from nova_market.db.database import Database, Work
 from nova_market.db.ledger import lock_accounts
 from nova_market.db.market_tables import (
     allocations,
@@ -51,7 +52,7 @@ def purge(database: Database, older_than: float, batch: int = BATCH) -> Purged:
     return Purged(period=period, rows=rows)
 
 
-def _repeat(database: Database, some, *arguments) -> int:  # type: ignore[no-untyped-def]
+def _repeat(database: Database, some: Work[int], *arguments: Any) -> int:
     """Call it until it finds nothing more; how many rows in all."""
     total = 0
     while found := database.write(some, *arguments):
@@ -97,7 +98,7 @@ def _some_postings(connection: Connection, period: int, batch: int) -> int:
     return len(ids)
 
 
-def _some_rows(table):  # type: ignore[no-untyped-def]
+def _some_rows(table: Table) -> Work[int]:
     def some(connection: Connection, period: int, batch: int) -> int:
         """Whole periods, as many as hold about `batch` rows, at least one."""
         query = select(table.c.period).where(table.c.period <= period).order_by(table.c.period)

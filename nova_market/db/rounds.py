@@ -10,6 +10,7 @@ import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
 from sqlalchemy import Connection, Row, insert, select, update
@@ -88,12 +89,14 @@ class DatabaseRounds:
         return [PriceRecord(**{name: getattr(row, name) for name in PRICE}) for row in rows]
 
     def allocations(
-        self, period: int, after: str = '', limit: int = MAX_PAGE
+        self, period: int, after: str = '', limit: int = MAX_PAGE, project_id: str | None = None
     ) -> Sequence[AllocationRecord]:
-        """Allocations of one period by server id; `after`: last server of a page."""
+        """Allocations of one period by server id, of one project or all; `after`: last server of a page."""
         query = select(allocations).where(
             allocations.c.period == period, allocations.c.server_id > after
         )
+        if project_id is not None:
+            query = query.where(allocations.c.project_id == project_id)
         query = query.order_by(allocations.c.server_id).limit(min(limit, MAX_PAGE))
         return [_allocation(row) for row in self._database.read(_rows, query)]
 
@@ -184,7 +187,7 @@ def _document(connection: Connection, period: int) -> Mapping[str, object]:
     return document
 
 
-def _record(row: Row, document: Mapping[str, object]) -> RoundRecord:
+def _record(row: Row[Any], document: Mapping[str, object]) -> RoundRecord:
     return RoundRecord(
         period=row.period,
         leader=row.leader,
@@ -194,9 +197,9 @@ def _record(row: Row, document: Mapping[str, object]) -> RoundRecord:
     )
 
 
-def _allocation(row: Row) -> AllocationRecord:
+def _allocation(row: Row[Any]) -> AllocationRecord:
     return AllocationRecord(**{name: getattr(row, name) for name in ALLOCATION})
 
 
-def _rows(connection: Connection, query: object) -> list[Row]:
+def _rows(connection: Connection, query: object) -> list[Row[Any]]:
     return list(connection.execute(query))  # type: ignore[call-overload]

@@ -22,7 +22,7 @@ def sync(database: Database, target: str = 'head') -> str:
     """Upgrade to a revision, the newest by default; the revision reached.
 
     Runs again after an interruption. On SQLite and PostgreSQL it happens at once or not at all; MariaDB
-    commits each table by itself, so that an interrupted first sync is begun again on an empty database.
+    commits each table by itself: running it again makes what an interrupted sync has left out.
 
     :raises ConfigurationError: no such revision, or the database is newer than this version.
     """

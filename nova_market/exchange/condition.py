@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 
+from nova_market.core.allocation_book import OVERTAKEN
 from nova_market.core.quantity import HostName
 from nova_market.core.report_book import FOREIGN_NAME, STALE
 
@@ -17,7 +18,7 @@ FORGED = 'forged'
 OTHER_TOPOLOGY = 'other_topology'
 """The peer's [exchange]topology is another one: its words can't be used."""
 
-EXPECTED = frozenset({STALE})
+EXPECTED = frozenset({STALE, OVERTAKEN})
 """Reasons that occur in healthy clouds: frames overtake each other."""
 
 

@@ -9,6 +9,8 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from nova_market.core import policy
+from nova_market.core.allocation_book import NOTHING
 from nova_market.core.exchange import CloudTotals, HostReport
 from nova_market.core.explanation import summary
 from nova_market.core.fairness import (
@@ -27,7 +29,7 @@ from nova_market.core.priority import worth_writing
 from nova_market.core.quantity import GuestId, HostName, OwnerId
 from nova_market.errors import HostUnavailable
 from nova_market.fairness.journal import Journal
-from nova_market.ports import Actuator, Clock, Exchange, HostDriver
+from nova_market.ports import Actuator, Allocations, Clock, Exchange, HostDriver
 
 LOG = logging.getLogger(__name__)
 
@@ -40,6 +42,7 @@ class RoundRecord:
 
     found, written, failed: control -> guest -> value (or what went wrong); empty when nothing was done
     seconds:                phase -> duration
+    applied:                servers whose allocations are in force
     """
 
     plan: RoundPlan
@@ -50,6 +53,7 @@ class RoundRecord:
     written: Mapping[str, Mapping[GuestId, int]]
     failed: Mapping[str, Mapping[GuestId, str]]
     seconds: Mapping[str, float] = field(default_factory=dict)
+    applied: tuple[GuestId, ...] = ()
 
 
 class Agent:
@@ -66,8 +70,12 @@ class Agent:
         clock: Clock,
         quotas: Quotas | None = None,
         dry_run: bool = False,
+        market: Allocations | None = None,
     ) -> None:
-        """controls: names of the actuators that are used; the others only put originals back."""
+        """controls: names of the actuators that are used; the others only put originals back.
+
+        market: what the market grants, with a policy that follows it.
+        """
         self._host = host
         self._driver = driver
         self._actuators = {actuator.name: actuator for actuator in actuators}
@@ -78,6 +86,7 @@ class Agent:
         self._clock = clock
         self._quotas = quotas
         self._dry_run = dry_run
+        self._market = market
         self._measurement: Measurement | None = None
         self._totals: CloudTotals | None = None
         self._state: Mapping[Incarnation, float] = {}
@@ -165,10 +174,12 @@ class Agent:
         marks.append(self._clock.monotonic())
         limits = {name: self._actuators[name].limits for name in self._controls}
         unit = self._actuators['cpu'].limits.default if 'cpu' in self._actuators else 1
-        plan = decide(weighing, self._totals, self._state, limits, supply, settings, unit)
+        granted = self._market.look() if self._market else NOTHING
+        plan = decide(weighing, self._totals, self._state, limits, supply, settings, unit, granted)
         self._state = plan.state
         marks.append(self._clock.monotonic())
         found, written, failed = self._apply(plan, limits)
+        applied = self._confirm(plan, found, failed)
         marks.append(self._clock.monotonic())
         if LOG.isEnabledFor(logging.DEBUG):
             LOG.debug(
@@ -184,6 +195,7 @@ class Agent:
             written=written,
             failed=failed,
             seconds={name: marks[i + 1] - marks[i] for i, name in enumerate(phases)},
+            applied=applied,
         )
 
     def _weigh(self, supply: HostSupply) -> Weighing:
@@ -275,16 +287,47 @@ class Agent:
         self, plan: RoundPlan, name: str, found: Mapping[GuestId, Control]
     ) -> dict[GuestId, int]:
         """Wanted values that differ enough from the actual ones to be written."""
+        # what is paid for is set to the unit; it changes once a period only
+        exact = name == 'cpu' and plan.policy == policy.MARKET
+        threshold = 0.0 if exact else self._settings.threshold
         changes: dict[GuestId, int] = {}
         for guest, wanted in zip(plan.guests, plan.wanted[name].tolist(), strict=True):
             control = found.get(guest.id)
             if control is None or not control.controllable:
                 continue
-            if control.value is None or worth_writing(
-                wanted, control.value, self._settings.threshold
-            ):
+            if control.value is None or worth_writing(wanted, control.value, threshold):
                 changes[guest.id] = wanted
         return changes
+
+    def _confirm(
+        self,
+        plan: RoundPlan,
+        found: Mapping[str, Mapping[GuestId, Control]],
+        failed: Mapping[str, Mapping[GuestId, str]],
+    ) -> tuple[GuestId, ...]:
+        """Tell the market what is in force, each round: what has told it so before may be lost (F2)."""
+        if self._market is None or self._dry_run or not plan.granted.in_force:
+            return ()
+        done = tuple(
+            guest.id
+            for guest in plan.guests
+            if guest.id in plan.granted.allocations and in_force(guest.id, found, failed)
+        )
+        if done:
+            self._market.confirm(plan.granted, done, plan.owner_heaviness)
+        return done
+
+
+def in_force(
+    guest: GuestId,
+    found: Mapping[str, Mapping[GuestId, Control]],
+    failed: Mapping[str, Mapping[GuestId, str]],
+) -> bool:
+    """Has the CPU of this guest the value that was wanted, and its memory, where that is controlled?"""
+    cpu, memory = (found.get(name, {}).get(guest) for name in ('cpu', 'memory'))
+    refused = any(guest in failed.get(name, {}) for name in ('cpu', 'memory'))
+    gone = cpu is None or ('memory' in found and memory is None)
+    return not gone and not refused and cpu is not None and cpu.controllable
 
 
 def _count(written: Mapping[str, Mapping[GuestId, int]]) -> int:

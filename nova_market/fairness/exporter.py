@@ -11,6 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from nova_market.core import policy
 from nova_market.core.quantity import RESOURCES
 from nova_market.fairness.agent import RoundRecord
 
@@ -90,6 +91,7 @@ class FairnessCollector(Collector):
         yield hosts
         yield from self._of_owners(record)
         yield from self._of_guests(record)
+        yield from self._of_market(record)
 
     def _of_owners(self, record: RoundRecord) -> Iterator[Metric]:
         plan = record.plan
@@ -105,12 +107,10 @@ class FairnessCollector(Collector):
         )
         whole = float(plan.weights.sum()) or 1.0
         shares: dict[str, float] = {}
-        owners: dict[str, float] = {}
         for i, guest in enumerate(plan.guests):
-            owners[guest.owner] = float(plan.user_heaviness[i])
             shares[guest.owner] = shares.get(guest.owner, 0.0) + float(plan.weights[i]) / whole
-        for owner in sorted(owners):
-            heaviness.add_metric([self._host, owner], owners[owner])
+        for owner, value in sorted(plan.owner_heaviness.items()):
+            heaviness.add_metric([self._host, owner], value)
             share.add_metric([self._host, owner], shares[owner])
         yield heaviness
         yield share
@@ -143,3 +143,27 @@ class FairnessCollector(Collector):
         yield load
         yield due
         yield wanted
+
+    def _of_market(self, record: RoundRecord) -> Iterator[Metric]:
+        granted = record.plan.granted
+        if record.plan.policy == policy.FAIRNESS:
+            return
+        strength = GaugeMetricFamily(
+            'nova_fairness_allocations_strength',
+            'How much the allocations of the market count: 1, or falling to 0 when it is silent.',
+            labels=['host'],
+        )
+        strength.add_metric([self._host], granted.strength)
+        yield strength
+        confirmed = GaugeMetricFamily(
+            'nova_fairness_allocations_in_force', 'Allocations confirmed.', labels=['host']
+        )
+        confirmed.add_metric([self._host], len(record.applied))
+        yield confirmed
+        labels = ['host', 'project', 'instance_uuid']
+        cores = GaugeMetricFamily('nova_fairness_guest_cores', 'Cores allocated.', labels=labels)
+        for guest in record.plan.guests:
+            if guest.id in granted.allocations:
+                key = [self._host, guest.owner, guest.id]
+                cores.add_metric(key, granted.allocations[guest.id].cores)
+        yield cores

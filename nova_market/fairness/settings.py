@@ -64,6 +64,7 @@ def load_settings(conf: cfg.ConfigOpts) -> FairnessSettings:
             grouping=options.grouping,
         ),
         entitlement=options.entitlement,
+        policy=options.policy,
         idle=options.idle_threshold,
         threshold=options.write_threshold,
         totals_ttl=options.interval * options.totals_ttl_intervals,

@@ -8,6 +8,7 @@ nothing and needs no port.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nova_market.core import policy
 from nova_market.core.cloud_view import ratio
 from nova_market.core.explanation import explanations
 from nova_market.core.quantity import RESOURCES, Array
@@ -28,6 +29,8 @@ def status_document(record: RoundRecord, host: str, interval: float, pid: int) -
         'time': record.wall,
         'interval': interval,
         'dry_run': record.dry_run,
+        'policy': plan.policy,
+        'market': _market(record),
         'cloud': {
             'hosts': plan.totals.hosts,
             'owners': plan.totals.owner_count,
@@ -47,9 +50,24 @@ def status_document(record: RoundRecord, host: str, interval: float, pid: int) -
     }
 
 
+def _market(record: RoundRecord) -> dict[str, Any] | None:
+    """The allocations that count; None without a market."""
+    granted = record.plan.granted
+    if record.plan.policy == policy.FAIRNESS:
+        return None
+    return {
+        'engine': granted.engine,
+        'period': granted.period,
+        'strength': granted.strength,
+        'allocations': len(granted.allocations),
+        'in_force': len(record.applied),
+    }
+
+
 def _guest(record: RoundRecord, row: int, why: str) -> dict[str, Any]:
     plan = record.plan
     guest = plan.guests[row]
+    granted = plan.granted.allocations.get(guest.id)
     load, due = plan.weighing.measurement.load[row], plan.weighing.endowment[row]
     return {
         'id': guest.id,
@@ -63,6 +81,13 @@ def _guest(record: RoundRecord, row: int, why: str) -> dict[str, Any]:
         'heaviness': float(plan.weighing.heaviness[row]),
         'owner_heaviness': float(plan.user_heaviness[row]),
         'weight': float(plan.weights[row]),
+        'allocation': None
+        if granted is None
+        else {
+            'cores': granted.cores,
+            'memory_mib': granted.memory_mib,
+            'in_force': guest.id in record.applied,
+        },
         'controls': {name: _control(record, name, row) for name in plan.wanted},
         'why': why,
     }
@@ -112,9 +137,10 @@ def render(document: Mapping[str, Any], now: float, alive: bool) -> str:
             else f'NO TOTALS for {cloud["age"]:.0f} s'
         )
     )
+    lines += _market_lines(document)
     if not document['guests']:
         return '\n'.join([*lines, 'no guests'])
-    rows = [_row(guest) for guest in document['guests']]
+    rows = [_row(guest, bool(document.get('market'))) for guest in document['guests']]
     table = _table(
         (
             'GUEST',
@@ -123,6 +149,7 @@ def render(document: Mapping[str, Any], now: float, alive: bool) -> str:
             'MEM USED/DUE',
             'HEAVINESS',
             'OF OWNER',
+            *(['ALLOCATED'] if document.get('market') else []),
             'CONTROL ASKED/SET',
             'WHY',
         ),
@@ -131,7 +158,23 @@ def render(document: Mapping[str, Any], now: float, alive: bool) -> str:
     return '\n'.join([*lines, '', *table])
 
 
-def _row(guest: Mapping[str, Any]) -> tuple[str, ...]:
+def _market_lines(document: Mapping[str, Any]) -> list[str]:
+    """What counts of the market; documents of earlier versions know none."""
+    market = document.get('market')
+    if not market:
+        return []
+    title = f'policy {document["policy"]}'
+    if market['period'] < 0:
+        return [f'{title}: NO ALLOCATIONS, weights are those of the flavors']
+    state = (
+        'count' if market['strength'] == 1 else f'EXPIRED, {market["strength"]:.0%} of them left'
+    )
+    counts = f'{market["in_force"]} of {market["allocations"]} confirmed'
+    source = f'period {market["period"]} by {market["engine"]}'
+    return [f'{title}: allocations of {source} {state}; {counts}']
+
+
+def _row(guest: Mapping[str, Any], market: bool) -> tuple[str, ...]:
     load, due = guest['load'], guest['endowment']
     mib = 1024 * 1024
     controls = []
@@ -149,9 +192,16 @@ def _row(guest: Mapping[str, Any]) -> tuple[str, ...]:
         f'{load["memory"] / mib:.0f}/{due["memory"] / mib:.0f}M',
         f'{guest["heaviness"]:+.3f}',
         f'{guest["owner_heaviness"]:+.3f}',
+        *([_allocated(guest['allocation'])] if market else []),
         ', '.join(controls) or '-',
         guest['why'],
     )
+
+
+def _allocated(allocation: Mapping[str, Any] | None) -> str:
+    if allocation is None:
+        return '-'
+    return f'{allocation["cores"]:.2f}c {allocation["memory_mib"]:.0f}M'
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -3,7 +3,6 @@
 
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -80,14 +79,7 @@ def eventually(ask: Callable[[], object], seconds: float = 40.0) -> None:
 
 def command(service: ServiceProcess, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [
-            sys.executable,
-            '-m',
-            'nova_market.cmd.fairness',
-            '--config-file',
-            str(service.config),
-            *words,
-        ],
+        service.command(*words),
         capture_output=True,
         text=True,
         check=False,

@@ -30,8 +30,8 @@ def join():
     """Makes started members, stops them all."""
     made = []
 
-    def make(url, host, address=''):
-        one = ToozMembers(host, address, url, PERIOD)
+    def make(url, host, address='', **more):
+        one = ToozMembers(host, address, url, PERIOD, **more)
         one.start()
         made.append(one)
         return one
@@ -66,6 +66,18 @@ def test_hosts_come_and_go(url, join):
     assert eventually(lambda: set(a.members()) == {'a'})
     join(url, 'b', 'tcp://10.0.0.3:9653')
     assert eventually(lambda: a.members().get('b') == 'tcp://10.0.0.3:9653')
+
+
+def test_an_observer_sees_and_is_not_seen(url, join):
+    """As the market's engine does; also when it comes before the first host."""
+    engine = join(url, 'engine', observer=True)
+    assert engine.members() == {}
+    a = join(url, 'a', 'tcp://10.0.0.1:9653')
+    assert eventually(lambda: engine.members() == {'a': 'tcp://10.0.0.1:9653'})
+    b = join(url, 'b', 'tcp://10.0.0.2:9653')
+    assert eventually(lambda: set(engine.members()) == {'a', 'b'} == set(a.members()))
+    b.stop()
+    assert eventually(lambda: set(engine.members()) == {'a'})
 
 
 def test_a_host_that_died_and_comes_back_elsewhere(url, join, put):

@@ -13,11 +13,16 @@ ROOT = Path(__file__).resolve().parents[2]
 DEVSTACK = """
 set -o nounset
 for name in define_plugin enable_service setup_develop setup_logging iniset iniset_rpc_backend \
-        create_service_user run_process stop_process echo_summary sudo install; do
+        create_service_user run_process stop_process echo_summary sudo install \
+        configure_keystone_authtoken_middleware write_uwsgi_config remove_uwsgi_config \
+        get_or_create_service get_or_create_endpoint recreate_database; do
     eval "$name() { echo $name \\"\\$@\\"; }"
 done
 is_service_enabled() { [[ " $SERVICES " == *" $1 "* ]]; }
-nova-fairness() { :; }
+for name in nova-fairness nova-market-engine uwsgi; do eval "$name() { :; }"; done
+nova-market-manage() { echo nova-market-manage "$@"; }
+database_connection_url() { echo "mysql+pymysql://root:secret@127.0.0.1/$1"; }
+SERVICE_PROTOCOL=http SERVICE_HOST=192.0.2.1
 DEST=/nowhere DATA_DIR=/nowhere/data STACK_USER=stack ENABLE_DEBUG_LOG_LEVEL=True
 KEYSTONE_SERVICE_URI=http://192.0.2.1/identity SERVICE_PASSWORD=secret REGION_NAME=RegionOne
 SERVICE_DOMAIN_NAME=Default SERVICE_PROJECT_NAME=service
@@ -93,3 +98,34 @@ def test_it_starts_in_the_last_phase_and_stops() -> None:
 def test_nothing_happens_where_it_does_not_belong(services: str, phase: str) -> None:
     """A node without n-cpu, or one where the service is disabled, is left as it is."""
     assert calls('stack', phase, services=services) == []
+
+
+MARKET = 'n-api nova-market-engine nova-market-api'
+
+
+def test_the_market_runs_where_the_compute_api_is() -> None:
+    """Engine and API are configured with an administrator's account, an endpoint and a database."""
+    lines = calls('stack', 'post-config', services=MARKET)
+    assert 'create_service_user nova-market admin' in lines
+    assert 'get_or_create_endpoint market RegionOne http://192.0.2.1/market' in lines
+    assert any('write_uwsgi_config' in line and '/market' in line for line in lines)
+    started = calls('stack', 'extra', services=MARKET)
+    assert started.index('recreate_database nova_market') < next(
+        i for i, line in enumerate(started) if line.startswith('run_process')
+    )
+    assert sum(line.startswith('run_process nova-market-') for line in started) == 2
+    assert len(calls('unstack', services=MARKET)) == 2
+
+
+@pytest.mark.parametrize('services', ['nova-market-engine nova-market-api n-cpu', 'n-api'])
+def test_the_market_is_asked_for(services: str) -> None:
+    """Without the compute API, or without being enabled, nothing of it happens."""
+    assert calls('stack', 'post-config', services=services) == []
+
+
+def test_hosts_believe_the_engine_that_is_configured() -> None:
+    """The name the engine has is the one that hosts are told."""
+    host = calls('stack', 'post-config')
+    node = calls('stack', 'post-config', services=MARKET)
+    assert any(line.endswith('exchange market_engines engine.devstack') for line in host)
+    assert any(line.endswith('market name engine.devstack') for line in node)

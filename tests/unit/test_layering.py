@@ -28,9 +28,11 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     'adapters': LEAVES | {'ports', 'conf', 'db'},
     'scheduler': LEAVES | {'ports', 'conf'},
     'api': LEAVES | {'ports', 'conf'} | SERVICES,
-    'osc': LEAVES,
+    'sdk': LEAVES,
+    'osc': LEAVES | {'sdk'},
     'sim': LEAVES | {'ports', 'conf', 'adapters'} | SERVICES,
     'cmd': LEAVES | {'ports', 'conf', 'adapters', 'sim', 'api', 'db'} | SERVICES,
+    'wsgi': frozenset({'errors', 'cmd'}),
 } | {service: LEAVES | {'ports', 'conf'} for service in SERVICES}
 
 # distribution's module -> the layers that may import it; the others may not
@@ -40,8 +42,14 @@ ONLY_IN: dict[str, frozenset[str]] = {
     'zmq': frozenset({'adapters'}),
     'oslo_messaging': frozenset({'adapters', 'cmd'}),
     'tooz': frozenset({'adapters'}),
-    'openstack': frozenset({'adapters', 'osc'}),
+    'openstack': frozenset({'adapters', 'osc', 'sdk'}),
     'keystoneauth1': frozenset({'adapters', 'conf', 'osc'}),
+    'osc_lib': frozenset({'osc'}),
+    'cliff': frozenset({'osc'}),
+    'flask': frozenset({'api'}),
+    'oslo_policy': frozenset({'api'}),
+    'jsonschema': frozenset({'api'}),
+    'keystonemiddleware': frozenset({'adapters'}),
     'sqlalchemy': frozenset({'adapters', 'db'}),
     'oslo_db': frozenset({'adapters', 'conf', 'db'}),
     'alembic': frozenset({'adapters', 'db'}),

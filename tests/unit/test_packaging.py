@@ -63,8 +63,10 @@ def third_party_imports() -> dict[str, str]:
 )
 def test_an_entry_point_leads_to_something(group: str, name: str, target: str) -> None:
     """Each entry point names a module that imports and an attribute it has."""
-    module, attribute = target.split(':')
-    assert callable(getattr(importlib.import_module(module), attribute)), f'{group}: {name}'
+    module, _, attribute = target.partition(':')
+    found = importlib.import_module(module)
+    # a plug-in of openstackclient is the module itself
+    assert not attribute or callable(getattr(found, attribute)), f'{group}: {name}'
 
 
 def test_the_installed_package_has_the_entry_points_of_this_tree() -> None:

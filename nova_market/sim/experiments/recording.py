@@ -58,9 +58,16 @@ def write_summary(path: Path, summary: Mapping[str, Any]) -> None:
 
 
 def plot(
-    path: Path, recording: Recording, panels: Iterable[tuple[str, str, Sequence[str]]], title: str
+    path: Path,
+    recording: Recording,
+    panels: Iterable[tuple[str, str, Sequence[str]]],
+    title: str,
+    unit: tuple[str, float] = ('seconds', 1.0),
 ) -> None:
-    """One panel per (title, y axis, columns); needs matplotlib (extra `sim`)."""
+    """One panel per (title, y axis, columns); needs matplotlib (extra `sim`).
+
+    unit: of the time axis: its name, and how many seconds it has
+    """
     import matplotlib as mpl
 
     mpl.use('Agg')
@@ -72,7 +79,7 @@ def plot(
     )
     for axis, (name, label, columns) in zip(axes[:, 0], chosen, strict=True):
         for column in columns:
-            points = [(r['time'], r[column]) for r in recording.rows if column in r]
+            points = [(r['time'] / unit[1], r[column]) for r in recording.rows if column in r]
             if points:
                 axis.plot(*zip(*points, strict=True), label=column.split('.')[0], linewidth=1.2)
         axis.set_title(name, fontsize=10)
@@ -80,7 +87,7 @@ def plot(
         axis.set_ylim(bottom=0)
         axis.grid(alpha=0.3)
         axis.legend(loc='upper right', fontsize=8)
-    axes[-1, 0].set_xlabel('seconds')
+    axes[-1, 0].set_xlabel(unit[0])
     figure.suptitle(title)
     figure.tight_layout()
     figure.savefig(path, dpi=110)

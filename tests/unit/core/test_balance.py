@@ -174,6 +174,16 @@ def test_a_move_that_costs_more_than_it_brings_is_dropped():
     assert {reason for _, reason in dear.dropped} == {NOT_WORTH}
 
 
+def test_at_a_price_of_nothing_an_error_is_still_worth_a_free_copy():
+    """Nobody bids against anybody, yet a host is crowded beside an empty one."""
+    placement = crowded(size=np.full((1, 4), 1024.0), room=np.full((1, 2), 1e6))
+    better = balanced(placement, EXACT)
+    free = np.zeros(2)
+    assert len(executable(placement, better, free).steps) == 2
+    some = MigrationSettings(cost_per_mib=1e-9)
+    assert executable(placement, better, free, some).steps == ()
+
+
 def test_a_dear_move_stays_when_the_error_would_pass_the_start():
     """Never worse than the start, whatever the copy costs: here the start was at 10 %."""
     dear = MigrationSettings(cost_per_mib=1e12)
@@ -194,8 +204,12 @@ def test_half_a_plan_that_is_worse_than_the_start_is_not_carried_out():
 def test_each_step_says_why():
     placement = crowded(size=np.full((1, 4), 1024.0), room=np.full((1, 2), 1e6))
     step = executable(placement, balanced(placement, EXACT), PRICE).steps[0]
-    assert 'falls from 50.00% to 0.00%' in step.reason
-    assert 'for 1024 MiB' in step.reason
+    reason = step.reason('vm', 'h1', 'h2')
+    assert (
+        'server vm from h1 to h2: the largest error where it began falls from 50.00% to 0.00%'
+        in reason
+    )
+    assert 'for 1024 MiB' in reason
     assert step.gain > 0
 
 

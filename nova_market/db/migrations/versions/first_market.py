@@ -5,6 +5,8 @@ What exists already is left alone: MariaDB commits each table by itself, so an i
 by running again.
 """
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.mysql import MEDIUMBLOB
@@ -17,7 +19,7 @@ depends_on = None
 MAX = 2**53
 COUNTER = sa.BigInteger().with_variant(sa.Integer(), 'sqlite')
 CONTENT = sa.LargeBinary().with_variant(MEDIUMBLOB(), 'mysql', 'mariadb')
-TABLE = {
+TABLE: dict[str, Any] = {
     f'{dialect}_{option}': value
     for dialect in ('mysql', 'mariadb')
     for option, value in (('engine', 'InnoDB'), ('charset', 'utf8mb4'), ('collate', 'utf8mb4_bin'))

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose servers are and what flavors hold, asked of Nova with the account of group [openstack].
+
+Implements ports.ServerOwners and ports.Flavors. Units: cores, MiB.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from keystoneauth1 import exceptions as keystone_errors
+from openstack import connection
+from openstack import exceptions as sdk_errors
+from oslo_config import cfg
+
+from nova_market.adapters.cloud import GROUP, session_from_conf
+from nova_market.errors import CloudUnavailable
+
+FLAVOR_SECONDS = 300.0
+"""Flavors hardly ever change, and quotes are asked often."""
+
+MAX_FLAVORS = 10_000
+DELETED = frozenset({'DELETED', 'SOFT_DELETED'})
+
+Size = tuple[float, float]
+
+
+class ComputeDirectory:
+    """For many threads: a connection for each."""
+
+    def __init__(
+        self,
+        connect: Callable[[], connection.Connection],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """connect: makes a connection, at a thread's first use."""
+        self._connect = connect
+        self._monotonic = monotonic
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._flavors: dict[str, Size] = {}
+        self._read_at = -FLAVOR_SECONDS
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts) -> 'ComputeDirectory':
+        """With the account of group [openstack]; nothing is connected yet.
+
+        :raises ConfigurationError: the account is not complete.
+        """
+        session = session_from_conf(conf, 'the market API')
+        options = conf[GROUP]
+        interfaces = options.valid_interfaces or ['public']
+
+        def connect() -> connection.Connection:
+            return connection.Connection(
+                session=session,
+                region_name=options.region_name,
+                interface=interfaces[0],
+                compute_endpoint_override=options.endpoint_override,
+            )
+
+        return cls(connect)
+
+    def owner(self, server_id: str) -> str | None:
+        with _translated():
+            try:
+                found = self._cloud.compute.get_server(server_id)
+            except sdk_errors.NotFoundException:
+                return None
+            return None if found.status in DELETED else str(found.project_id)
+
+    def flavor(self, name: str) -> Size | None:
+        """One that was just made is found at once; one that was changed, after five minutes."""
+        with self._lock:
+            fresh = self._monotonic() - self._read_at < FLAVOR_SECONDS
+            if not fresh or name not in self._flavors:
+                with _translated():
+                    self._flavors = self._read()
+                self._read_at = self._monotonic()
+            return self._flavors.get(name)
+
+    def _read(self) -> dict[str, Size]:
+        """By name and by id; where one's name is another's id, the id counts."""
+        found = list(self._cloud.compute.flavors(details=True, is_public=None))[:MAX_FLAVORS]
+        sizes = [(one.name, one.id, (float(one.vcpus), float(one.ram))) for one in found]
+        return {name: size for name, _, size in sizes} | {key: size for _, key, size in sizes}
+
+    @property
+    def _cloud(self) -> connection.Connection:
+        if not hasattr(self._local, 'connection'):
+            self._local.connection = self._connect()
+        found: connection.Connection = self._local.connection
+        return found
+
+
+class StaticDirectory:
+    """Servers and flavors that somebody has written down: a fake for tests."""
+
+    def __init__(self, owners: dict[str, str], flavors: dict[str, Size]) -> None:
+        """The mappings are read at each call, so they may change; available = False: Nova is down."""
+        self.available = True
+        self.owners = owners
+        self.flavors = flavors
+
+    def owner(self, server_id: str) -> str | None:
+        self._check()
+        return self.owners.get(server_id)
+
+    def flavor(self, name: str) -> Size | None:
+        self._check()
+        return self.flavors.get(name)
+
+    def _check(self) -> None:
+        if not self.available:
+            raise CloudUnavailable('the directory was made unavailable; set available to True')
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except (sdk_errors.SDKException, keystone_errors.ClientException, OSError) as error:
+        raise CloudUnavailable(f'{type(error).__name__}: {str(error)[:200]}') from None

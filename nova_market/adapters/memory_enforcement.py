@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts in memory that apply what they are told: the simulator's, and the tests'.
+
+Implements ports.Enforcement.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from nova_market.core.cloud_inventory import Allocation
+from nova_market.core.quantity import HostName, OwnerId
+
+
+class MemoryEnforcement:
+    """silent: hosts that neither apply nor confirm. applied: host -> what it applied last.
+
+    heavy: what all hosts say of their owners
+    """
+
+    def __init__(self) -> None:
+        self.silent: set[HostName] = set()
+        self.heavy: dict[OwnerId, float] = {}
+        self.applied: dict[HostName, tuple[Allocation, ...]] = {}
+        self.expires = 0.0
+        self._period: int | None = None
+        self._confirmed: dict[str, HostName] = {}
+
+    def start(self) -> None:
+        """Nothing to connect to."""
+
+    def send(
+        self, period: int, expires: float, allocations: Mapping[HostName, Sequence[Allocation]]
+    ) -> None:
+        if period != self._period:
+            self._confirmed = {}
+        self._period, self.expires = period, expires
+        for host, given in allocations.items():
+            if host not in self.silent:
+                self.applied[host] = tuple(given)
+                self._confirmed |= {one.server_id: host for one in given}
+
+    def confirmed(self, period: int) -> Mapping[str, HostName]:
+        return dict(self._confirmed) if period == self._period else {}
+
+    def heaviness(self) -> Mapping[OwnerId, float]:
+        return dict(self.heavy)
+
+    def stop(self) -> None:
+        """Nothing to let go of."""
+
+
+class RecordedNotices:
+    """Implements ports.Notices: keeps what was told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str, Mapping[str, object]]] = []
+
+    def tell(self, event: str, project_id: str, payload: Mapping[str, object]) -> None:
+        self.told.append((event, project_id, dict(payload)))

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The WSGI application: what stands around the handlers, from the outside to the inside.
+
+/healthcheck, /metrics      by path, without a token of Keystone
+HTTPProxyToWSGI             scheme and host as the client sees them, for links
+RequestId                   X-Openstack-Request-Id
+CORS                        for dashboards of other origins, off by default
+RequestBodySizeLimiter
+authentication              keystonemiddleware; tests put their own here
+Flask                       routes
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from flask import Flask, Response, request
+from oslo_config import cfg
+from oslo_middleware import cors, healthcheck, http_proxy_to_wsgi, request_id, sizelimit
+from werkzeug.exceptions import HTTPException
+from werkzeug.middleware.dispatcher import DispatcherMiddleware
+
+from nova_market.api import microversion, policies
+from nova_market.api.dispatch import Dispatcher, refusal
+from nova_market.api.errors import ApiError
+from nova_market.api.metrics import metrics_application
+from nova_market.api.routes import ROUTES, Route
+from nova_market.api.stores import Settings, Stores
+
+Wsgi = Callable[..., Iterable[bytes]]
+
+IN_BRACES = re.compile(r'\{(\w+)\}')
+HEADERS = [
+    microversion.HEADER, 'X-Auth-Token', 'X-Openstack-Request-Id', 'Idempotency-Key', 'Content-Type',
+]  # fmt: skip
+
+
+def make_application(
+    conf: cfg.ConfigOpts,
+    stores: Stores,
+    settings: Settings,
+    authenticate: Callable[[Wsgi], Wsgi],
+    metrics_token: str | None = None,
+) -> Wsgi:
+    """The whole service.
+
+    authenticate:  wraps the application and puts what a token says into the request
+    metrics_token: for /metrics; None: it is not served
+    """
+    inner = authenticate(make_flask(conf, stores, settings).wsgi_app)
+    cors.set_defaults(
+        allow_headers=HEADERS,
+        expose_headers=HEADERS,
+        allow_methods=['GET', 'PUT', 'POST', 'PATCH', 'DELETE'],
+    )
+    inner = sizelimit.RequestBodySizeLimiter(inner, conf)
+    inner = cors.CORS(inner, conf)
+    inner = request_id.RequestId(inner)
+    inner = http_proxy_to_wsgi.HTTPProxyToWSGI(inner, conf)
+    mounted: dict[str, Any] = {'/healthcheck': healthcheck.Healthcheck(None, conf)}
+    if metrics_token is not None:
+        mounted['/metrics'] = metrics_application(stores, metrics_token)
+    return DispatcherMiddleware(inner, mounted)
+
+
+def make_flask(conf: cfg.ConfigOpts, stores: Stores, settings: Settings) -> Flask:
+    """Routes and handlers, without anything around them."""
+    app = Flask('nova_market.api', static_folder=None)
+    app.url_map.strict_slashes = False
+    app.url_map.redirect_defaults = False
+    dispatcher = Dispatcher(stores, settings, policies.make_enforcer(conf))
+    for route in ROUTES:
+        _add(app, dispatcher, route)
+    app.register_error_handler(HTTPException, _refused)
+    app.after_request(_versioned)
+    return app
+
+
+def _add(app: Flask, dispatcher: Dispatcher, route: Route) -> None:
+    serve = dispatcher.view(route)
+
+    def view(**path: str) -> Response:
+        return serve(request, path)
+
+    app.add_url_rule(
+        IN_BRACES.sub(r'<\1>', route.path),
+        endpoint=route.name,
+        view_func=view,
+        methods=[route.method],
+        provide_automatic_options=False,
+    )
+
+
+def _refused(error: HTTPException) -> Response:
+    """What Flask itself refuses: no such path, or not this method."""
+    status = error.code or 500
+    codes = {404: 'market.route.not_found', 405: 'market.route.method'}
+    detail = {
+        404: f'there is nothing at {request.path:.200}',
+        405: f'{request.method:.20} is not served here',
+    }
+    answer = refusal(
+        ApiError(
+            status,
+            codes.get(status, 'market.request.malformed'),
+            detail.get(status, error.description or error.name),
+        ),
+        request,
+    )
+    if getattr(error, 'valid_methods', None):
+        answer.headers['Allow'] = ', '.join(sorted(error.valid_methods))  # type: ignore[attr-defined]
+    return answer
+
+
+def _versioned(response: Response) -> Response:
+    """The version that answered; the lowest one, when what was asked for is not served."""
+    try:
+        version = microversion.requested(request.headers.get(microversion.HEADER))
+    except ApiError:
+        version = microversion.LOWEST
+    response.headers[microversion.HEADER] = f'{microversion.SERVICE} {version}'
+    response.vary.add(microversion.HEADER)
+    return response

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One request as a handler sees it: who asks, what for, and what he may do."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from oslo_context.context import RequestContext
+from oslo_policy import policy
+
+from nova_market.api.documents import Documents
+from nova_market.api.errors import ApiError
+from nova_market.api.microversion import Version
+from nova_market.api.stores import Settings, Stores
+
+NOBODY = '-'
+"""Stands for the owner of what belongs to no project: no token has this project."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """path: values from the URL; query, body: checked against the handler's schemas."""
+
+    context: RequestContext | None
+    enforcer: policy.Enforcer
+    stores: Stores
+    settings: Settings
+    documents: Documents
+    description: Callable[[], Mapping[str, Any]]
+    version: Version
+    root: str
+    route: str
+    path: Mapping[str, str]
+    query: Mapping[str, Any] = field(default_factory=dict)
+    body: Any = None
+    key: str | None = None
+    authorized: bool = False
+
+    @property
+    def project_id(self) -> str:
+        """The project of the caller's token; '' for one that is scoped to none."""
+        return (self.context.project_id or '') if self.context else ''
+
+    @property
+    def user_id(self) -> str:
+        return (self.context.user_id or '') if self.context else ''
+
+    def may(self, rule: str, project_id: str = '') -> bool:
+        """Whether the caller may do this to what belongs to a project."""
+        assert self.context is not None, 'a public route has no caller'
+        self.authorized = True
+        target = {'project_id': project_id or NOBODY}
+        try:
+            return bool(self.enforcer.authorize(f'market:{rule}', target, self.context))
+        except policy.InvalidScope:
+            return False
+
+    def authorize(self, rule: str, project_id: str = '') -> None:
+        """:raises ApiError: 403; names the policy rule."""
+        if not self.may(rule, project_id):
+            raise ApiError(
+                403,
+                'market.policy.forbidden',
+                f'your roles in this project do not allow market:{rule}; ask an administrator',
+            )
+
+    def whose(self, rule: str) -> str | None:
+        """The project whose things to list: the caller's, one asked for, or None: all.
+
+        :raises ApiError: 403.
+        """
+        if self.query.get('all_projects'):
+            self.authorize(f'{rule}_all')
+            return None
+        wanted: str = self.query.get('project_id') or self.project_id
+        self.authorize(rule, wanted)
+        return wanted
+
+    def page(
+        self, name: str, items: Sequence[Any], marker: object, limit: int
+    ) -> dict[str, object]:
+        """A page of a list, with a link to the next one when there is more.
+
+        items: up to limit + 1 of them; marker: of the last item of this page.
+        """
+        answer: dict[str, object] = {name: list(items[:limit])}
+        if len(items) > limit:
+            query = {**self.query, 'limit': limit, 'marker': marker}
+            text = urlencode({k: _text(v) for k, v in query.items() if v is not None})
+            answer[f'{name}_links'] = [{'rel': 'next', 'href': f'{self.root}{self.route}?{text}'}]
+        return answer
+
+    @property
+    def limit(self) -> int:
+        """Items of a page."""
+        return min(int(self.query.get('limit') or self.settings.max_limit), self.settings.max_limit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a handler returns when its status is not 200."""
+
+    body: Any = None
+    status: int = 200
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

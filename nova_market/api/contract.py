@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a handler takes and gives, as JSON schemas (2020-12) attached to it by decorators.
+
+The same schemas check requests and responses and are published by openapi.py, so what is published is
+what is enforced.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from jsonschema import Draft202012Validator
+
+from nova_market.api.errors import ApiError
+
+Schema = Mapping[str, Any]
+Handler = TypeVar('Handler', bound=Callable[..., Any])
+
+INTEGER = re.compile(r'-?\d{1,19}', re.ASCII)
+NUMBER = re.compile(r'-?\d{1,19}(\.\d{1,19})?', re.ASCII)
+MAX_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contract:
+    """query, body: None where nothing is taken; responses: schema by status, None without a body."""
+
+    query: Schema = field(default_factory=dict)
+    body: Schema | None = None
+    headers: Schema = field(default_factory=dict)
+    responses: Mapping[int, Schema | None] = field(default_factory=dict)
+    validators: Mapping[object, Draft202012Validator] = field(default_factory=dict)
+
+
+def contract_of(handler: Callable[..., Any]) -> Contract:
+    """What was attached to a handler."""
+    found: Contract = getattr(handler, 'contract', Contract())
+    return found
+
+
+def takes_query(**parameters: Schema) -> Callable[[Handler], Handler]:
+    """Query parameters, by name; no others are taken."""
+    schema = {'type': 'object', 'properties': parameters, 'additionalProperties': False}
+    return _attach('query', schema, lambda contract: replace(contract, query=parameters))
+
+
+def takes_header(name: str, schema: Schema) -> Callable[[Handler], Handler]:
+    """A header that may be given."""
+    return _attach(
+        ('header', name),
+        schema,
+        lambda contract: replace(contract, headers={**contract.headers, name: schema}),
+    )
+
+
+def takes_body(schema: Schema) -> Callable[[Handler], Handler]:
+    """A JSON document."""
+    return _attach('body', schema, lambda contract: replace(contract, body=schema))
+
+
+def gives(status: int, schema: Schema | None = None) -> Callable[[Handler], Handler]:
+    """A response; several make several lines."""
+    return _attach(
+        status,
+        schema or {},
+        lambda contract: replace(contract, responses={**contract.responses, status: schema}),
+    )
+
+
+def _attach(
+    key: object, schema: Schema, change: Callable[[Contract], Contract]
+) -> Callable[[Handler], Handler]:
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema)
+
+    def attach(handler: Handler) -> Handler:
+        before = contract_of(handler)
+        changed = change(replace(before, validators={**before.validators, key: validator}))
+        handler.contract = changed  # type: ignore[attr-defined]
+        return handler
+
+    return attach
+
+
+def checked_query(contract: Contract, given: Mapping[str, list[str]]) -> dict[str, Any]:
+    """Query parameters with numbers as numbers and defaults filled in.
+
+    :raises ApiError: 400; names the parameter, its value and the rule it breaks.
+    """
+    values: dict[str, Any] = {
+        name: schema['default'] for name, schema in contract.query.items() if 'default' in schema
+    }
+    for name, texts in given.items():
+        if len(texts) != 1:
+            raise ApiError(
+                400, 'market.request.invalid', f'{name:.80} is given twice: give it once'
+            )
+        values[name] = _as_value(texts[0], contract.query.get(name, {}))
+    validator = contract.validators.get('query') or NOTHING
+    _check(validator, values, 'query')
+    return values
+
+
+def checked_body(contract: Contract, text: bytes) -> Any:
+    """The request's document.
+
+    :raises ApiError: 400; not JSON, or which value breaks which rule.
+    """
+    if contract.body is None:
+        return None  # some clients send {} with every POST
+    value = parsed(text)
+    _check(contract.validators['body'], value, 'body')
+    return value
+
+
+def path_value_fits(schema: Schema, text: str) -> bool:
+    """Whether a part of a path can name anything."""
+    return bool(Draft202012Validator(schema).is_valid(_as_value(text, schema)))
+
+
+def checked_header(contract: Contract, name: str, text: str | None) -> str | None:
+    """:raises ApiError: 400, when it is given and breaks its schema."""
+    if text is not None:
+        _check(contract.validators['header', name], text, f'header {name}')
+    return text
+
+
+def response_fault(contract: Contract, status: int, body: object) -> str:
+    """What is wrong with a response of ours; '' when nothing is."""
+    if status not in contract.responses:
+        return f'status {status} is not declared'
+    error = next(iter(contract.validators[status].iter_errors(body)), None)
+    return f'{error.json_path}: {error.message[:MAX_SHOWN]}' if error else ''
+
+
+def parsed(text: bytes) -> Any:
+    """JSON with finite numbers and text that can be stored.
+
+    :raises ApiError: 400; says what is wrong.
+    """
+    try:
+        value = json.loads(text.decode(), parse_constant=_refused, parse_float=_number)
+        json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ApiError(400, 'market.request.malformed', 'the body is nested too deeply') from None
+    except ValueError as error:  # UnicodeError and JSONDecodeError too
+        raise ApiError(
+            400, 'market.request.malformed', f'the body is not JSON: {error!s:.{MAX_SHOWN}}'
+        ) from None
+    return value
+
+
+NOTHING = Draft202012Validator({'type': 'object', 'additionalProperties': False})
+
+
+def _check(validator: Draft202012Validator, value: object, where: str) -> None:
+    error = next(iter(validator.iter_errors(value)), None)
+    if error is not None:
+        path = error.json_path.removeprefix('$').lstrip('.')
+        name = f'{path} in the {where}' if path else where
+        raise ApiError(
+            400, 'market.request.invalid', f'{name:.{MAX_SHOWN}}: {error.message:.{MAX_SHOWN}}'
+        )
+
+
+def _as_value(text: str, schema: Schema) -> Any:
+    kind = schema.get('type')
+    if kind == 'integer' and INTEGER.fullmatch(text):
+        return int(text)
+    if kind == 'number' and NUMBER.fullmatch(text):
+        return float(text)
+    if kind == 'boolean' and text in {'true', 'false'}:
+        return text == 'true'
+    return text
+
+
+def _number(text: str) -> float | int:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f'{text:.80} is too large for a number')
+    return int(value) if value.is_integer() and abs(value) <= 2**53 else value
+
+
+def _refused(text: str) -> None:
+    raise ValueError(f'{text} is no number of JSON')

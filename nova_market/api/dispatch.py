@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From an HTTP request to a handler and back: version, token, schemas, policy, errors."""
+
+import json
+import logging
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from flask import Request, Response
+from oslo_context.context import RequestContext
+from oslo_policy import policy
+from webob.exc import HTTPRequestEntityTooLarge
+
+from nova_market.api import contract as contracts
+from nova_market.api import errors, microversion
+from nova_market.api.call import Answer, Call
+from nova_market.api.contract import contract_of
+from nova_market.api.documents import Documents
+from nova_market.api.openapi import description
+from nova_market.api.routes import PATH_VALUES, Route
+from nova_market.api.stores import Settings, Stores
+from nova_market.errors import NovaMarketError
+
+LOG = logging.getLogger(__name__)
+
+REQUEST_ID = 'openstack.request_id'
+JSON = 'application/json'
+CHECKED_LINES = 5
+
+
+class Dispatcher:
+    """Serves every route. For many threads."""
+
+    def __init__(self, stores: Stores, settings: Settings, enforcer: policy.Enforcer) -> None:
+        self._stores = stores
+        self._settings = settings
+        self._enforcer = enforcer
+        self._documents = Documents(stores.history)
+
+    def view(self, route: Route) -> Callable[[Request, Mapping[str, str]], Response]:
+        """What Flask calls for a route."""
+
+        def serve(request: Request, path: Mapping[str, str]) -> Response:
+            try:
+                version = microversion.requested(request.headers.get(microversion.HEADER))
+                call = self._call(route, request, path, version)
+                answer = route.handler(call)
+                if not isinstance(answer, Answer):
+                    answer = Answer(body=answer)
+                if not (route.public or call.authorized):
+                    raise AssertionError(f'{route.name} asked no policy')
+                return self._response(route, answer)
+            except Exception as error:
+                return refusal(error, request)
+
+        return serve
+
+    def _call(
+        self, route: Route, request: Request, path: Mapping[str, str], version: microversion.Version
+    ) -> Call:
+        contract = contract_of(route.handler)
+        context = None if route.public else _caller(request)
+        for name, text in path.items():
+            if not contracts.path_value_fits(PATH_VALUES[name], text):
+                raise errors.not_found(name.removesuffix('_id').replace('period', 'round'), text)
+        header = next(iter(contract.headers), '')
+        return Call(
+            context=context,
+            enforcer=self._enforcer,
+            stores=self._stores,
+            settings=self._settings,
+            documents=self._documents,
+            description=description,
+            version=version,
+            root=request.root_url.rstrip('/'),
+            route=request.path,
+            path=path,
+            query=contracts.checked_query(contract, request.args.to_dict(flat=False)),
+            body=contracts.checked_body(contract, _text(request, contract)),
+            key=contracts.checked_header(contract, header, request.headers.get(header))
+            if header
+            else None,
+        )
+
+    def _response(self, route: Route, answer: Answer) -> Response:
+        contract = contract_of(route.handler)
+        how = self._settings.response_validation
+        if how != 'ignore':
+            body = answer.body if how == 'error' else shortened(answer.body)
+            fault = contracts.response_fault(contract, answer.status, body)
+            if fault and how == 'error':
+                raise AssertionError(f'response of {route.name}: {fault}')
+            if fault:
+                LOG.warning('response of %s breaks its schema: %s', route.name, fault)
+        return _encoded(answer.body, answer.status)
+
+
+def shortened(body: Any) -> Any:
+    """A page with its first lines only: to check each of a thousand would cost more than to read them."""
+    if not isinstance(body, Mapping):
+        return body
+    return {k: v[:CHECKED_LINES] if isinstance(v, list) else v for k, v in body.items()}
+
+
+def refusal(error: Exception, request: Request) -> Response:
+    """An error as a response; what is not the caller's fault goes to the log."""
+    found = errors.translated(error)
+    if found.status >= 500:
+        LOG.error(
+            '%s %s: %s', request.method, request.path, error,
+            exc_info=None if isinstance(error, NovaMarketError) else error,
+        )  # fmt: skip
+    else:
+        LOG.debug('%s %s: %d %s', request.method, request.path, found.status, found.detail)
+    return _encoded(errors.body(found, request.environ.get(REQUEST_ID, '')), found.status)
+
+
+def _caller(request: Request) -> RequestContext:
+    if request.environ.get('HTTP_X_IDENTITY_STATUS') != 'Confirmed':
+        raise errors.ApiError(
+            401, 'market.token.missing', 'give a valid token of Keystone in X-Auth-Token'
+        )
+    return RequestContext.from_environ(request.environ)
+
+
+def _text(request: Request, contract: contracts.Contract) -> bytes:
+    if contract.body is None:
+        return b''
+    if request.mimetype not in {JSON, ''}:
+        raise errors.ApiError(
+            415, 'market.request.media_type', f'{request.mimetype:.80}: send {JSON}'
+        )
+    try:
+        return request.get_data(cache=False)
+    except HTTPRequestEntityTooLarge as error:
+        raise errors.ApiError(413, 'market.request.too_large', str(error)) from None
+
+
+def _encoded(body: object, status: int) -> Response:
+    if status == 204:
+        return Response(status=status)
+    try:
+        text = json.dumps(body, allow_nan=False, separators=(',', ':'))
+    except ValueError:
+        text = json.dumps(_finite(body), allow_nan=False, separators=(',', ':'))
+    return Response(text, status=status, content_type=JSON)
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN: null stands for it."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return value

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Documents of rounds, which never change and are long on a large cloud: the newest few are kept."""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from threading import Lock
+
+from nova_market.core.record import RoundRecord
+from nova_market.ports import History
+
+KEPT = 3
+
+Line = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """lines: what the document says of each server."""
+
+    record: RoundRecord
+    lines: Mapping[str, Line]
+
+
+class Documents:
+    """Serves all threads of a process."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._lock = Lock()
+        self._kept: OrderedDict[int, Explained] = OrderedDict()
+
+    def newest(self) -> Explained | None:
+        """The newest round; None before the first."""
+        rounds = self._history.rounds(limit=1)
+        return self.of(rounds[0].period) if rounds else None
+
+    def of(self, period: int) -> Explained | None:
+        """A round; its state may be an older one, its document is not. None when there is none."""
+        with self._lock:
+            if period in self._kept:
+                self._kept.move_to_end(period)
+                return self._kept[period]
+        found = self._history.round(period)
+        if found is None:
+            return None
+        lines = found.document.get('servers')
+        made = Explained(
+            record=found,
+            lines={line['id']: line for line in (lines if isinstance(lines, list) else [])},
+        )
+        with self._lock:
+            self._kept[period] = made
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return made

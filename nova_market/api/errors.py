@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors as clients see them: one table from ours to HTTP status and stable code.
+
+The body has both forms that clients read: `errors` of the API-SIG (keystoneauth) and `message`
+(openstacksdk).
+"""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from nova_market import errors
+
+
+class ApiError(errors.NovaMarketError):
+    """What a request is refused with."""
+
+    def __init__(self, status: int, code: str, detail: str, **more: object) -> None:
+        """code: stable, dotted, begins with `market.`; more: further keys of the error object."""
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.more = more
+
+
+CODES: Mapping[type[errors.NovaMarketError], tuple[int, str]] = {
+    errors.BadAmount: (400, 'market.amount.invalid'),
+    errors.UnknownAccount: (404, 'market.account.not_found'),
+    errors.BalanceTooLow: (409, 'market.balance.too_low'),
+    errors.KeyReused: (409, 'market.key.reused'),
+    errors.PeriodPurged: (409, 'market.period.purged'),
+    errors.Conflict: (409, 'market.conflict'),
+    errors.DatabaseUnavailable: (503, 'market.database.unavailable'),
+    errors.SchemaBehind: (503, 'market.database.behind'),
+    errors.CloudUnavailable: (503, 'market.cloud.unavailable'),
+}
+"""Ours that a client can act on; everything else is a 500 that says nothing of our insides."""
+
+SERVER_SIDE = {
+    'market.database.unavailable': 'the database does not answer; try again in a minute',
+    'market.database.behind': 'the database is being upgraded; try again later',
+    'market.cloud.unavailable': 'Nova does not answer, and it says whose a server is; try again in a minute',
+}
+"""Told instead of the error's own text, which may name hosts and accounts of the operator."""
+
+
+def translated(error: Exception) -> ApiError:
+    """An error of ours for the outside."""
+    if isinstance(error, ApiError):
+        return error
+    for kind, (status, code) in CODES.items():
+        if isinstance(error, kind):
+            return ApiError(status, code, SERVER_SIDE.get(code, str(error)))
+    return ApiError(500, 'market.internal', 'an error of the market service; its log says more')
+
+
+def not_found(what: str, name: object) -> ApiError:
+    """404 for what does not exist, and in the same words for what the caller may not see."""
+    return ApiError(404, f'market.{what}.not_found', f'there is no {what} {name!s:.80}')
+
+
+def body(error: ApiError, request_id: str) -> dict[str, object]:
+    """The document of an error."""
+    status = HTTPStatus(error.status)
+    return {
+        'errors': [
+            {
+                'status': error.status,
+                'title': status.phrase,
+                'detail': error.detail,
+                'code': error.code,
+                'request_id': request_id,
+                **error.more,
+            }
+        ],
+        'message': error.detail,
+    }

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accounts and their statements (rules M1, M2)."""
+
+from dataclasses import replace
+from typing import Any
+
+from nova_market.api.call import Call
+from nova_market.api.contract import gives, takes_body, takes_query
+from nova_market.api.errors import not_found
+from nova_market.api.handlers.moment import stamp
+from nova_market.api.schemas import account as schemas
+from nova_market.api.schemas.shape import ACCOUNT_ID, ALL_PROJECTS, LIMIT, OF_PROJECT, marker
+from nova_market.core.ledger import AccountId, Posting, kind_of
+from nova_market.core.record import Account, StatementLine
+
+
+@takes_query(
+    project_id=OF_PROJECT, all_projects=ALL_PROJECTS, limit=LIMIT, marker=marker(ACCOUNT_ID)
+)
+@gives(200, schemas.ACCOUNTS)
+def index(call: Call) -> Any:
+    """Accounts that are open, by id."""
+    project = call.whose('accounts:list')
+    limit = call.limit
+    found = call.stores.accounts.list(project, call.query.get('marker', ''), limit + 1)
+    end = found[min(limit, len(found)) - 1].id if found else ''
+    return call.page('accounts', [shown(one) for one in found], end, limit)
+
+
+@gives(200, schemas.ACCOUNT)
+def show(call: Call) -> Any:
+    """One account."""
+    return {'account': shown(visible(call, call.path['account_id']))}
+
+
+@takes_body(schemas.ACCOUNT_CHANGE)
+@gives(200, schemas.ACCOUNT)
+def update(call: Call) -> Any:
+    """Change an account's name, or its weight."""
+    found = visible(call, call.path['account_id'])
+    if 'name' in call.body:
+        call.authorize('accounts:rename', found.project_id)
+    if 'weight' in call.body:
+        call.authorize('accounts:weigh', found.project_id)
+    changed = replace(found, **call.body)
+    call.stores.accounts.set(changed)
+    return {'account': shown(changed)}
+
+
+@takes_query(limit=LIMIT, marker=marker({'type': 'integer', 'minimum': 1, 'maximum': 2**53}))
+@gives(200, schemas.STATEMENT)
+def statement(call: Call) -> Any:
+    """Every posting of an account, newest first."""
+    found = visible(call, call.path['account_id'])
+    call.authorize('statements:show', found.project_id)
+    limit = call.limit
+    lines = call.stores.ledger.statement(found.id, call.query.get('marker'), limit + 1)
+    end = lines[min(limit, len(lines)) - 1].number if lines else 0
+    return call.page('postings', [_line(line) for line in lines], end, limit)
+
+
+def visible(call: Call, name: str) -> Account:
+    """An account that the caller may see.
+
+    :raises ApiError: 404, there is none or it is not for him.
+    """
+    found = call.stores.accounts.account(AccountId(name))
+    if not call.may('accounts:show', found.project_id if found else '') or found is None:
+        raise not_found('account', name)
+    return found
+
+
+def shown(one: Account) -> dict[str, object]:
+    return {
+        'id': one.id,
+        'kind': kind_of(one.id),
+        'project_id': one.project_id or None,
+        'name': one.name,
+        'weight': one.weight,
+        'renew_amount': one.renew_amount,
+        'renew_every': one.renew_every,
+        'balance': one.balance,
+        'closed': one.closed,
+    }
+
+
+def posted(posting: Posting) -> dict[str, object]:
+    return {
+        'key': posting.key,
+        'reason': str(posting.reason),
+        'debit': posting.debit,
+        'credit': posting.credit,
+        'amount': posting.amount,
+    }
+
+
+def _line(line: StatementLine) -> dict[str, object]:
+    return {
+        'number': line.number,
+        **posted(line.posting),
+        'change': line.change,
+        'balance': line.balance,
+        'posted_at': stamp(line.posted_at),
+        'by': line.by,
+    }

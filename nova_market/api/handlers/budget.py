@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Budgets: accounts that a project sets aside for its applications (rule M4)."""
+
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+from nova_market.api.call import Answer, Call
+from nova_market.api.contract import gives, takes_body, takes_query
+from nova_market.api.errors import ApiError, not_found
+from nova_market.api.handlers.account import shown
+from nova_market.api.schemas import account as schemas
+from nova_market.api.schemas.shape import ALL_PROJECTS, BUDGET_ID, LIMIT, OF_PROJECT, marker
+from nova_market.core.ledger import AccountId, account
+from nova_market.core.record import Account
+from nova_market.errors import Conflict
+
+PREFIX = 'budget:'
+
+
+@takes_query(
+    project_id=OF_PROJECT, all_projects=ALL_PROJECTS, limit=LIMIT, marker=marker(BUDGET_ID)
+)
+@gives(200, schemas.BUDGETS)
+def index(call: Call) -> Any:
+    """Budgets, by id."""
+    project = call.whose('budgets:list')
+    limit = call.limit
+    found = _budgets(call, project, call.query.get('marker', PREFIX), limit + 1)
+    end = found[min(limit, len(found)) - 1].id if found else ''
+    return call.page('budgets', [shown(one) for one in found], end, limit)
+
+
+@takes_body(schemas.BUDGET_NEW)
+@gives(201, schemas.BUDGET)
+def create(call: Call) -> Any:
+    """Open a budget with nothing in it; a transfer fills it, or its renewal."""
+    wanted = dict(call.body)
+    project = wanted.pop('project_id', call.project_id)
+    call.authorize('budgets:create', project)
+    most = call.settings.max_budgets
+    if len(_budgets(call, project, PREFIX, most)) >= most:
+        raise ApiError(
+            409, 'market.budget.too_many', f'the project has {most} budgets: delete one first'
+        )
+    own = Account(id=account('project', project), project_id=project)
+    made = Account(id=account('budget', str(uuid4())), project_id=project, **wanted)
+    call.stores.accounts.open([own, made])
+    return Answer(body={'budget': shown(made)}, status=201)
+
+
+@gives(200, schemas.BUDGET)
+def show(call: Call) -> Any:
+    """One budget."""
+    return {'budget': shown(_visible(call))}
+
+
+@takes_body(schemas.BUDGET_CHANGE)
+@gives(200, schemas.BUDGET)
+def update(call: Call) -> Any:
+    """Change a budget's name or renewal."""
+    found = _visible(call)
+    call.authorize('budgets:update', found.project_id)
+    changed = replace(found, **call.body)
+    call.stores.accounts.set(changed)
+    return {'budget': shown(changed)}
+
+
+@gives(204)
+def delete(call: Call) -> Any:
+    """Close a budget that has nothing in it."""
+    found = _visible(call)
+    call.authorize('budgets:delete', found.project_id)
+    try:
+        call.stores.accounts.close(found.id)
+    except Conflict as error:
+        raise ApiError(409, 'market.account.not_empty', str(error)) from None
+    return Answer(status=204)
+
+
+def _budgets(call: Call, project: str | None, after: str, limit: int) -> list[Account]:
+    """Ids sort by kind first, so budgets stand together."""
+    found = call.stores.accounts.list(project, after, limit)
+    return [one for one in found if one.id.startswith(PREFIX)]
+
+
+def _visible(call: Call) -> Account:
+    name = call.path['budget_id']
+    found = call.stores.accounts.account(AccountId(name))
+    allowed = call.may('budgets:show', found.project_id if found else '')
+    if not allowed or found is None or found.closed:
+        raise not_found('budget', name)
+    return found

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prices now, in the past, and what a flavor would cost (rule P3)."""
+
+from typing import Any
+
+import numpy as np
+
+from nova_market.api.call import Call
+from nova_market.api.contract import gives, takes_query
+from nova_market.api.errors import ApiError, not_found
+from nova_market.api.handlers.moment import seconds, stamp
+from nova_market.api.schemas import price as schemas
+from nova_market.api.schemas.shape import (
+    LIMIT,
+    MAX_CORES,
+    MAX_MIB,
+    MAX_PERIODS,
+    MAX_SERVERS,
+    RESOURCE,
+    TEXT,
+    WHEN,
+    marker,
+    said,
+)
+from nova_market.core.bid import MARKET_RESOURCES
+from nova_market.core.money import MAX_AMOUNT
+from nova_market.core.price import quote as price_quantiles
+from nova_market.core.record import PriceRecord
+
+DAY = 86_400.0
+WIDTH = len(MARKET_RESOURCES)
+
+
+@takes_query(resource=said(RESOURCE, 'only this one'))
+@gives(200, schemas.PRICES)
+def show(call: Call) -> Any:
+    """The newest round's prices; none before the first round."""
+    call.authorize('prices:show', call.project_id)
+    newest = call.stores.history.rounds(limit=1)
+    period = newest[0].period if newest else -1
+    found = call.stores.history.prices(period, period, call.query.get('resource'))
+    return {'prices': [shown(call, record) for record in found]}
+
+
+@takes_query(
+    resource=said(RESOURCE, 'only this one'),
+    since=said(WHEN, 'not before; default: a day before `until`'),
+    until=said(WHEN, 'not after; default: now'),
+    limit=LIMIT,
+    marker=marker({'type': 'string', 'pattern': '^[0-9]{1,16}:(cpu|memory)$'}),
+)
+@gives(200, schemas.PRICES)
+def history(call: Call) -> Any:
+    """Prices of a window, oldest first."""
+    call.authorize('prices:show', call.project_id)
+    first, last = _window(call)
+    after = (-1, '')
+    if 'marker' in call.query:
+        period, _, name = call.query['marker'].partition(':')
+        after = (int(period), name)
+    found = call.stores.history.prices(max(first, after[0]), last, call.query.get('resource'))
+    records = [r for r in found if (r.period, r.resource) > after]
+    limit = call.limit
+    page = records[: limit + 1]
+    end = page[min(limit, len(page)) - 1] if page else None
+    return call.page(
+        'prices',
+        [shown(call, record) for record in page],
+        f'{end.period}:{end.resource}' if end else '',
+        limit,
+    )
+
+
+@takes_query(
+    flavor=said({**TEXT, 'minLength': 1, 'maxLength': 255}, "a flavor's id or name"),
+    cpu=said(
+        {'type': 'number', 'exclusiveMinimum': 0, 'maximum': MAX_CORES}, 'cores, without a flavor'
+    ),
+    memory_mib=said(
+        {'type': 'number', 'exclusiveMinimum': 0, 'maximum': MAX_MIB}, 'MiB, without a flavor'
+    ),
+    count=said({'type': 'integer', 'minimum': 1, 'maximum': MAX_SERVERS}, 'servers', default=1),
+    periods=said({'type': 'integer', 'minimum': 1, 'maximum': MAX_PERIODS}, 'periods', default=1),
+    since=said(WHEN, 'prices to judge by: not before; default: a day before `until`'),
+    until=said(WHEN, 'and not after; default: now'),
+)
+@gives(200, schemas.QUOTE)
+def quote(call: Call) -> Any:
+    """What servers of a flavor would have cost: indicative, nothing is reserved."""
+    call.authorize('prices:show', call.project_id)
+    amounts = _amounts(call)
+    first, last = _window(call)
+    found = call.stores.history.prices(max(first, last - 10_000 // WIDTH + 1), last)
+    count, periods = call.query['count'], call.query['periods']
+    by_resource = {
+        name: [p.price for p in found if p.resource == name] for name in MARKET_RESOURCES
+    }
+    if not all(by_resource.values()):
+        raise ApiError(
+            404, 'market.price.not_found', 'there are no prices in this window: give another'
+        )
+    each = [
+        price_quantiles(np.array(by_resource[name]), amount)
+        for name, amount in zip(MARKET_RESOURCES, amounts, strict=True)
+    ]
+    per_period = [
+        min(int(np.ceil(sum(part) * count)), MAX_AMOUNT) for part in zip(*each, strict=True)
+    ]
+    return {
+        'quote': {
+            'flavor': call.query.get('flavor'),
+            'cpu': amounts[0],
+            'memory_mib': amounts[1],
+            'count': count,
+            'periods': periods,
+            'seen_periods': min(len(seen) for seen in by_resource.values()),
+            **dict(zip(('low', 'median', 'high'), per_period, strict=True)),
+            'total': min(per_period[1] * periods, MAX_AMOUNT),
+        }
+    }
+
+
+def _amounts(call: Call) -> tuple[float, float]:
+    flavor = call.query.get('flavor')
+    cpu, memory = call.query.get('cpu'), call.query.get('memory_mib')
+    if (flavor is None) == (cpu is None and memory is None):
+        raise ApiError(400, 'market.request.invalid', 'give either flavor, or cpu and memory_mib')
+    if flavor is None:
+        return float(cpu or 0), float(memory or 0)
+    found = call.stores.flavors.flavor(flavor)
+    if found is None:
+        raise not_found('flavor', flavor)
+    return found
+
+
+def _window(call: Call) -> tuple[int, int]:
+    """First and last period of the query."""
+    now = call.stores.wall()
+    until = seconds(call.query['until']) if 'until' in call.query else now
+    since = seconds(call.query['since']) if 'since' in call.query else until - DAY
+    if since > until:
+        raise ApiError(400, 'market.request.invalid', 'since is later than until: exchange them')
+    period = call.settings.period
+    return int(since // period), int(until // period)
+
+
+def shown(call: Call, record: PriceRecord) -> dict[str, object]:
+    return {
+        'period': record.period,
+        'at': stamp(record.period * call.settings.period),
+        'resource': record.resource,
+        'price': record.price,
+        'bid_price': record.bid_price,
+        'capacity': record.capacity,
+        'allocated': record.allocated,
+        'bids': record.bids,
+    }

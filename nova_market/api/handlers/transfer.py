@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Grants, revocations and transfers: the postings that people ask for (rules M1, M2).
+
+The header Idempotency-Key is part of the posting's key, so that a request that is sent again after a
+lost answer moves nothing twice. It is the caller's project's own: two projects may choose the same.
+"""
+
+from typing import Any
+from uuid import uuid4
+
+from nova_market.api.call import Answer, Call
+from nova_market.api.contract import gives, takes_body, takes_header
+from nova_market.api.errors import ApiError, not_found
+from nova_market.api.handlers.account import posted
+from nova_market.api.schemas import account as schemas
+from nova_market.core.ledger import MINT, AccountId, Posting, Reason, kind_of, posting_key
+from nova_market.core.record import Account
+
+HEADER = 'Idempotency-Key'
+KEPT = 0
+"""The period in the key of a posting that is never purged."""
+
+
+@takes_header(HEADER, schemas.IDEMPOTENCY_KEY)
+@takes_body(schemas.GRANT_NEW)
+@gives(200, schemas.GRANT)
+@gives(201, schemas.GRANT)
+def grant(call: Call) -> Any:
+    """New credits for a project's account, which is opened when there is none, or for a budget."""
+    call.authorize('accounts:grant')
+    name = _grantable(call)
+    if kind_of(name) == 'project':
+        _open(call, name)
+    return _post(call, 'grant', Reason.GRANT, MINT, name, name)
+
+
+@takes_header(HEADER, schemas.IDEMPOTENCY_KEY)
+@takes_body(schemas.GRANT_NEW)
+@gives(200, schemas.GRANT)
+@gives(201, schemas.GRANT)
+def revoke(call: Call) -> Any:
+    """Take credits back, no more than the account has."""
+    call.authorize('accounts:grant')
+    name = _grantable(call)
+    return _post(call, 'grant', Reason.REVOKE, name, MINT, name)
+
+
+@takes_header(HEADER, schemas.IDEMPOTENCY_KEY)
+@takes_body(schemas.TRANSFER_NEW)
+@gives(200, schemas.TRANSFER)
+@gives(201, schemas.TRANSFER)
+def create(call: Call) -> Any:
+    """Move credits from one account to another."""
+    source = _party(call, call.body['from'])
+    if source is None or not call.may('accounts:show', source.project_id):
+        call.may('accounts:show')
+        raise not_found('account', call.body['from'])
+    target = _party(call, call.body['to'])
+    inside = target is not None and target.project_id == source.project_id
+    call.authorize('transfers:create' if inside else 'transfers:create_to_other', source.project_id)
+    if target is None:
+        raise not_found('account', call.body['to'])
+    if source.id == target.id:
+        raise ApiError(
+            400, 'market.transfer.to_self', f'{source.id} is both from and to: name two accounts'
+        )
+    return _post(call, 'transfer', Reason.TRANSFER, source.id, target.id, source.id)
+
+
+def _party(call: Call, name: str) -> Account | None:
+    return call.stores.accounts.account(AccountId(name))
+
+
+def _grantable(call: Call) -> AccountId:
+    name = AccountId(call.path['account_id'])
+    if kind_of(name) not in {'project', 'budget'}:
+        raise ApiError(
+            400, 'market.grant.not_here', f'{name} gets no grants: name a project or a budget'
+        )
+    return name
+
+
+def _open(call: Call, name: AccountId) -> None:
+    project = name.partition(':')[2]
+    call.stores.accounts.open([Account(id=name, project_id=project)])
+
+
+def _post(
+    call: Call, form: str, reason: Reason, debit: AccountId, credit: AccountId, own: AccountId
+) -> Answer:
+    subject = f'{call.project_id}/{call.key or uuid4().hex}'
+    posting = Posting(
+        key=posting_key(reason, KEPT, subject),
+        reason=reason,
+        debit=debit,
+        credit=credit,
+        amount=call.body['amount'],
+    )
+    new = call.stores.ledger.post([posting], by=call.user_id[:64])
+    balance = call.stores.ledger.balances([own])[own]
+    return Answer(body={form: {**posted(posting), 'balance': balance}}, status=201 if new else 200)

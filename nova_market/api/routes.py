@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every route of the API, in one table."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nova_market.api.handlers import account, bid, budget, history, plan, price, transfer, version
+from nova_market.api.schemas.shape import ACCOUNT_ID, BUDGET_ID, PERIOD, SERVER_ID, Schema
+
+Handler = Callable[..., Any]
+
+PATH_VALUES: Mapping[str, Schema] = {
+    'account_id': ACCOUNT_ID,
+    'budget_id': BUDGET_ID,
+    'server_id': SERVER_ID,
+    'period': PERIOD,
+    'plan_id': {'type': 'string', 'pattern': '^[A-Za-z0-9_-]{1,64}$'},
+}
+"""What may stand in a path; anything else is not found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """`public`: served without a token."""
+
+    method: str
+    path: str
+    handler: Handler
+    public: bool = False
+
+    @property
+    def name(self) -> str:
+        """Unique among the routes; the operation's id in the published description."""
+        return f'{self.handler.__module__.rpartition(".")[2]}_{self.handler.__name__}'
+
+
+ROUTES = (
+    Route('GET', '/', version.index, public=True),
+    Route('GET', '/v1', version.show, public=True),
+    Route('GET', '/v1/openapi.json', version.description, public=True),
+    Route('GET', '/v1/prices', price.show),
+    Route('GET', '/v1/prices/history', price.history),
+    Route('GET', '/v1/prices/quote', price.quote),
+    Route('GET', '/v1/accounts', account.index),
+    Route('GET', '/v1/accounts/{account_id}', account.show),
+    Route('PATCH', '/v1/accounts/{account_id}', account.update),
+    Route('GET', '/v1/accounts/{account_id}/statement', account.statement),
+    Route('POST', '/v1/accounts/{account_id}/grants', transfer.grant),
+    Route('POST', '/v1/accounts/{account_id}/revocations', transfer.revoke),
+    Route('POST', '/v1/transfers', transfer.create),
+    Route('GET', '/v1/budgets', budget.index),
+    Route('POST', '/v1/budgets', budget.create),
+    Route('GET', '/v1/budgets/{budget_id}', budget.show),
+    Route('PATCH', '/v1/budgets/{budget_id}', budget.update),
+    Route('DELETE', '/v1/budgets/{budget_id}', budget.delete),
+    Route('GET', '/v1/bids', bid.index),
+    Route('GET', '/v1/bids/{server_id}', bid.show),
+    Route('PUT', '/v1/bids/{server_id}', bid.update),
+    Route('DELETE', '/v1/bids/{server_id}', bid.delete),
+    Route('GET', '/v1/rounds', history.index),
+    Route('GET', '/v1/rounds/{period}', history.show),
+    Route('GET', '/v1/rounds/{period}/allocations', history.allocations),
+    Route('GET', '/v1/servers/{server_id}/allocations', history.allocations_of_server),
+    Route('GET', '/v1/plans', plan.index),
+    Route('GET', '/v1/plans/{plan_id}', plan.show),
+    Route('POST', '/v1/plans/{plan_id}/approve', plan.approve),
+    Route('POST', '/v1/plans/{plan_id}/reject', plan.reject),
+    Route('GET', '/v1/heaviness', history.heaviness),
+    Route('GET', '/v1/hosts', history.hosts),
+)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schemas of accounts, budgets, grants, transfers and statements."""
+
+from nova_market.api.schemas.shape import (
+    ACCOUNT_ID,
+    AMOUNT,
+    BALANCE,
+    EVERY,
+    MOVED,
+    NAME,
+    PROJECT_ID,
+    TEXT,
+    TIME,
+    WEIGHT,
+    Schema,
+    listed,
+    nullable,
+    record,
+    said,
+    wrapped,
+)
+
+SHOWN = record(
+    {
+        'id': ACCOUNT_ID,
+        'kind': {'type': 'string', 'enum': ['project', 'budget', 'escrow', 'bank', 'mint']},
+        'project_id': nullable(PROJECT_ID),
+        'name': TEXT,
+        'weight': said({'type': 'number'}, 'share of this project in what the operator hands out'),
+        'renew_amount': nullable(said(AMOUNT, 'a budget is filled up to this; null: by hand')),
+        'renew_every': said(EVERY, 'periods'),
+        'balance': said(BALANCE, "micro-credits; only the mint's is below zero"),
+        'closed': {'type': 'boolean'},
+    }
+)
+ACCOUNT = wrapped('account', SHOWN)
+ACCOUNTS = listed('accounts', SHOWN)
+BUDGET = wrapped('budget', SHOWN)
+BUDGETS = listed('budgets', SHOWN)
+
+ACCOUNT_CHANGE: Schema = {
+    **record({'name': NAME, 'weight': WEIGHT}, optional=('name', 'weight')),
+    'minProperties': 1,
+}
+
+RENEWAL = {
+    'name': NAME,
+    'renew_amount': nullable(said(AMOUNT, 'micro-credits to fill the budget up to; null: by hand')),
+    'renew_every': said(EVERY, 'periods'),
+}
+BUDGET_NEW = record(
+    {**RENEWAL, 'project_id': said(PROJECT_ID, "default: the token's project")},
+    optional=('renew_amount', 'renew_every', 'project_id'),
+)
+BUDGET_CHANGE: Schema = {**record(RENEWAL, optional=tuple(RENEWAL)), 'minProperties': 1}
+
+GRANT_NEW = record({'amount': said(MOVED, 'micro-credits')})
+PAYING: Schema = {'type': 'string', 'pattern': '^(bank|(project|budget):[A-Za-z0-9_-]{1,64})$'}
+TRANSFER_NEW = record(
+    {
+        'from': said(PAYING, 'account that pays'),
+        'to': said(PAYING, 'account that gets it'),
+        'amount': said(MOVED, 'micro-credits'),
+    }
+)
+POSTED = {
+    'key': said(TEXT, 'under which it is in the ledger, once'),
+    'reason': TEXT,
+    'debit': said(ACCOUNT_ID, 'it came from'),
+    'credit': said(ACCOUNT_ID, 'it went to'),
+    'amount': MOVED,
+}
+MADE = record({**POSTED, 'balance': said(BALANCE, "of the caller's account, after it")})
+GRANT = wrapped('grant', MADE)
+TRANSFER = wrapped('transfer', MADE)
+
+STATEMENT = listed(
+    'postings',
+    record(
+        {
+            'number': said({'type': 'integer'}, 'grows with time'),
+            **POSTED,
+            'change': said(BALANCE, 'what it did to this account'),
+            'balance': said(BALANCE, 'of this account, after it'),
+            'posted_at': TIME,
+            'by': said(TEXT, 'user who asked for it; empty: the engine'),
+        }
+    ),
+)
+IDEMPOTENCY_KEY: Schema = {
+    'type': 'string',
+    'pattern': '^[!-~]{1,128}$',
+    'description': 'The same key again does nothing twice: a repeated request is answered with 200.',
+}

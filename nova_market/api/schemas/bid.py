@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schemas of bids."""
+
+from nova_market.api.schemas.shape import (
+    ACCOUNT_ID,
+    AMOUNT,
+    MAX_CORES,
+    MAX_MIB,
+    PROJECT_ID,
+    SERVER_ID,
+    TEXT,
+    Schema,
+    listed,
+    nullable,
+    record,
+    said,
+    wrapped,
+)
+
+CORES: Schema = {'type': 'number', 'exclusiveMinimum': 0, 'maximum': MAX_CORES}
+MIB: Schema = {'type': 'number', 'exclusiveMinimum': 0, 'maximum': MAX_MIB}
+PAYER: Schema = {'type': 'string', 'pattern': '^(project|budget):[A-Za-z0-9_-]{1,64}$'}
+GENERATION: Schema = {'type': 'integer', 'minimum': 0, 'maximum': 2**53}
+
+BID_NEW = record(
+    {
+        'cpu': said(AMOUNT, 'micro-credits per period for CPU'),
+        'memory': said(AMOUNT, 'micro-credits per period for memory'),
+        'max_cpu': nullable(said(CORES, 'the most cores to buy; null: the flavor')),
+        'max_memory_mib': nullable(said(MIB, 'the most memory to buy; null: the flavor')),
+        'payer': said(PAYER, "account that pays; default: the project's"),
+        'generation': said(
+            GENERATION,
+            'of the bid that this replaces, 0: there is none; default: whatever there is',
+        ),
+    },
+    optional=('max_cpu', 'max_memory_mib', 'payer', 'generation'),
+)
+SHOWN = record(
+    {
+        'server_id': SERVER_ID,
+        'project_id': PROJECT_ID,
+        'payer': ACCOUNT_ID,
+        'cpu': AMOUNT,
+        'memory': AMOUNT,
+        'max_cpu': nullable({'type': 'number'}),
+        'max_memory_mib': nullable({'type': 'number'}),
+        'source': said(TEXT, 'tenant, hint, flavor or price'),
+        'generation': GENERATION,
+    }
+)
+BID = wrapped('bid', SHOWN)
+BIDS = listed('bids', SHOWN)

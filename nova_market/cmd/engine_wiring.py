@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the market engine together from options."""
+
+import socket
+from dataclasses import dataclass
+
+from oslo_config import cfg
+from prometheus_client import start_http_server
+
+from nova_market.adapters.clock import SystemClock
+from nova_market.adapters.cloud import connector
+from nova_market.adapters.leadership import SoleLeader, ToozLeadership
+from nova_market.adapters.market_cloud import NovaCloud
+from nova_market.adapters.notices import MessagingNotices
+from nova_market.cmd.exchange import build_enforcement
+from nova_market.cmd.manage_db import connect
+from nova_market.cmd.option_check import check_values
+from nova_market.conf import exchange as exchange_options
+from nova_market.conf import market, rebalancing
+from nova_market.core.currency import PARTS
+from nova_market.core.money import micro_credits
+from nova_market.core.quantity import HostName
+from nova_market.db import schema
+from nova_market.db.accounts import DatabaseAccounts
+from nova_market.db.bids import DatabaseBids
+from nova_market.db.database import Database
+from nova_market.db.ledger import DatabaseLedger
+from nova_market.db.plans import DatabasePlans
+from nova_market.db.rounds import DatabaseRounds
+from nova_market.errors import BadAmount, ConfigurationError
+from nova_market.fairness.settings import load_plugin
+from nova_market.market import rebalancing_settings
+from nova_market.market.engine import Engine
+from nova_market.market.exporter import MarketCollector
+from nova_market.market.gathering import Stores
+from nova_market.market.rebalancing import Rebalancing
+from nova_market.market.round import Rounds
+from nova_market.market.settings import MarketSettings
+from nova_market.ports import Clock, Enforcement, Leadership, MarketCloud
+
+REDISTRIBUTE = 'redistribute'
+MIB_PER_GIB = 1024.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """An engine and what its owner must close."""
+
+    engine: Engine
+    settings: MarketSettings
+    collector: MarketCollector
+    notices: MessagingNotices
+    rebalancing: Rebalancing
+    database: Database
+
+    def close(self) -> None:
+        self.rebalancing.stop()
+        self.notices.stop()
+        self.database.close()
+
+
+def build(
+    conf: cfg.ConfigOpts,
+    *,
+    cloud: MarketCloud | None = None,
+    enforcement: Enforcement | None = None,
+) -> Parts:
+    """Everything of the engine, nothing started. cloud, enforcement: instead of the real ones.
+
+    :raises ConfigurationError: an option that can not work.
+    :raises DatabaseUnavailable, SchemaBehind: there is no place to keep rounds.
+    """
+    settings = load_settings(conf)
+    clock = SystemClock()
+    database = connect(conf)
+    schema.check(database)
+    stores = stores_of(database, clock)
+    cloud = cloud or NovaCloud(
+        connector(conf, 'nova-market-engine'), clock, conf.market.whole_reading
+    )
+    enforcement = enforcement or build_enforcement(
+        conf, HostName(settings.name), clock, settings.period
+    )
+    moves = Rebalancing(
+        DatabasePlans(database, clock.wall), cloud, clock, rebalancing_settings.load(conf)
+    )
+    leadership = _leadership(conf, settings.name, clock)
+    collector = MarketCollector(leadership.leading, balances=conf.market.metrics_balances)
+    notices = MessagingNotices(conf, settings.name)
+    engine = Engine(
+        rounds=Rounds(cloud, stores, enforcement, clock, settings),
+        store=stores.rounds,
+        enforcement=enforcement,
+        leadership=leadership,
+        notices=notices,
+        clock=clock,
+        settings=settings,
+        rebalancing=moves,
+        observe=collector.observe,
+    )
+    return Parts(
+        engine=engine,
+        settings=settings,
+        collector=collector,
+        notices=notices,
+        rebalancing=moves,
+        database=database,
+    )
+
+
+def stores_of(database: Database, clock: Clock) -> Stores:
+    """All stores of one database."""
+    rounds = DatabaseRounds(database, clock.wall)
+    return Stores(
+        accounts=DatabaseAccounts(database),
+        ledger=DatabaseLedger(database, clock.wall),
+        bids=DatabaseBids(database),
+        rounds=rounds,
+        history=rounds,
+    )
+
+
+def start_metrics(conf: cfg.ConfigOpts, collector: MarketCollector) -> None:
+    """The Prometheus endpoint, if there is to be one."""
+    options = conf.market
+    if not options.metrics_port:
+        return
+    try:
+        start_http_server(
+            options.metrics_port, addr=options.metrics_address, registry=collector.registry()
+        )
+    except OSError as error:
+        raise ConfigurationError(
+            f'[market]metrics_port = {options.metrics_port} at {options.metrics_address}: can not be '
+            f'opened ({error.strerror}); choose another or 0 for none'
+        ) from None
+
+
+def check_options(conf: cfg.ConfigOpts) -> None:
+    """:raises ConfigurationError: names the option, its value, the limit and where it stands."""
+    check_values(conf, market.list_opts() + rebalancing.list_opts() + exchange_options.list_opts())
+
+
+def engine_name(conf: cfg.ConfigOpts) -> str:
+    return str(conf.market.name or f'engine.{conf.host.name or socket.gethostname()}')
+
+
+def load_settings(conf: cfg.ConfigOpts) -> MarketSettings:
+    """Settings from group [market].
+
+    :raises ConfigurationError: names the option, its value and what to do.
+    """
+    options = conf.market
+    pricing = load_plugin('nova_market.pricing', options.pricing, '[market]pricing')
+    currency = load_plugin('nova_market.currency', options.currency, '[market]currency')
+    return MarketSettings(
+        name=engine_name(conf),
+        period=options.period,
+        pricing=pricing,
+        currency=currency,
+        reserve=(
+            float(_amount(conf, 'reserve_price_cpu')),
+            _amount(conf, 'reserve_price_memory') / MIB_PER_GIB,
+        ),
+        host_reserve=(options.host_reserve_cores, options.host_reserve_memory_mib),
+        total=_amount(conf, 'total_credits'),
+        renew_every=options.renew_every,
+        return_delay=0 if options.currency == REDISTRIBUTE else options.return_delay,
+        tax_rate=round(options.tax_percent * PARTS / 100),
+        tax_floor=_amount(conf, 'tax_floor'),
+        notice=options.notice_periods,
+        options={'pricing': options.pricing, 'currency': options.currency},
+    )
+
+
+def _amount(conf: cfg.ConfigOpts, option: str) -> int:
+    try:
+        return micro_credits(getattr(conf.market, option), f'[market]{option}')
+    except BadAmount as error:
+        raise ConfigurationError(str(error)) from None
+
+
+def _leadership(conf: cfg.ConfigOpts, name: str, clock: Clock) -> Leadership:
+    url = conf.market.coordination_url
+    return ToozLeadership(name, url, clock) if url else SoleLeader()

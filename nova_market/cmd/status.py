@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nova-market-status upgrade check: would the services of this version run with what is installed here?
+
+To be run after the packages are new and before the services are restarted, as the command of the same name of
+every OpenStack service is. It changes nothing.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from oslo_config import cfg
+from oslo_upgradecheck import upgradecheck
+from oslo_upgradecheck.upgradecheck import Code, Result
+
+from nova_market.adapters.cloud import token_problem
+from nova_market.cmd import engine_wiring, manage_db
+from nova_market.conf import opts
+from nova_market.db import schema
+from nova_market.errors import NovaMarketError, SchemaBehind
+from nova_market.market import rebalancing_settings
+
+PROGRAM = 'nova-market-status'
+EXIT_USAGE = 255
+"""As oslo.upgradecheck has it for everything that is no result of a check."""
+
+
+class Checks(upgradecheck.UpgradeCommands):
+    """The checks, in the order in which a mistake in one explains the next."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._conf = conf
+
+    def check(self) -> Code:
+        """The oslo library takes any word for `check`."""
+        word = self._conf.command.check
+        if word != 'check':
+            print(f'{PROGRAM}: upgrade {word}: there is only "upgrade check"', file=sys.stderr)
+            raise SystemExit(EXIT_USAGE)
+        return super().check()
+
+    def _configuration(self) -> Result:
+        try:
+            engine_wiring.check_options(self._conf)
+            engine_wiring.load_settings(self._conf)
+            rebalancing_settings.load(self._conf)
+        except NovaMarketError as error:
+            return Result(Code.FAILURE, str(error))
+        return Result(Code.SUCCESS)
+
+    def _database(self) -> Result:
+        database = manage_db.connect(self._conf)
+        try:
+            schema.check(database)
+        except SchemaBehind as error:
+            return Result(Code.FAILURE, str(error))
+        except NovaMarketError as error:
+            return Result(Code.FAILURE, f'{error}: check [database]connection')
+        finally:
+            database.close()
+        return Result(Code.SUCCESS)
+
+    def _identity(self) -> Result:
+        """Only the engine and the API need it, and they are elsewhere in some clouds."""
+        if not self._conf.openstack.auth_type:
+            why = '[openstack]auth_type is not set: the engine would not see the cloud'
+            return Result(Code.WARNING, why)
+        try:
+            problem = token_problem(self._conf)
+        except NovaMarketError as error:
+            return Result(Code.FAILURE, str(error))
+        return Result(Code.WARNING, problem) if problem else Result(Code.SUCCESS)
+
+    _upgrade_checks = (
+        ('Configuration', _configuration),
+        ('Database revision', _database),
+        ('Account of the engine', _identity),
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point; the exit code: 0 all is well, 1 warnings, 2 a failure, 255 the checks could not be run."""
+    conf = cfg.ConfigOpts()
+    opts.register_opts(conf)
+    manage_db.register_opts(conf)
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return int(
+            upgradecheck.main(
+                conf,
+                'nova_market',
+                Checks(conf),
+                words or ['--help'],
+                cfg.find_config_files('nova_market', 'nova_market'),
+            )
+        )
+    except cfg.Error as error:
+        print(f'{PROGRAM}: {error}', file=sys.stderr)
+        return EXIT_USAGE
+    except SystemExit as stop:
+        # what is wrong has been said, by argparse with a status that would mean a failed check
+        return EXIT_USAGE if stop.code else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

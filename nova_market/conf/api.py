@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of group [api]: the market's API service. Tokens are [keystone_authtoken], rules [oslo_policy]."""
+
+from oslo_config import cfg
+
+GROUP = cfg.OptGroup('api', title='API of the market')
+
+OPTIONS = [
+    cfg.IntOpt(
+        'max_limit',
+        default=1000,
+        min=1,
+        max=9999,
+        help='Most items of a page, and as many where a request gives no limit.',
+    ),
+    cfg.IntOpt('max_budgets', default=100, min=0, max=9999, help='Most budgets of one project.'),
+    cfg.StrOpt(
+        'response_validation',
+        default='warn',
+        choices=[
+            ('error', 'check every line and answer 500: for tests and development'),
+            ('warn', 'check the first lines of a page, log it and answer all the same'),
+            ('ignore', 'do not check'),
+        ],
+        help='What happens when a response breaks the published schema.',
+    ),
+    cfg.BoolOpt(
+        'metrics_enabled',
+        default=False,
+        help="Serve /metrics to Prometheus: prices, and every project's balance. Needs metrics_token.",
+    ),
+    cfg.StrOpt(
+        'metrics_token',
+        secret=True,
+        help='What Prometheus shows as "Authorization: Bearer ..."; give a long random text.',
+    ),
+]
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    # a group object of its own: oslo.config keeps overrides in it
+    conf.register_group(cfg.OptGroup(GROUP.name, title=GROUP.title))
+    conf.register_opts(OPTIONS, group=GROUP.name)
+
+
+def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
+    return [(GROUP, OPTIONS)]

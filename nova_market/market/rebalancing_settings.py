@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the options of group [rebalancing] to frozen settings."""
+
+from dataclasses import dataclass, field
+
+from oslo_config import cfg
+
+from nova_market.conf.rebalancing import ADVISE
+from nova_market.core.balance import BalanceSettings
+from nova_market.core.cool_down import CoolDown
+from nova_market.core.migration import MigrationSettings
+from nova_market.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebalancingSettings:
+    """every: periods from search to search; the others seconds, as conf/rebalancing.py has them"""
+
+    mode: str = ADVISE
+    every: int = 5
+    balance: BalanceSettings = field(default_factory=BalanceSettings)
+    migration: MigrationSettings = field(default_factory=MigrationSettings)
+    cool_down: CoolDown = field(default_factory=CoolDown)
+    approval_valid: float = 3600.0
+    begin_within: float = 120.0
+    end_within: float = 7200.0
+
+
+def load(conf: cfg.ConfigOpts) -> RebalancingSettings:
+    """:raises ConfigurationError: options that contradict each other."""
+    options = conf.rebalancing
+    if options.longest_cool_down < options.cool_down:
+        raise ConfigurationError(
+            f'[rebalancing]longest_cool_down = {options.longest_cool_down:g} is below cool_down = '
+            f'{options.cool_down:g}: raise it or lower cool_down'
+        )
+    return RebalancingSettings(
+        mode=options.mode,
+        every=options.every,
+        balance=BalanceSettings(
+            idle_iterations=options.idle_iterations,
+            tolerated_error=options.tolerated_error,
+            migrations=options.migrations,
+            inflow=options.inflow,
+        ),
+        migration=MigrationSettings(horizon=options.horizon, cost_per_mib=options.cost_per_mib),
+        cool_down=CoolDown(rest=options.cool_down, longest=options.longest_cool_down),
+        approval_valid=options.approval_valid,
+        begin_within=options.begin_within,
+        end_within=options.end_within,
+    )

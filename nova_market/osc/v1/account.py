@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`openstack market account`: who has how many credits, and how they come and go."""
+
+import argparse
+from typing import Any
+
+from osc_lib import exceptions
+
+from nova_market.osc.v1.columns import Column, Credits, credit_argument, listed, shown
+from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
+from nova_market.osc.v1.subjects import account_id, own_account, project_id_of
+
+LIST: tuple[Column, ...] = (
+    ('ID', 'id', None),
+    ('Kind', 'kind', None),
+    ('Name', 'name', None),
+    ('Project', 'project_id', None),
+    ('Balance', 'balance', Credits),
+    ('Weight', 'weight', None),
+)
+SHOW: tuple[Column, ...] = (
+    *LIST,
+    ('Renew Amount', 'renew_amount', Credits),
+    ('Renew Every', 'renew_every', None),
+    ('Closed', 'closed', None),
+)
+
+ACCOUNT_HELP = (
+    'Account id (project:<id>, budget:<id>, bank, mint), or a name: of a budget, or of a project'
+)
+
+
+def add_account(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        'account', metavar='<account>', nargs='?', help=f'{ACCOUNT_HELP}; default: your project'
+    )
+
+
+def add_projects(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument('--project', metavar='<project>', help='Those of this project (name or id)')
+    group.add_argument(
+        '--all-projects', action='store_true', help='Those of all projects (admin only)'
+    )
+
+
+def add_key(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--key',
+        metavar='<key>',
+        help='Idempotency key: sent twice with one key, the credits move once. Default: a new one',
+    )
+
+
+def of_projects(command: MarketCommand, parsed_args: argparse.Namespace) -> dict[str, Any]:
+    """The query that --project and --all-projects stand for."""
+    if parsed_args.all_projects:
+        return {'all_projects': 'true'}
+    if parsed_args.project:
+        return {'project_id': project_id_of(command.conn, parsed_args.project)}
+    return {}
+
+
+class ListAccount(MarketLister):
+    """List accounts
+
+    Example::
+
+        openstack market account list --all-projects --sort-column Balance
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_projects(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        return listed(LIST, self.market.accounts(**of_projects(self, parsed_args)))
+
+
+class ShowAccount(MarketShowOne):
+    """Show an account
+
+    Examples::
+
+        openstack market account show
+        openstack market account show -f value -c balance
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_account(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        wanted = account_id(self.conn, parsed_args.account)
+        return shown(SHOW, self.market.get_account(wanted))
+
+
+class SetAccount(MarketShowOne):
+    """Change the name or the weight of an account
+
+    What the operator hands out is divided among projects by weight (admin only).
+
+    Example::
+
+        openstack market account set --weight 2 astronomy
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('account', metavar='<account>', help=ACCOUNT_HELP)
+        parser.add_argument('--name', metavar='<name>', help='New name')
+        parser.add_argument(
+            '--weight', metavar='<weight>', type=float, help='New weight, 0 or more'
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        given = {'name': parsed_args.name, 'weight': parsed_args.weight}
+        changes = {name: value for name, value in given.items() if value is not None}
+        if not changes:
+            raise exceptions.CommandError('nothing to change: give --name or --weight')
+        wanted = account_id(self.conn, parsed_args.account)
+        return shown(SHOW, self.market.update_account(wanted, **changes))
+
+
+class GrantAccount(MarketShowOne):
+    """Issue credits to an account (admin only)
+
+    The credits are new: the mint pays. Shows the account afterwards.
+
+    Example::
+
+        openstack market account grant --key 2026-q4-astronomy astronomy 5000
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('account', metavar='<account>', help=ACCOUNT_HELP)
+        parser.add_argument('amount', metavar='<credits>', type=credit_argument, help='Credits')
+        add_key(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        wanted = account_id(self.conn, parsed_args.account)
+        self.market.grant(wanted, parsed_args.amount, key=parsed_args.key)
+        return shown(SHOW, self.market.get_account(wanted))
+
+
+class RevokeAccount(MarketShowOne):
+    """Take credits back from an account (admin only)
+
+    No more than there are. Shows the account afterwards.
+
+    Example::
+
+        openstack market account revoke astronomy 500
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('account', metavar='<account>', help=ACCOUNT_HELP)
+        parser.add_argument('amount', metavar='<credits>', type=credit_argument, help='Credits')
+        add_key(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        wanted = account_id(self.conn, parsed_args.account)
+        self.market.revoke(wanted, parsed_args.amount, key=parsed_args.key)
+        return shown(SHOW, self.market.get_account(wanted))
+
+
+class TransferAccount(MarketShowOne):
+    """Move credits to another account
+
+    Shows the account that paid afterwards.
+
+    Examples, into a budget of one's own and to another project::
+
+        openstack market account transfer nightly-build 20
+        openstack market account transfer --from nightly-build project:5b3c... 2.5
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('target', metavar='<account>', help=ACCOUNT_HELP)
+        parser.add_argument('amount', metavar='<credits>', type=credit_argument, help='Credits')
+        parser.add_argument(
+            '--from',
+            dest='source',
+            metavar='<account>',
+            help='Who pays; default: your project',
+        )
+        add_key(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        named = parsed_args.source
+        source = account_id(self.conn, named) if named else own_account(self.conn)
+        target = account_id(self.conn, parsed_args.target)
+        self.market.transfer(source, target, parsed_args.amount, key=parsed_args.key)
+        return shown(SHOW, self.market.get_account(source))

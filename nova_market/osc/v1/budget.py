@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`openstack market budget`: what a project sets aside for its applications (rule M4)."""
+
+import argparse
+from typing import Any
+
+from osc_lib import exceptions
+
+from nova_market.osc.v1.account import add_projects, of_projects
+from nova_market.osc.v1.columns import (
+    Column,
+    Credits,
+    count_argument,
+    credit_argument,
+    listed,
+    shown,
+)
+from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
+from nova_market.osc.v1.subjects import budget_id
+
+COLUMNS: tuple[Column, ...] = (
+    ('ID', 'id', None),
+    ('Name', 'name', None),
+    ('Project', 'project_id', None),
+    ('Balance', 'balance', Credits),
+    ('Renew Amount', 'renew_amount', Credits),
+    ('Renew Every', 'renew_every', None),
+)
+
+
+def add_renewal(parser: argparse.ArgumentParser) -> Any:
+    """--renew-amount and --renew-every; the group that the first one is in."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        '--renew-amount',
+        metavar='<credits>',
+        type=credit_argument,
+        help='Fill the budget up to this from the project, again and again',
+    )
+    parser.add_argument(
+        '--renew-every',
+        metavar='<periods>',
+        type=count_argument,
+        help='Periods from one filling to the next, default 1',
+    )
+    return group
+
+
+def renewal(parsed_args: argparse.Namespace) -> dict[str, Any]:
+    given = {
+        'name': parsed_args.name,
+        'renew_amount': parsed_args.renew_amount,
+        'renew_every': parsed_args.renew_every,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+class CreateBudget(MarketShowOne):
+    """Open a budget of your project
+
+    It is empty until it is filled, by "market account transfer" or by itself with --renew-amount.
+
+    Example, 20 credits anew every 1440 periods::
+
+        openstack market budget create --renew-amount 20 --renew-every 1440 nightly-build
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('name', metavar='<name>', help='Name of the budget')
+        add_renewal(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        return shown(COLUMNS, self.market.create_budget(**renewal(parsed_args)))
+
+
+class ListBudget(MarketLister):
+    """List budgets
+
+    Example::
+
+        openstack market budget list
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_projects(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        return listed(COLUMNS, self.market.budgets(**of_projects(self, parsed_args)))
+
+
+class SetBudget(MarketShowOne):
+    """Change the name or the renewal of a budget
+
+    Example::
+
+        openstack market budget set --renew-amount 40 nightly-build
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('budget', metavar='<budget>', help='Name or id of a budget')
+        parser.add_argument('--name', metavar='<name>', help='New name')
+        group = add_renewal(parser)
+        group.add_argument('--no-renew', action='store_true', help='Fill it by hand from now on')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        changes = renewal(parsed_args)
+        if parsed_args.no_renew:
+            changes['renew_amount'] = None
+        if not changes:
+            raise exceptions.CommandError(
+                'nothing to change: give --name, --renew-amount, --no-renew or --renew-every'
+            )
+        wanted = budget_id(self.conn, parsed_args.budget)
+        return shown(COLUMNS, self.market.update_budget(wanted, **changes))
+
+
+class DeleteBudget(MarketCommand):
+    """Close budgets that have nothing in them
+
+    Transfer what is left first.
+
+    Example::
+
+        openstack market account transfer --from nightly-build project:5b3c... 2.5
+        openstack market budget delete nightly-build
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('budget', metavar='<budget>', nargs='+', help='Name or id of a budget')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        for text in parsed_args.budget:
+            self.market.delete_budget(budget_id(self.conn, text), ignore_missing=False)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values that people and programs read differently: people credits, programs micro-credits.
+
+Units: amounts in whole micro-credits, prices in micro-credits per unit and period.
+"""
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from cliff.columns import FormattableColumn
+
+from nova_market.core.money import MICRO, credit_text, micro_credits
+from nova_market.errors import BadAmount
+
+
+class Credits(FormattableColumn[Any]):
+    """1500000 is read as 1.5; what is not set as nothing."""
+
+    def human_readable(self) -> str:
+        return '' if self._value is None else credit_text(int(self._value))
+
+
+class Price(FormattableColumn[Any]):
+    """Credits per unit and period; a MiB costs millionths, so nine digits after the point."""
+
+    def human_readable(self) -> str:
+        if self._value is None:
+            return ''
+        return f'{self._value / MICRO:.9f}'.rstrip('0').rstrip('.')
+
+
+class Amount(FormattableColumn[Any]):
+    """Cores or MiB, with as many digits as one can see."""
+
+    def human_readable(self) -> str:
+        return '' if self._value is None else f'{self._value:.6g}'
+
+
+class Percent(FormattableColumn[Any]):
+    """0.25 is read as 25.0 %."""
+
+    def human_readable(self) -> str:
+        return '' if self._value is None else f'{100 * self._value:.1f} %'
+
+
+class Lines(FormattableColumn[Any]):
+    """A list, one line each; the fields of a line as field=value."""
+
+    def human_readable(self) -> str:
+        return '\n'.join(_line(entry) for entry in self._value or ())
+
+
+class Prices(FormattableColumn[Any]):
+    """The prices of a round, one line each."""
+
+    def human_readable(self) -> str:
+        return '\n'.join(
+            f'{one["resource"]}: {Price(one["price"]).human_readable()}'
+            for one in self._value or ()
+        )
+
+
+class Payers(FormattableColumn[Any]):
+    """Who can't pay what he bids."""
+
+    def human_readable(self) -> str:
+        return '\n'.join(
+            f'{payer["id"]} can pay {credit_text(payer["available"])} of '
+            f'{credit_text(payer["bids"])} bid'
+            for payer in self._value or ()
+            if payer['scaled']
+        )
+
+
+class Explanation(FormattableColumn[Any]):
+    """What each server bid, got and is charged, and why."""
+
+    def human_readable(self) -> str:
+        return '\n'.join(_explained(line) for line in self._value or ())
+
+
+Column = tuple[str, str, type[FormattableColumn[Any]] | None]
+"""Heading, attribute of the resource, and how a person reads it."""
+
+
+def listed(
+    columns: Sequence[Column], resources: Iterable[Any]
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """What a lister shows."""
+    rows = [tuple(_cell(column, one) for column in columns) for one in resources]
+    return [heading for heading, _, _ in columns], rows
+
+
+def shown(columns: Sequence[Column], one: Any) -> tuple[list[str], tuple[Any, ...]]:
+    """What is shown of one resource, by the names of its attributes."""
+    return [name for _, name, _ in columns], tuple(_cell(column, one) for column in columns)
+
+
+def credit_argument(text: str) -> int:
+    """Credits as they are typed, in micro-credits."""
+    try:
+        return micro_credits(text, 'the amount')
+    except BadAmount as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def count_argument(text: str) -> int:
+    """A whole number from 1 up."""
+    if not text.isascii() or not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f'{text!r:.40}: give a whole number, 1 or more')
+    return int(text)
+
+
+def _cell(column: Column, one: Any) -> Any:
+    _, name, formatter = column
+    value = getattr(one, name)
+    return formatter(value) if formatter else value
+
+
+def _line(entry: Any) -> str:
+    if isinstance(entry, Mapping):
+        return ' '.join(f'{name}={_line(value)}' for name, value in entry.items())
+    if isinstance(entry, list | tuple):
+        return '; '.join(_line(value) for value in entry)
+    return f'{entry:.6g}' if isinstance(entry, float) else str(entry)
+
+
+def _explained(line: Mapping[str, Any]) -> str:
+    bids = ' + '.join(
+        f'{credit_text(bid)} ({source})'
+        for bid, source in zip(line.get('bid', ()), line.get('source', ()), strict=True)
+    )
+    owed = credit_text(line['charge_cpu'] + line['charge_memory'])
+    parts = [
+        f'{line["server_id"]} bids {bids}' if bids else line['server_id'],
+        f'gets {line["actual_cpu"]:.4g} of {line["ideal_cpu"]:.4g} cores',
+        f'{line["actual_memory_mib"]:.6g} of {line["ideal_memory_mib"]:.6g} MiB',
+        f'charged {owed}' if line['confirmed'] else 'not confirmed, not charged',
+        *line.get('why', ()),
+        *([line['note']] if line.get('note') else ()),
+    ]
+    return '; '.join(parts)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`openstack market plan`: live migrations that even out what servers get (rule A3)."""
+
+import argparse
+from typing import Any
+
+from nova_market.osc.v1.columns import Column, Lines, count_argument, listed, shown
+from nova_market.osc.v1.market_command import MarketLister, MarketShowOne
+
+STATES = ('proposed', 'approved', 'rejected', 'running', 'done', 'failed', 'superseded')
+
+LIST: tuple[Column, ...] = (
+    ('ID', 'id', None),
+    ('Period', 'period', None),
+    ('Mode', 'mode', None),
+    ('State', 'state', None),
+    ('Created At', 'created_at', None),
+)
+SHOW: tuple[Column, ...] = (
+    *LIST,
+    ('Decided By', 'decided_by', None),
+    ('Decided At', 'decided_at', None),
+    ('Moves', 'moves', Lines),
+)
+
+
+class ListPlan(MarketLister):
+    """List migration plans, newest first (admin only)
+
+    Example::
+
+        openstack market plan list --state proposed
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('--state', choices=STATES, help='Only plans in this state')
+        parser.add_argument(
+            '--limit', metavar='<n>', type=count_argument, default=20, help='Plans, default 20'
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        plans = self.market.plans(state=parsed_args.state, max_items=parsed_args.limit)
+        return listed(LIST, plans)
+
+
+class OfPlan(MarketShowOne):
+    """A command on one plan."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('plan', metavar='<plan>', help='Id of a plan')
+        return parser
+
+
+class ShowPlan(OfPlan):
+    """Show a migration plan with the reason of each move (admin only)
+
+    Example::
+
+        openstack market plan show 8a1c1a0e-6f3e-4f7a-9a59-3f0f4ff1f8a1
+    """
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        return shown(SHOW, self.market.get_plan(parsed_args.plan))
+
+
+class ApprovePlan(OfPlan):
+    """Let the engine carry out a proposed plan (admin only)
+
+    Example::
+
+        openstack market plan approve 8a1c1a0e-6f3e-4f7a-9a59-3f0f4ff1f8a1
+    """
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        return shown(SHOW, self.market.approve_plan(parsed_args.plan))
+
+
+class RejectPlan(OfPlan):
+    """Refuse a proposed plan (admin only)
+
+    Example::
+
+        openstack market plan reject 8a1c1a0e-6f3e-4f7a-9a59-3f0f4ff1f8a1
+    """
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        return shown(SHOW, self.market.reject_plan(parsed_args.plan))

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`openstack market price`: what a core and a MiB cost now and before, and what a flavor would."""
+
+import argparse
+from typing import Any
+
+from nova_market.osc.v1.columns import Amount, Column, Credits, Price, count_argument, listed, shown
+from nova_market.osc.v1.market_command import MarketLister, MarketShowOne
+
+RESOURCES = ('cpu', 'memory')
+
+COLUMNS: tuple[Column, ...] = (
+    ('Resource', 'resource', None),
+    ('Period', 'period', None),
+    ('At', 'at', None),
+    ('Price', 'price', Price),
+    ('Bid Price', 'bid_price', Price),
+    ('Capacity', 'capacity', Amount),
+    ('Allocated', 'allocated', Amount),
+    ('Bids', 'bids', Credits),
+)
+QUOTE: tuple[Column, ...] = (
+    ('Flavor', 'flavor', None),
+    ('Cores', 'cpu', Amount),
+    ('Memory MiB', 'memory_mib', Amount),
+    ('Count', 'count', None),
+    ('Periods', 'periods', None),
+    ('Seen Periods', 'seen_periods', None),
+    ('Low', 'low', Credits),
+    ('Median', 'median', Credits),
+    ('High', 'high', Credits),
+    ('Total', 'total', Credits),
+)
+
+
+def add_resource(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('--resource', choices=RESOURCES, help='Only the price of this resource')
+
+
+def add_window(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--since', metavar='<time>', help='Not before this time (ISO 8601, UTC); default: a day'
+    )
+    parser.add_argument(
+        '--until', metavar='<time>', help='Not after this time (ISO 8601, UTC); default: now'
+    )
+
+
+class ShowPrice(MarketLister):
+    """Show the prices of the last round
+
+    Credits for one core, or one MiB, for one period. The bid price is the sum of all bids divided by what
+    the cloud has to give; it is above the price when somebody bids more than its server can use.
+
+    Example::
+
+        openstack market price show
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_resource(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        return listed(COLUMNS, self.market.prices(resource=parsed_args.resource))
+
+
+class PriceHistory(MarketLister):
+    """List the prices of past rounds, oldest first
+
+    Example, the memory price of one hour::
+
+        openstack market price history --resource memory \
+            --since 2026-11-21T12:00:00 --until 2026-11-21T13:00:00
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_resource(parser)
+        add_window(parser)
+        parser.add_argument(
+            '--limit', metavar='<n>', type=count_argument, help='At most so many lines'
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        query = {
+            'resource': parsed_args.resource,
+            'since': parsed_args.since,
+            'until': parsed_args.until,
+        }
+        return listed(COLUMNS, self.market.price_history(max_items=parsed_args.limit, **query))
+
+
+class QuotePrice(MarketShowOne):
+    """Show what servers of a flavor would cost
+
+    Low, median and high are the 5, 50 and 95 % quantiles of what all servers would have paid for one
+    period of a window, the last day by default; the total is the median times the periods. An
+    indication: others may bid more tomorrow.
+
+    Example, four servers for a day of periods of one minute::
+
+        openstack market price quote --flavor m1.small --count 4 --periods 1440
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--flavor', metavar='<flavor>', required=True, help='Name or id of a flavor'
+        )
+        parser.add_argument(
+            '--count', metavar='<n>', type=count_argument, default=1, help='Servers, default 1'
+        )
+        parser.add_argument(
+            '--periods', metavar='<n>', type=count_argument, default=1, help='Default 1'
+        )
+        add_window(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        flavor = self.conn.compute.find_flavor(parsed_args.flavor, ignore_missing=False)
+        quote = self.market.quote(
+            flavor=flavor.id,
+            count=parsed_args.count,
+            periods=parsed_args.periods,
+            since=parsed_args.since,
+            until=parsed_args.until,
+        )
+        return shown(QUOTE, quote)

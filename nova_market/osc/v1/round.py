@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`openstack market round` and `allocation`: what was decided, why, and who got what (rule A4)."""
+
+import argparse
+from typing import Any
+
+from osc_lib import exceptions
+
+from nova_market.osc.v1.account import add_projects, of_projects
+from nova_market.osc.v1.columns import (
+    Amount,
+    Column,
+    Credits,
+    Explanation,
+    Payers,
+    Percent,
+    Prices,
+    count_argument,
+    listed,
+    shown,
+)
+from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
+from nova_market.osc.v1.subjects import server_id_of
+
+LIST: tuple[Column, ...] = (
+    ('Period', 'period', None),
+    ('State', 'state', None),
+    ('At', 'at', None),
+    ('Started At', 'started_at', None),
+)
+SHOW: tuple[Column, ...] = (
+    *LIST,
+    ('Leader', 'leader', None),
+    ('Prices', 'prices', Prices),
+    ('Largest Error', 'largest_error', Percent),
+    ('Payers', 'payers', Payers),
+    ('Explanation', 'explanation', Explanation),
+)
+ALLOCATION: tuple[Column, ...] = (
+    ('Period', 'period', None),
+    ('Server', 'server_id', None),
+    ('Host', 'host', None),
+    ('Ideal CPU', 'ideal_cpu', Amount),
+    ('CPU', 'actual_cpu', Amount),
+    ('Ideal MiB', 'ideal_memory_mib', Amount),
+    ('MiB', 'actual_memory_mib', Amount),
+    ('Error', 'error', Percent),
+    ('Charge CPU', 'charge_cpu', Credits),
+    ('Charge Memory', 'charge_memory', Credits),
+    ('Confirmed', 'confirmed', None),
+)
+
+
+def add_period(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        'period',
+        metavar='<period>',
+        nargs='?',
+        type=int,
+        help='Number of a round; default: the last',
+    )
+
+
+def last_period(command: MarketCommand) -> str:
+    """The newest round."""
+    for newest in command.market.rounds(max_items=1):
+        return str(newest.period)
+    raise exceptions.CommandError('there was no round yet: does nova-market-engine run?')
+
+
+class ListRound(MarketLister):
+    """List rounds, newest first
+
+    Example::
+
+        openstack market round list --limit 5
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--limit', metavar='<n>', type=count_argument, default=20, help='Rounds, default 20'
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        return listed(LIST, self.market.rounds(max_items=parsed_args.limit))
+
+
+class ShowRound(MarketShowOne):
+    """Show what a round decided, and why
+
+    Examples::
+
+        openstack market round show
+        openstack market round show 29383201 -f json
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_period(parser)
+        parser.add_argument(
+            '--limit', metavar='<n>', type=count_argument, default=100, help='Servers, default 100'
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        period = last_period(self) if parsed_args.period is None else parsed_args.period
+        return shown(SHOW, self.market.get_round(period, limit=parsed_args.limit))
+
+
+class ListAllocation(MarketLister):
+    """List what servers got and were charged
+
+    Ideal is what a server would get if the whole cloud were one host; the error is what it lacks of that.
+    What was not confirmed by the server's host is not charged.
+
+    Examples, all servers in the last round, and one server over time::
+
+        openstack market allocation list
+        openstack market allocation list --server web-1 --limit 10
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_period(parser)
+        add_projects(parser)
+        parser.add_argument(
+            '--server', metavar='<server>', help='This server (name or id), newest round first'
+        )
+        parser.add_argument(
+            '--limit', metavar='<n>', type=count_argument, default=100, help='Lines, default 100'
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        if parsed_args.server and parsed_args.period is not None:
+            raise exceptions.CommandError('give a round or --server, not both')
+        if parsed_args.server:
+            server_id = server_id_of(self.conn, parsed_args.server)
+            found = self.market.server_allocations(server_id, max_items=parsed_args.limit)
+        else:
+            period = last_period(self) if parsed_args.period is None else parsed_args.period
+            query = of_projects(self, parsed_args)
+            found = self.market.allocations(period, max_items=parsed_args.limit, **query)
+        return listed(ALLOCATION, found)

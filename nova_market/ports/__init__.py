@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the services need of the world: a few Protocols of one to four methods each."""
+
+from nova_market.ports.exchange import (
+    Allocations,
+    Enforcement,
+    Exchange,
+    Membership,
+    Transport,
+    WireFormat,
+)
+from nova_market.ports.host import Actuator, Clock, HostDriver, QuotaSource, StateFile
+from nova_market.ports.market import Flavors, Leadership, MarketCloud, Notices, ServerOwners
+from nova_market.ports.market_store import (
+    AccountStore,
+    BidStore,
+    History,
+    LedgerStore,
+    PlanStore,
+    RoundStore,
+)
+
+__all__ = [
+    'AccountStore',
+    'Actuator',
+    'Allocations',
+    'BidStore',
+    'Clock',
+    'Enforcement',
+    'Exchange',
+    'Flavors',
+    'History',
+    'HostDriver',
+    'Leadership',
+    'LedgerStore',
+    'MarketCloud',
+    'Membership',
+    'Notices',
+    'PlanStore',
+    'QuotaSource',
+    'RoundStore',
+    'ServerOwners',
+    'StateFile',
+    'Transport',
+    'WireFormat',
+]

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the market needs of the cloud and of other engines."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from nova_market.core.cloud_inventory import CloudHost, CloudMigration, CloudServer
+from nova_market.core.quantity import HostName
+
+
+class MarketCloud(Protocol):
+    """The cloud as the market sees it. Any method may raise errors.CloudUnavailable."""
+
+    def hosts(self) -> Sequence[CloudHost]:
+        """All compute hosts, by name."""
+
+    def servers(self) -> Sequence[CloudServer]:
+        """All servers that are on a host, by id; what has not changed may come from an earlier reading."""
+
+    def migrate(self, server_id: str, destination: HostName) -> None:
+        """Begin a live migration; `migration` tells how it goes.
+
+        :raises errors.MigrationRefused: the server is gone, busy or not migratable, or the host full.
+        """
+
+    def migration(self, server_id: str) -> CloudMigration | None:
+        """The newest live migration of a server; None when there was none."""
+
+
+class Leadership(Protocol):
+    """Which of several engines acts (rule F1)."""
+
+    def start(self) -> None:
+        """Take part. Returns at once, also when nobody answers."""
+
+    def leading(self) -> bool:
+        """Is it this one, now? Never blocks, never raises; False while in doubt."""
+
+    def stop(self) -> None:
+        """Let another one lead, at once."""
+
+
+class Notices(Protocol):
+    """Events for whoever listens (rule M4). Lost ones do no harm."""
+
+    def tell(self, event: str, project_id: str, payload: Mapping[str, object]) -> None:
+        """One event, such as `market.credit.low`; never raises and never blocks long."""
+
+
+class ServerOwners(Protocol):
+    """Whose servers are."""
+
+    def owner(self, server_id: str) -> str | None:
+        """The project of a server; None when there is none, or it is deleted.
+
+        :raises errors.CloudUnavailable: Nova does not answer.
+        """
+
+
+class Flavors(Protocol):
+    """What flavors hold."""
+
+    def flavor(self, name: str) -> tuple[float, float] | None:
+        """(vcpus, memory in MiB) by id or name; None when there is none.
+
+        :raises errors.CloudUnavailable: Nova does not answer.
+        """

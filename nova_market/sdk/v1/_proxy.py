@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`conn.market`: the market API, version 1, as methods.
+
+Implements the client's side of doc/source/admin/market-api.rst. Units: amounts in whole micro-credits.
+Lists follow the service's pages; `max_items` ends them early.
+"""
+
+import itertools
+import uuid
+from collections.abc import Iterator
+from typing import Any, ClassVar, TypeVar
+
+from openstack import exceptions, proxy
+
+from nova_market.sdk.v1.account import Account, Budget, Movement, Posting
+from nova_market.sdk.v1.bid import Bid
+from nova_market.sdk.v1.cloud_state import Heaviness, Host
+from nova_market.sdk.v1.market_resource import MarketResource
+from nova_market.sdk.v1.plan import Plan
+from nova_market.sdk.v1.price import PastPrice, Price, Quote
+from nova_market.sdk.v1.round import Allocation, Round, ServerAllocation
+
+Kind = TypeVar('Kind', bound=MarketResource)
+
+PAGE = 1000
+"""Most items that are asked for at once."""
+
+
+class Proxy(proxy.Proxy):
+    """Prices, accounts, bids, rounds and plans of a cloud's market."""
+
+    api_version: ClassVar[Any] = '1'
+
+    def prices(self, **query: Any) -> Iterator[Price]:
+        """The price of each resource now; `resource` for one of them."""
+        return self._pages(Price, **query)
+
+    def price_history(self, **query: Any) -> Iterator[PastPrice]:
+        """Prices of past periods; `resource`, `since` and `until` choose."""
+        return self._pages(PastPrice, **query)
+
+    def quote(self, **query: Any) -> Quote:
+        """What `count` servers of `flavor` (or of `cpu`, `memory_mib`) would cost in `periods` periods,
+        by the prices from `since` to `until`."""
+        params = {name: value for name, value in query.items() if value is not None}
+        return self._read(Quote, self.get('/prices/quote', params=params))
+
+    def accounts(self, **query: Any) -> Iterator[Account]:
+        """Accounts one may see; `project_id` for those of one project."""
+        return self._pages(Account, **query)
+
+    def get_account(self, account: str | Account) -> Account:
+        """One account."""
+        return self._get(Account, account)
+
+    def update_account(self, account: str | Account, **changes: Any) -> Account:
+        """Change `name` or, as an administrator, `weight`."""
+        return self._update(Account, account, **changes)
+
+    def grant(self, account: str, amount: int, *, key: str | None = None) -> Movement:
+        """Issue credits to an account; the same `key` grants once however often it is sent."""
+        return self._pay(f'/accounts/{account}/grants', {'amount': amount}, key)
+
+    def revoke(self, account: str, amount: int, *, key: str | None = None) -> Movement:
+        """Take credits back from an account, no more than there are."""
+        return self._pay(f'/accounts/{account}/revocations', {'amount': amount}, key)
+
+    def transfer(
+        self, source: str, target: str, amount: int, *, key: str | None = None
+    ) -> Movement:
+        """Move credits; the same `key` moves them once however often it is sent."""
+        return self._pay('/transfers', {'from': source, 'to': target, 'amount': amount}, key)
+
+    def statement(self, account: str, **query: Any) -> Iterator[Posting]:
+        """What was posted to an account, newest first."""
+        return self._pages(Posting, account_id=account, **query)
+
+    def budgets(self, **query: Any) -> Iterator[Budget]:
+        """Budgets one may see."""
+        return self._pages(Budget, **query)
+
+    def get_budget(self, budget: str | Budget) -> Budget:
+        """One budget."""
+        return self._get(Budget, budget)
+
+    def create_budget(self, **attributes: Any) -> Budget:
+        """Open a budget: `name`, and `renew_amount`, `renew_every` to fill it up by itself."""
+        return self._create(Budget, **attributes)
+
+    def update_budget(self, budget: str | Budget, **changes: Any) -> Budget:
+        """Change its name or its renewal."""
+        return self._update(Budget, budget, **changes)
+
+    def delete_budget(self, budget: str | Budget, *, ignore_missing: bool = True) -> None:
+        """Close a budget that has nothing in it."""
+        self._delete(Budget, budget, ignore_missing=ignore_missing)
+
+    def bids(self, **query: Any) -> Iterator[Bid]:
+        """Bids one may see."""
+        return self._pages(Bid, **query)
+
+    def get_bid(self, server_id: str) -> Bid:
+        """What is bid for a server."""
+        return self._get(Bid, server_id)
+
+    def set_bid(self, server_id: str, **bid: Any) -> Bid:
+        """Replace a server's bid; with `generation` only if it is still the one that was read."""
+        return self._read(Bid, self.put(f'/bids/{server_id}', json=bid))
+
+    def delete_bid(self, server_id: str, *, ignore_missing: bool = True) -> None:
+        """Withdraw a bid: the server's defaults count again."""
+        self._delete(Bid, server_id, ignore_missing=ignore_missing)
+
+    def rounds(self, **query: Any) -> Iterator[Round]:
+        """Rounds without their explanations, newest first."""
+        return self._pages(Round, **query)
+
+    def get_round(self, period: int | str, **query: Any) -> Round:
+        """One round; of its explanation the `limit` lines after server `marker`."""
+        return self._read(Round, self.get(f'/rounds/{period}', params=query))
+
+    def allocations(self, period: int | str, **query: Any) -> Iterator[Allocation]:
+        """What servers got in one round."""
+        return self._pages(Allocation, round_period=str(period), **query)
+
+    def server_allocations(self, server_id: str, **query: Any) -> Iterator[ServerAllocation]:
+        """What one server got, newest first."""
+        return self._pages(ServerAllocation, owner_id=server_id, **query)
+
+    def plans(self, **query: Any) -> Iterator[Plan]:
+        """Migration plans without their moves, newest first; `state` chooses."""
+        return self._pages(Plan, **query)
+
+    def get_plan(self, plan: str | Plan) -> Plan:
+        """One plan with its moves."""
+        return self._get(Plan, plan)
+
+    def approve_plan(self, plan_id: str) -> Plan:
+        """Let the engine carry out a proposed plan."""
+        return self._read(Plan, self.post(f'/plans/{plan_id}/approve'))
+
+    def reject_plan(self, plan_id: str) -> Plan:
+        """Refuse a proposed plan."""
+        return self._read(Plan, self.post(f'/plans/{plan_id}/reject'))
+
+    def heaviness(self, **query: Any) -> Iterator[Heaviness]:
+        """How heavy projects are: one's own, `project_id`, or all with `all_projects`."""
+        return self._pages(Heaviness, **query)
+
+    def hosts(self, **query: Any) -> Iterator[Host]:
+        """Hosts and what they have to give."""
+        return self._pages(Host, **query)
+
+    def _pages(
+        self, kind: type[Kind], *, max_items: int | None = None, **query: Any
+    ) -> Iterator[Kind]:
+        if max_items is not None:
+            query['limit'] = min(max_items, PAGE)
+        return itertools.islice(self._list(kind, **query), max_items)
+
+    def _read(self, kind: type[Kind], response: Any) -> Kind:
+        exceptions.raise_from_response(response)
+        body = response.json()
+        # one resource is wrapped in its noun
+        (values,) = body.values()
+        return kind.existing(connection=self._get_connection(), **values)
+
+    def _pay(self, path: str, body: dict[str, Any], key: str | None) -> Movement:
+        response = self.post(path, json=body, headers={'Idempotency-Key': key or str(uuid.uuid4())})
+        return self._read(Movement, response)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accounts, and what is posted to them (rules M1, M2)."""
+
+from openstack.resource import URI, Body, QueryParameters
+
+from nova_market.sdk.v1.market_resource import MarketResource
+
+
+class Account(MarketResource):
+    """`project:<id>`, `budget:<id>`, `escrow:<id>`, `bank` or `mint`."""
+
+    base_path = '/accounts'
+    resource_key = 'account'
+    resources_key = 'accounts'
+    allow_fetch = True
+    allow_list = True
+    allow_commit = True
+    commit_method = 'PATCH'
+    _query_mapping = QueryParameters('project_id', 'all_projects')
+
+    kind = Body('kind')
+    project_id = Body('project_id')
+    weight = Body('weight', type=float)
+    balance = Body('balance', type=int)
+    renew_amount = Body('renew_amount')
+    renew_every = Body('renew_every', type=int)
+    closed = Body('closed', type=bool)
+
+
+class Budget(Account):
+    """What a project sets aside for an application; fills itself up where renew_amount is set (M4)."""
+
+    base_path = '/budgets'
+    resource_key = 'budget'
+    resources_key = 'budgets'
+    allow_create = True
+    allow_delete = True
+
+
+class Posting(MarketResource):
+    """One movement of credits, from `debit` to `credit`; `change` and `balance` are those of the reader's
+    account, and `key` is what makes it unique."""
+
+    base_path = '/accounts/%(account_id)s/statement'
+    resources_key = 'postings'
+    allow_list = True
+
+    account_id = URI('account_id')
+    number = Body('number', type=int)
+    key = Body('key')
+    reason = Body('reason')
+    debit = Body('debit')
+    credit = Body('credit')
+    amount = Body('amount', type=int)
+    change = Body('change', type=int)
+    balance = Body('balance', type=int)
+    posted_at = Body('posted_at')
+    by = Body('by')
+
+
+class Movement(MarketResource):
+    """A grant or a transfer that was posted; `balance` is what the caller's account has after it."""
+
+    key = Body('key')
+    reason = Body('reason')
+    debit = Body('debit')
+    credit = Body('credit')
+    amount = Body('amount', type=int)
+    balance = Body('balance', type=int)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests per second of the API with policy and keystonemiddleware's token cache on.
+
+A ratio to the floor: the same application server answering `GET /`, which needs no token, no policy and
+no database. In process, one thread, SQLite, 1,000 bids of 100 projects; CPU seconds of
+this process, in which the small Nova that is asked for a server's owner runs as well.
+"""
+
+import time
+
+import pytest
+from flask import Flask
+from werkzeug.test import Client
+
+from nova_market.cmd import api as command
+from nova_market.core.ledger import account
+from nova_market.core.record import Account, StoredBid
+from tests.fixtures.market_api import OF_ALICE
+from tests.fixtures.market_service import PEOPLE, market_service  # noqa: F401
+from tests.functional.api.rounds import add_round
+from tests.functional.api.test_service import configured, file  # noqa: F401
+
+pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(300)]
+
+COUNT = 100
+BID = {'cpu': 3, 'memory': 2}
+
+
+def rate(client, method, path, token, **more):
+    """Requests per CPU second."""
+    headers = {'X-Auth-Token': token} if token else {}
+    client.open(path, method=method, headers=headers, **more)
+    began = time.process_time()
+    for _ in range(COUNT):
+        answer = client.open(path, method=method, headers=headers, **more)
+    assert answer.status_code == 200, answer.text
+    return COUNT / (time.process_time() - began)
+
+
+def test_requests_per_second(file, market_service):  # noqa: F811
+    """A short read costs a few times what a request costs at all; a page of 1,000 bids its length."""
+    stores = market_service.market.stores
+    projects = [account('project', f'{n:032d}') for n in range(100)]
+    stores.accounts.open([Account(id=p, project_id=p.partition(':')[2]) for p in projects])
+    for number in range(1000):
+        payer = projects[number % 100]
+        stores.bids.put(
+            StoredBid(
+                server_id=f'{number:08d}-0000-4000-8000-00000000000a', payer=payer,
+                project_id=payer.partition(':')[2], cpu=1, memory=1,
+            )
+        )  # fmt: skip
+    add_round(market_service.market)
+    conf = configured(file, response_validation='warn')
+    client = Client(command.build(conf), Flask.response_class)
+    alice, root = PEOPLE['alice'].token, PEOPLE['root'].token
+    floor = rate(client, 'GET', '/', '')
+    print(f'\nGET / (floor): {floor:.0f} requests per second')
+    cases = [
+        ('prices', 'GET', '/v1/prices', alice, {}),
+        ('one account', 'GET', f'/v1/accounts/{market_service.project("alice")}', alice, {}),
+        ('set a bid (asks Nova)', 'PUT', f'/v1/bids/{OF_ALICE}', alice, {'json': BID}),
+        ('page of 1,000 bids', 'GET', '/v1/bids?all_projects=true', root, {}),
+    ]
+    found = {}
+    for name, method, path, token, more in cases:
+        found[name] = rate(client, method, path, token, **more)
+        print(
+            f'{name}: {found[name]:.0f} requests per second, {floor / found[name]:.1f} x the floor'
+        )
+    asked = market_service.requests.count('GET /identity/v3/auth/tokens')
+    print(f'Keystone was asked {asked} times')
+    assert asked <= 2
+    assert floor / found['prices'] < 20

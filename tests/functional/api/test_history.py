@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prices, quotes, rounds, allocations, plans, heaviness and hosts through the API."""
+
+import pytest
+
+from tests.fixtures.market_api import (
+    ALICE,
+    BOB,
+    DELETED,
+    OF_ALICE,
+    OF_BOB,
+    OPERATOR,
+    empty_tables,  # noqa: F401
+    market,  # noqa: F401
+)
+from tests.functional.api.rounds import PERIOD, add_plan, add_round
+
+pytestmark = pytest.mark.functional
+
+READER, ADMIN, SERVICE = f'reader@{ALICE}', f'admin@{OPERATOR}', f'service@{OPERATOR}'
+
+
+def code(response):
+    return response.status_code, response.json['errors'][0]['code']
+
+
+@pytest.fixture
+def busy(market):  # noqa: F811
+    """Four rounds, the newest at the wall clock's period; the price of CPU rises."""
+    for back, price in ((3, 100.0), (2, 200.0), (1, 300.0), (0, 400.0)):
+        add_round(market, PERIOD - back, price)
+    return market
+
+
+def test_before_the_first_round_everything_is_empty(market):  # noqa: F811
+    """A new market has no prices, rounds, hosts; a quote says so."""
+    for name in ('prices', 'prices/history', 'rounds', 'heaviness'):
+        assert market.call('GET', f'/v1/{name}', READER).json == {name.split('/')[0]: []}
+    assert market.call('GET', '/v1/hosts', ADMIN).json == {'hosts': []}
+    answer = market.call('GET', '/v1/prices/quote?flavor=small', READER)
+    assert code(answer) == (404, 'market.price.not_found')
+    assert code(market.call('GET', '/v1/rounds/5', READER)) == (404, 'market.round.not_found')
+
+
+def test_prices_now_and_in_a_window(busy):
+    """The newest, one resource, and a window page by page, oldest first."""
+    now = busy.call('GET', '/v1/prices', READER).json['prices']
+    assert [(p['resource'], p['price'], p['at']) for p in now] == [
+        ('cpu', 400.0, '2027-01-15T08:00:00Z'),
+        ('memory', 0.5, '2027-01-15T08:00:00Z'),
+    ]
+    path, seen = '/v1/prices/history?limit=3', []
+    while path:
+        page = busy.call('GET', path, READER).json
+        seen += [(p['period'] - PERIOD, p['resource']) for p in page['prices']]
+        path = page.get('prices_links', [{'href': ''}])[0]['href']
+    assert seen == [(back, name) for back in (-3, -2, -1, 0) for name in ('cpu', 'memory')]
+    window = '?resource=cpu&since=2027-01-15T07:58:00Z&until=2027-01-15T08:59:00%2B01:00'
+    found = busy.call('GET', f'/v1/prices/history{window}', READER).json['prices']
+    assert [p['price'] for p in found] == [200.0, 300.0]
+
+
+def test_a_quote_is_quantiles_of_past_prices(busy):
+    """Low, median and high of what all servers would have cost for one period."""
+    quote = busy.call('GET', '/v1/prices/quote?flavor=small&count=2&periods=10', READER).json[
+        'quote'
+    ]
+    assert quote['median'] == 2 * (250 + 512)
+    assert quote['low'] < quote['median'] < quote['high']
+    assert (quote['total'], quote['seen_periods']) == (10 * quote['median'], 4)
+    same = busy.call('GET', '/v1/prices/quote?cpu=1&memory_mib=1024&count=2', READER).json['quote']
+    assert same['median'] == quote['median']
+
+
+@pytest.mark.parametrize(
+    ('query', 'expected'),
+    [
+        ('flavor=nothing', (404, 'market.flavor.not_found')),
+        ('', (400, 'market.request.invalid')),
+        ('flavor=small&cpu=1', (400, 'market.request.invalid')),
+        ('flavor=small&count=0', (400, 'market.request.invalid')),
+        ('flavor=small&count=x', (400, 'market.request.invalid')),
+        ('flavor=small&count=1&count=2', (400, 'market.request.invalid')),
+        ('flavor=small&colour=red', (400, 'market.request.invalid')),
+        ('cpu=nan', (400, 'market.request.invalid')),
+        ('flavor=small&since=2026-02-30T00:00:00Z', (400, 'market.request.invalid')),
+        ('flavor=small&since=2029-01-01T00:00:00Z', (400, 'market.request.invalid')),
+    ],
+)
+def test_a_wrong_query_is_refused(busy, query, expected):
+    """Unknown names, repeated ones, values out of range, days that are not."""
+    assert code(busy.call('GET', f'/v1/prices/quote?{query}', READER)) == expected
+
+
+def test_a_tenant_sees_his_lines_of_a_round(busy):
+    """Why his servers got what they got; no host, no other project, nothing of the engine."""
+    answer = busy.call('GET', f'/v1/rounds/{PERIOD}', READER)
+    shown = answer.json['round']
+    assert [line['server_id'] for line in shown['explanation']] == [OF_ALICE]
+    line = shown['explanation'][0]
+    assert (line['host'], line['bid'], line['error']) == (None, [300, 20], 0.25)
+    assert line['why'] == ['its host has less to give than the cloud as a whole']
+    assert [one['id'] for one in shown['payers']] == [f'project:{ALICE}']
+    assert (shown['leader'], shown['state']) == (None, 'planned')
+    for hidden in (BOB, OF_BOB, 'host1', 'engine1', 'secret'):
+        assert hidden not in answer.text
+
+
+def test_an_admin_sees_the_whole_round(busy):
+    """All servers, hosts and payers; the engine's own memory stays its own."""
+    shown = busy.call('GET', f'/v1/rounds/{PERIOD}', ADMIN).json['round']
+    assert [line['host'] for line in shown['explanation']] == ['host1', 'host1']
+    assert (shown['hosts'][0]['name'], len(shown['payers'])) == ('host1', 2)
+    assert 'memory' not in shown
+    page = busy.call('GET', f'/v1/rounds/{PERIOD}?limit=1', ADMIN).json['round']
+    assert [line['server_id'] for line in page['explanation']] == [OF_ALICE]
+    rest = busy.call('GET', page['explanation_links'][0]['href'], ADMIN).json['round']
+    assert [line['server_id'] for line in rest['explanation']] == [OF_BOB]
+
+
+def test_the_state_of_a_round_is_the_newest(busy):
+    """A round that was shown before it was settled shows as settled afterwards."""
+    assert busy.call('GET', f'/v1/rounds/{PERIOD}', READER).json['round']['state'] == 'planned'
+    busy.stores.history.advance(PERIOD, 'planned', 'applied')
+    assert busy.call('GET', f'/v1/rounds/{PERIOD}', READER).json['round']['state'] == 'applied'
+
+
+def test_allocations_of_a_round_and_of_a_server(busy):
+    """A project's own, newest first for one server, page by page."""
+    found = busy.call('GET', f'/v1/rounds/{PERIOD}/allocations', READER).json['allocations']
+    assert [(a['server_id'], a['host']) for a in found] == [(OF_ALICE, None)]
+    everything = f'/v1/rounds/{PERIOD}/allocations?all_projects=true'
+    assert len(busy.call('GET', everything, ADMIN).json['allocations']) == 2
+    assert code(busy.call('GET', everything, READER)) == (403, 'market.policy.forbidden')
+    page = busy.call('GET', f'/v1/servers/{OF_ALICE}/allocations?limit=3', READER).json
+    assert [a['period'] - PERIOD for a in page['allocations']] == [0, -1, -2]
+    rest = busy.call('GET', page['allocations_links'][0]['href'], READER).json['allocations']
+    assert [a['period'] - PERIOD for a in rest] == [-3]
+    for server in (OF_BOB, DELETED):
+        answer = busy.call('GET', f'/v1/servers/{server}/allocations', READER)
+        assert code(answer) == (404, 'market.server.not_found')
+
+
+def test_rounds_page_by_page(busy):
+    """Newest first."""
+    page = busy.call('GET', '/v1/rounds?limit=3', READER).json
+    assert [one['period'] - PERIOD for one in page['rounds']] == [0, -1, -2]
+    rest = busy.call('GET', page['rounds_links'][0]['href'], READER).json['rounds']
+    assert [one['period'] - PERIOD for one in rest] == [-3]
+
+
+def test_heaviness_is_the_projects_own(busy):
+    """A reader sees his project's, a service any, an admin all."""
+    own = busy.call('GET', '/v1/heaviness', READER).json['heaviness']
+    assert own == [{'project_id': ALICE, 'period': PERIOD, 'heaviness': 0.5}]
+    assert code(busy.call('GET', f'/v1/heaviness?project_id={BOB}', READER))[0] == 403
+    theirs = busy.call('GET', f'/v1/heaviness?project_id={BOB}', SERVICE).json['heaviness']
+    assert theirs[0]['heaviness'] == -0.25
+    assert len(busy.call('GET', '/v1/heaviness?all_projects=true', ADMIN).json['heaviness']) == 2
+
+
+def test_hosts_are_for_admins(busy):
+    """As the newest round saw them."""
+    assert busy.call('GET', '/v1/hosts', ADMIN).json['hosts'][0]['name'] == 'host1'
+    assert code(busy.call('GET', '/v1/hosts', READER)) == (403, 'market.policy.forbidden')
+
+
+def test_a_plan_is_approved_once(busy):
+    """An admin approves; who rejects afterwards is told what it is."""
+    add_plan(busy)
+    add_plan(busy, 'plan-2', 1.8e9 + 1)
+    page = busy.call('GET', '/v1/plans?limit=1', ADMIN).json
+    assert [one['id'] for one in page['plans']] == ['plan-2']
+    rest = busy.call('GET', page['plans_links'][0]['href'], ADMIN).json['plans']
+    assert [one['id'] for one in rest] == ['plan-1']
+    plan = busy.call('POST', '/v1/plans/plan-1/approve', ADMIN).json['plan']
+    assert (plan['state'], plan['decided_by']) == ('approved', 'admin-user')
+    assert plan['moves'][0]['reason'] == 'host1 is crowded'
+    assert code(busy.call('POST', '/v1/plans/plan-1/reject', ADMIN)) == (409, 'market.plan.state')
+    assert busy.call('POST', '/v1/plans/plan-2/reject', ADMIN, json={}).status_code == 200
+    found = busy.call('GET', '/v1/plans?state=approved', ADMIN).json['plans']
+    assert [one['id'] for one in found] == ['plan-1']
+    assert code(busy.call('POST', '/v1/plans/none/approve', ADMIN)) == (
+        404,
+        'market.plan.not_found',
+    )
+    assert code(busy.call('GET', '/v1/plans', READER)) == (403, 'market.policy.forbidden')

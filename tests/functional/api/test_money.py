@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accounts, grants, transfers, budgets and statements through the API."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from flask import Flask
+from werkzeug.test import Client
+
+from tests.fixtures.market_api import ALICE, BOB, OPERATOR, empty_tables, market  # noqa: F401
+
+pytestmark = pytest.mark.functional
+
+ADMIN = f'admin@{OPERATOR}'
+MEMBER, MANAGER, READER = f'member@{ALICE}', f'manager@{ALICE}', f'reader@{ALICE}'
+OWN, OTHER = f'project:{ALICE}', f'project:{BOB}'
+
+
+def code(response):
+    return response.status_code, response.json['errors'][0]['code']
+
+
+@pytest.fixture
+def funded(market):  # noqa: F811
+    """Alice has 1,000 micro-credits, Bob 500."""
+    for name, amount in ((OWN, 1000), (OTHER, 500)):
+        answer = market.call('POST', f'/v1/accounts/{name}/grants', ADMIN, json={'amount': amount})
+        assert answer.status_code == 201, answer.text
+    return market
+
+
+def transfer(market, token, source, target, amount, key=None):  # noqa: F811
+    headers = {'Idempotency-Key': key} if key else {}
+    return market.call(
+        'POST', '/v1/transfers', token, headers=headers,
+        json={'from': source, 'to': target, 'amount': amount},
+    )  # fmt: skip
+
+
+def balance(market, name):  # noqa: F811
+    return market.call('GET', f'/v1/accounts/{name}', ADMIN).json['account']['balance']
+
+
+def test_a_grant_opens_the_account_and_shows_in_the_statement(funded):
+    """What was granted is there, and the statement says who gave it."""
+    assert balance(funded, OWN) == 1000
+    assert balance(funded, 'mint') == -1500
+    lines = funded.call('GET', f'/v1/accounts/{OWN}/statement', READER).json['postings']
+    assert [(line['debit'], line['change'], line['by']) for line in lines] == [
+        ('mint', 1000, 'admin-user')
+    ]
+
+
+def test_a_transfer_moves_credits_once(funded):
+    """The same key again is answered with 200 and moves nothing."""
+    first = transfer(funded, MANAGER, OWN, OTHER, 300, key='lunch')
+    again = transfer(funded, MANAGER, OWN, OTHER, 300, key='lunch')
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json == again.json
+    assert first.json['transfer']['balance'] == 700
+    assert (balance(funded, OWN), balance(funded, OTHER)) == (700, 800)
+
+
+def test_a_key_belongs_to_one_transfer_of_one_project(funded):
+    """A key is refused for another amount, and is free for another project."""
+    assert transfer(funded, MANAGER, OWN, OTHER, 300, key='lunch').status_code == 201
+    assert code(transfer(funded, MANAGER, OWN, OTHER, 301, key='lunch')) == (
+        409,
+        'market.key.reused',
+    )
+    assert transfer(funded, f'manager@{BOB}', OTHER, OWN, 1, key='lunch').status_code == 201
+    assert balance(funded, OWN) == 701
+
+
+def test_a_transfer_above_the_balance_says_what_is_left_and_needed(funded):
+    """Nothing moves, and the message has both numbers."""
+    answer = transfer(funded, MANAGER, OWN, OTHER, 2_000_000)
+    assert code(answer) == (409, 'market.balance.too_low')
+    assert '0.001 credits left' in answer.json['message']
+    assert '2 are needed' in answer.json['message']
+    assert answer.json['errors'][0]['request_id'].startswith('req-')
+    assert balance(funded, OWN) == 1000
+
+
+@pytest.mark.parametrize(
+    ('source', 'target', 'expected'),
+    [
+        (OWN, OWN, (400, 'market.transfer.to_self')),
+        (OWN, 'project:nobody', (404, 'market.account.not_found')),
+        (OTHER, OWN, (404, 'market.account.not_found')),
+        ('bank', OWN, (404, 'market.account.not_found')),
+        ('mint', OWN, (400, 'market.request.invalid')),
+        ('escrow:x', OWN, (400, 'market.request.invalid')),
+        (OWN, 'project:a b', (400, 'market.request.invalid')),
+    ],
+)
+def test_a_transfer_names_two_accounts_the_first_being_ones_own(funded, source, target, expected):
+    """To oneself, to nobody, from others, from where no tenant takes: refused, nothing moves."""
+    assert code(transfer(funded, MANAGER, source, target, 1)) == expected
+    assert (balance(funded, OWN), balance(funded, OTHER)) == (1000, 500)
+
+
+@pytest.mark.parametrize('amount', [-1, 0, 2**53 + 1, 0.5, '1', True, None, 1e300])
+def test_an_amount_is_a_whole_number_within_bounds(funded, amount):
+    """Everything else is refused by the schema, for grants as for transfers."""
+    assert code(transfer(funded, MANAGER, OWN, OTHER, amount))[0] == 400
+    path = f'/v1/accounts/{OWN}/grants'
+    assert code(funded.call('POST', path, ADMIN, json={'amount': amount}))[0] == 400
+    assert (balance(funded, OWN), balance(funded, 'mint')) == (1000, -1500)
+
+
+@pytest.mark.parametrize(
+    'text',
+    ['{"amount": NaN}', '{"amount": 1e999}', '{', '[' * 100_000, '\xff', '"\\ud800"', '9' * 5000],
+)
+def test_what_is_no_json_is_refused(funded, text):
+    """NaN, infinity, cut off, too deep, not UTF-8, half a character, a number without end."""
+    answer = funded.call(
+        'POST', f'/v1/accounts/{OWN}/grants', ADMIN,
+        data=text.encode('latin-1'), content_type='application/json',
+    )  # fmt: skip
+    assert answer.status_code == 400, answer.text
+    assert answer.json['errors'][0]['code'].startswith('market.request.')
+
+
+def test_a_body_that_is_not_json_or_too_long_is_refused(funded):
+    """A form is answered with 415, more than oslo.middleware's limit with 413."""
+    path = f'/v1/accounts/{OWN}/grants'
+    assert code(funded.call('POST', path, ADMIN, data={'amount': 1})) == (
+        415,
+        'market.request.media_type',
+    )
+    answer = funded.call('POST', path, ADMIN, json={'amount': 'x' * 200_000})
+    assert answer.status_code == 413
+
+
+def test_more_than_the_largest_amount_is_never_held(funded):
+    """2^53 once is the most; with what is there it is too much, and nothing is changed."""
+    answer = funded.call('POST', f'/v1/accounts/{OWN}/grants', ADMIN, json={'amount': 2**53})
+    assert code(answer) == (400, 'market.amount.invalid')
+    assert balance(funded, OWN) == 1000
+
+
+def test_a_grant_is_taken_back_as_far_as_it_goes(funded):
+    """A revocation moves credits back to the mint and no account below zero."""
+    path = f'/v1/accounts/{OWN}/revocations'
+    assert funded.call('POST', path, ADMIN, json={'amount': 400}).json['grant']['balance'] == 600
+    assert code(funded.call('POST', path, ADMIN, json={'amount': 601})) == (
+        409,
+        'market.balance.too_low',
+    )
+    assert code(funded.call('POST', path, MANAGER, json={'amount': 1})) == (
+        403,
+        'market.policy.forbidden',
+    )
+
+
+def test_nothing_is_granted_to_bank_or_mint(funded):
+    """Credits go to projects and budgets."""
+    answer = funded.call('POST', '/v1/accounts/bank/grants', ADMIN, json={'amount': 1})
+    assert code(answer) == (400, 'market.grant.not_here')
+
+
+def test_a_budget_is_opened_filled_changed_emptied_and_closed(funded):
+    """The life of a budget; it can't be closed while something is in it."""
+    made = funded.call('POST', '/v1/budgets', MEMBER, json={'name': 'web', 'renew_amount': 500})
+    assert made.status_code == 201
+    name = made.json['budget']['id']
+    assert transfer(funded, MEMBER, OWN, name, 200).json['transfer']['balance'] == 800
+    changed = funded.call(
+        'PATCH', f'/v1/budgets/{name}', MEMBER, json={'renew_amount': None, 'renew_every': 5}
+    ).json['budget']
+    assert (changed['renew_amount'], changed['renew_every'], changed['balance']) == (None, 5, 200)
+    assert changed['name'] == 'web'
+    path = f'/v1/budgets/{name}'
+    assert code(funded.call('DELETE', path, MEMBER)) == (409, 'market.account.not_empty')
+    assert transfer(funded, MEMBER, name, OWN, 200).status_code == 201
+    assert funded.call('DELETE', path, MEMBER).status_code == 204
+    assert code(funded.call('GET', path, MEMBER)) == (404, 'market.budget.not_found')
+    assert funded.call('GET', '/v1/budgets', MEMBER).json == {'budgets': []}
+
+
+def test_budgets_are_not_without_end(market):  # noqa: F811
+    """A project opens as many as [api]max_budgets."""
+    for _ in range(100):
+        made = market.call('POST', '/v1/budgets', MEMBER, json={'name': 'x'})
+        assert made.status_code == 201
+    assert code(market.call('POST', '/v1/budgets', MEMBER, json={'name': 'x'})) == (
+        409,
+        'market.budget.too_many',
+    )
+
+
+def test_weight_is_the_operators_name_the_projects(funded):
+    """A manager renames, an admin weighs; a refused change changes nothing."""
+    path = f'/v1/accounts/{OWN}'
+    assert (
+        funded.call('PATCH', path, MANAGER, json={'name': 'ours'}).json['account']['name'] == 'ours'
+    )
+    assert code(funded.call('PATCH', path, MANAGER, json={'name': 'x', 'weight': 9}))[0] == 403
+    weighed = funded.call('PATCH', path, ADMIN, json={'weight': 2.5}).json['account']
+    assert (weighed['name'], weighed['weight']) == ('ours', 2.5)
+    for wrong in ({}, {'weight': -1}, {'name': 'a\x00b'}, {'name': ''}, {'balance': 1}):
+        assert code(funded.call('PATCH', path, ADMIN, json=wrong))[0] == 400
+
+
+def test_pages_follow_each_other_to_the_end(funded):
+    """Each link leads to the next page; together they hold every line once, newest first."""
+    for i in range(7):
+        transfer(funded, MANAGER, OWN, OTHER, i + 1)
+    path, seen = f'/v1/accounts/{OWN}/statement?limit=3', []
+    while path:
+        page = funded.call('GET', path, READER).json
+        assert len(page['postings']) <= 3
+        seen += [line['amount'] for line in page['postings']]
+        links = page.get('postings_links')
+        path = links[0]['href'].removeprefix('http://localhost') if links else ''
+    assert seen == [7, 6, 5, 4, 3, 2, 1, 1000]
+    names = funded.call('GET', '/v1/accounts?all_projects=true&limit=2', ADMIN).json
+    assert [one['id'] for one in names['accounts']] == ['bank', 'mint']
+    assert 'marker=mint' in names['accounts_links'][0]['href']
+    assert 'all_projects=true' in names['accounts_links'][0]['href']
+
+
+def test_accounts_of_others_are_as_good_as_not_there(funded):
+    """Another project's account and one that does not exist are answered alike."""
+    for name in (OTHER, 'project:nobody', 'bank'):
+        for path in (f'/v1/accounts/{name}', f'/v1/accounts/{name}/statement'):
+            assert code(funded.call('GET', path, READER)) == (404, 'market.account.not_found')
+    assert code(funded.call('GET', f'/v1/accounts?project_id={BOB}', READER))[0] == 403
+    assert code(funded.call('GET', '/v1/accounts?all_projects=true', READER))[0] == 403
+    assert code(funded.call('GET', f'/v1/accounts/{OWN}')) == (401, 'market.token.missing')
+
+
+def test_one_key_in_many_threads_moves_once(funded):
+    """Clients that give up waiting and ask again at the same time: one is told 201, the others 200."""
+
+    def ask(_):
+        client = Client(funded.application, Flask.response_class)
+        return client.post(
+            '/v1/transfers',
+            headers={'X-Auth-Token': MANAGER, 'Idempotency-Key': 'lunch'},
+            json={'from': OWN, 'to': OTHER, 'amount': 300},
+        ).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        found = sorted(pool.map(ask, range(16)))
+    assert found == [200] * 15 + [201]
+    assert (balance(funded, OWN), balance(funded, OTHER)) == (700, 800)

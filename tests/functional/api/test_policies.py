@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may do what: every route with every role, in the own project and in another."""
+
+import json
+
+import pytest
+
+from nova_market.api.policies import list_rules
+from nova_market.api.routes import ROUTES
+from nova_market.core.record import Account
+from nova_market.db.models import accounts
+from tests.fixtures.market_api import (
+    ALICE,
+    ALSO_OF_ALICE,
+    BOB,
+    OF_ALICE,
+    OPERATOR,
+    empty_tables,  # noqa: F401
+    market,  # noqa: F401
+)
+from tests.functional.api.rounds import PERIOD, add_plan, add_round
+
+pytestmark = pytest.mark.functional
+
+OWN, BUDGET, PLAN = f'project:{ALICE}', 'budget:web', 'plan-1'
+ROLES = ('none', 'nothing', 'reader', 'member', 'manager', 'other', 'service', 'admin')
+TOKENS = {role: f'{role}@{ALICE}' for role in ROLES} | {
+    'none': '', 'other': f'manager@{BOB}', 'service': f'service@{OPERATOR}',
+    'admin': f'admin@{OPERATOR}',
+}  # fmt: skip
+
+# method, path, body: what each of ROLES is answered with
+OK, MADE, GONE, TOKEN, NO, MISSING = 200, 201, 204, 401, 403, 404
+EVERYBODY = (TOKEN, NO, OK, OK, OK, OK, OK, OK)
+SEEN_BY_SERVICES = (TOKEN, MISSING, OK, OK, OK, MISSING, OK, OK)
+ADMINS = (TOKEN, NO, NO, NO, NO, NO, NO, OK)
+OWN_LIST = (TOKEN, NO, OK, OK, OK, OK, OK, OK)
+BID = {'cpu': 1, 'memory': 1}
+text = json.dumps
+MATRIX = {
+    ('GET', '/v1/prices', None): EVERYBODY,
+    ('GET', '/v1/prices/history', None): EVERYBODY,
+    ('GET', '/v1/prices/quote?cpu=1', None): EVERYBODY,
+    ('GET', f'/v1/accounts?project_id={ALICE}', None): (TOKEN, NO, OK, OK, OK, NO, OK, OK),
+    ('GET', '/v1/accounts?all_projects=true', None): (TOKEN, NO, NO, NO, NO, NO, OK, OK),
+    ('GET', f'/v1/accounts/{OWN}', None): SEEN_BY_SERVICES,
+    ('PATCH', f'/v1/accounts/{OWN}', text({'name': 'x'})): (
+        TOKEN, MISSING, NO, NO, OK, MISSING, NO, OK,
+    ),
+    ('PATCH', f'/v1/accounts/{OWN}', text({'weight': 2})): (
+        TOKEN, MISSING, NO, NO, NO, MISSING, NO, OK,
+    ),
+    ('GET', f'/v1/accounts/{OWN}/statement', None): (TOKEN, MISSING, OK, OK, OK, MISSING, NO, OK),
+    ('POST', f'/v1/accounts/{OWN}/grants', text({'amount': 1})): (*ADMINS[:-1], MADE),
+    ('POST', f'/v1/accounts/{OWN}/revocations', text({'amount': 1})): (*ADMINS[:-1], MADE),
+    ('POST', '/v1/transfers', text({'from': OWN, 'to': BUDGET, 'amount': 1})): (
+        TOKEN, MISSING, NO, MADE, MADE, MISSING, NO, MADE,
+    ),
+    ('POST', '/v1/transfers', text({'from': OWN, 'to': f'project:{BOB}', 'amount': 1})): (
+        TOKEN, MISSING, NO, NO, MADE, MISSING, NO, MADE,
+    ),
+    ('GET', f'/v1/budgets?project_id={ALICE}', None): (TOKEN, NO, OK, OK, OK, NO, NO, OK),
+    ('GET', '/v1/budgets?all_projects=true', None): ADMINS,
+    ('POST', '/v1/budgets', text({'name': 'x', 'project_id': ALICE})): (
+        TOKEN, NO, NO, MADE, MADE, NO, NO, MADE,
+    ),
+    ('GET', f'/v1/budgets/{BUDGET}', None): (TOKEN, MISSING, OK, OK, OK, MISSING, MISSING, OK),
+    ('PATCH', f'/v1/budgets/{BUDGET}', text({'name': 'x'})): (
+        TOKEN, MISSING, NO, OK, OK, MISSING, MISSING, OK,
+    ),
+    ('DELETE', '/v1/budgets/budget:empty', None): (
+        TOKEN, MISSING, NO, GONE, GONE, MISSING, MISSING, GONE,
+    ),
+    ('GET', f'/v1/bids?project_id={ALICE}', None): (TOKEN, NO, OK, OK, OK, NO, OK, OK),
+    ('GET', '/v1/bids?all_projects=true', None): (TOKEN, NO, NO, NO, NO, NO, OK, OK),
+    ('GET', f'/v1/bids/{OF_ALICE}', None): SEEN_BY_SERVICES,
+    ('PUT', f'/v1/bids/{ALSO_OF_ALICE}', text(BID)): (TOKEN, MISSING, NO, OK, OK, MISSING, NO, OK),
+    ('DELETE', f'/v1/bids/{OF_ALICE}', None): (TOKEN, MISSING, NO, GONE, GONE, MISSING, NO, GONE),
+    ('GET', '/v1/rounds', None): EVERYBODY,
+    ('GET', f'/v1/rounds/{PERIOD}', None): EVERYBODY,
+    ('GET', f'/v1/rounds/{PERIOD}/allocations', None): (TOKEN, NO, OK, OK, OK, OK, NO, OK),
+    ('GET', f'/v1/rounds/{PERIOD}/allocations?all_projects=true', None): ADMINS,
+    ('GET', f'/v1/servers/{OF_ALICE}/allocations', None): (
+        TOKEN, MISSING, OK, OK, OK, MISSING, MISSING, OK,
+    ),
+    ('GET', '/v1/plans', None): ADMINS,
+    ('GET', f'/v1/plans/{PLAN}', None): ADMINS,
+    ('POST', f'/v1/plans/{PLAN}/approve', None): ADMINS,
+    ('POST', f'/v1/plans/{PLAN}/reject', None): ADMINS,
+    ('GET', f'/v1/heaviness?project_id={ALICE}', None): (TOKEN, NO, OK, OK, OK, NO, OK, OK),
+    ('GET', '/v1/heaviness?all_projects=true', None): (TOKEN, NO, NO, NO, NO, NO, OK, OK),
+    ('GET', '/v1/hosts', None): ADMINS,
+    ('GET', '/', None): (OK,) * 8,
+    ('GET', '/v1', None): (OK,) * 8,
+    ('GET', '/v1/openapi.json', None): (OK,) * 8,
+}  # fmt: skip
+
+
+@pytest.fixture
+def full(market):  # noqa: F811
+    """Something of everything, so that an answer depends on the role alone."""
+    add_round(market)
+    add_plan(market)
+    admin = TOKENS['admin']
+    for project in (ALICE, BOB):
+        path = f'/v1/accounts/project:{project}/grants'
+        assert market.call('POST', path, admin, json={'amount': 1000}).status_code == 201
+    for name in (BUDGET, 'budget:empty'):
+        market.stores.accounts.open([_budget(name)])
+    bid = market.call('PUT', f'/v1/bids/{OF_ALICE}', admin, json=BID)
+    assert bid.status_code == 200
+    return market
+
+
+def _budget(name):
+    return Account(id=name, project_id=ALICE, name='web')
+
+
+@pytest.mark.parametrize(
+    ('request_', 'expected'),
+    MATRIX.items(),
+    ids=lambda v: ' '.join(map(str, v)) if len(v) == 3 else '',
+)
+def test_each_role_may_do_what_it_is_for(full, request_, expected):
+    """One line of the matrix: from the weakest role to the strongest, on one market."""
+    method, path, body = request_
+    found = []
+    for role in ROLES:
+        arguments = {} if body is None else {'json': json.loads(body)}
+        found.append(full.call(method, path, TOKENS[role], **arguments).status_code)
+        if found[-1] == GONE:
+            _restore(full, path)
+    assert dict(zip(ROLES, found, strict=True)) == dict(zip(ROLES, expected, strict=True))
+
+
+def _restore(market, path):  # noqa: F811
+    """What was deleted, for the next role."""
+    name = path.rpartition('/')[2]
+    if 'bids' in path:
+        market.call('PUT', f'/v1/bids/{name}', TOKENS['admin'], json=BID)
+    else:
+        with market.stores.accounts._database.engine.begin() as connection:
+            connection.execute(accounts.update().where(accounts.c.id == name).values(closed=False))
+
+
+def test_the_matrix_has_every_route():
+    """A new route needs its line."""
+    known = {(method, path.partition('?')[0]) for method, path, _ in MATRIX}
+    for route in ROUTES:
+        pattern = route.path
+        values = {
+            'account_id': OWN, 'budget_id': BUDGET, 'server_id': OF_ALICE, 'period': str(PERIOD),
+            'plan_id': PLAN,
+        }  # fmt: skip
+        some = {pattern.format(**values), pattern.format(**{**values, 'budget_id': 'budget:empty'})}
+        some.add(pattern.format(**{**values, 'server_id': ALSO_OF_ALICE}))
+        assert any((route.method, path) in known for path in some), route
+
+
+def test_every_rule_is_documented_with_routes_that_exist():
+    """The policy reference names no route that is not served."""
+    served = {(route.method, route.path) for route in ROUTES}
+    for rule in list_rules():
+        for operation in getattr(rule, 'operations', []):
+            assert (operation['method'], operation['path']) in served, rule.name
+
+
+def test_a_token_of_the_system_or_a_domain_may_nothing(full):
+    """Rules are for projects' tokens: an unscoped admin is told so."""
+    answer = full.call('GET', '/v1/hosts', 'admin@')
+    assert answer.status_code == 403

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generated requests, valid and not, against the published schema.
+
+No answer is a fault of the server, each has a status and a body as published, and what breaks a schema is
+refused; after all of them every micro-credit is where the postings say.
+"""
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from nova_market.api.routes import ROUTES
+from nova_market.db import schema as tables
+from nova_market.db.database import Database
+from tests.fixtures.market_api import ALICE, OPERATOR, make_market
+from tests.functional.api.rounds import add_plan, add_round
+
+pytestmark = [pytest.mark.functional, pytest.mark.timeout(600)]
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    negative_data_rejection,
+]
+EXAMPLES = 15
+
+
+@pytest.fixture(scope='module')
+def serving(tmp_path_factory):
+    """One market for all generated requests, so that they meet what others left."""
+    path = tmp_path_factory.mktemp('schema') / 'market.sqlite'
+    database = Database({'connection': f'sqlite:///{path}'})
+    tables.sync(database)
+    market = make_market(database, max_budgets=9000)
+    add_round(market)
+    add_plan(market)
+    yield market
+    assert market.stores.ledger.discrepancies() == []
+    database.close()
+
+
+@pytest.fixture(scope='module')
+def published(serving):
+    return schemathesis.openapi.from_wsgi('/v1/openapi.json', serving.application)
+
+
+@pytest.mark.parametrize(
+    'role', [f'admin@{OPERATOR}', f'manager@{ALICE}'], ids=['admin', 'manager']
+)
+@pytest.mark.parametrize('route', ROUTES, ids=lambda route: f'{route.method} {route.path}')
+def test_generated_requests_are_answered_as_published(published, route, role):
+    """Each route, with a token that may do all and with a tenant's."""
+    operation = published[route.path][route.method]
+    token = {'X-Auth-Token': role}
+    strategy = operation.as_strategy(headers=token) | operation.as_strategy(
+        generation_mode=schemathesis.GenerationMode.NEGATIVE, headers=token
+    )
+
+    @settings(
+        max_examples=EXAMPLES,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+        database=None,
+    )
+    @given(case=strategy)
+    def run(case):
+        case.call_and_validate(checks=CHECKS)
+
+    run()

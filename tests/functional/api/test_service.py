@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The service as it is deployed: configuration file, keystonemiddleware, Nova, WSGI module, command."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from oslo_config import cfg
+from werkzeug.test import Client
+
+from nova_market.adapters.compute_directory import ComputeDirectory
+from nova_market.cmd import api as command
+from nova_market.errors import CloudUnavailable, ConfigurationError
+from tests.fixtures.market_api import ALICE, DELETED, FLAVORS, OF_ALICE, OF_BOB
+from tests.fixtures.market_service import PASSWORD, PEOPLE, market_service  # noqa: F401
+
+pytestmark = pytest.mark.functional
+
+ACCOUNT = """
+auth_type = password
+auth_url = {url}/identity/v3
+username = root
+password = {password}
+project_name = operations
+user_domain_name = Default
+project_domain_name = Default
+region_name = RegionOne
+"""
+
+
+@pytest.fixture
+def file(market_service, tmp_path):  # noqa: F811
+    """A configuration file with the account of the service."""
+    account = ACCOUNT.format(url=market_service.url, password=PASSWORD)
+    path = tmp_path / 'nova_market.conf'
+    path.write_text(
+        f'[database]\nconnection = sqlite:///{tmp_path}/market.sqlite\n'
+        f'[api]\nresponse_validation = error\n'
+        f'[openstack]\n{account}'
+        f'[keystone_authtoken]\n{account}\nwww_authenticate_uri = {market_service.url}/identity\n'
+        'memcached_servers =\ninterface = public\n'
+    )
+    return path
+
+
+def configured(file: Path, **options: object) -> cfg.ConfigOpts:
+    conf = cfg.ConfigOpts()
+    command.register_opts(conf)
+    conf(['--config-file', str(file)], project='nova_market')
+    for name, value in options.items():
+        conf.set_override(name, value, 'api')
+    return conf
+
+
+def call(client: Client, method: str, path: str, token: str = '', **more: object):
+    headers = {'X-Auth-Token': token} if token else {}
+    return client.open(path, method=method, headers=headers, **more)
+
+
+def test_a_token_of_keystone_and_a_server_of_nova(file, market_service):  # noqa: F811
+    """A tenant sets a bid for his server and not for another's; tokens are asked for once."""
+    client = Client(command.build(configured(file)), Flask.response_class)
+    alice = PEOPLE['alice'].token
+    bid = {'cpu': 3, 'memory': 2}
+    assert call(client, 'GET', '/v1/prices').status_code == 401
+    assert call(client, 'GET', '/v1/prices', 'member@made-up').status_code == 401
+    made = call(client, 'PUT', f'/v1/bids/{OF_ALICE}', alice, json=bid)
+    assert made.status_code == 200, made.text
+    assert made.json['bid']['project_id'] == ALICE
+    for server in (OF_BOB, DELETED):
+        assert call(client, 'PUT', f'/v1/bids/{server}', alice, json=bid).status_code == 404
+    assert call(client, 'GET', '/').status_code == 200
+    asked = market_service.requests.count('GET /identity/v3/auth/tokens')
+    assert call(client, 'GET', '/v1/bids', alice).status_code == 200
+    assert market_service.requests.count('GET /identity/v3/auth/tokens') == asked
+
+
+def test_owners_and_flavors_are_novas(file, market_service):  # noqa: F811
+    """By id or name; what Nova does not know is None."""
+    directory = ComputeDirectory.from_conf(configured(file))
+    assert directory.owner(OF_ALICE) == ALICE
+    assert directory.owner(DELETED) is None
+    assert directory.flavor('small') == directory.flavor('m1.small') == FLAVORS['small']
+    assert directory.flavor('nothing') is None
+
+
+def test_a_cloud_that_is_down_is_said(file):
+    """Nobody listens there: CloudUnavailable, not an empty answer."""
+    lines = [
+        'auth_url = http://127.0.0.1:9/v3' if line.startswith('auth_url') else line
+        for line in file.read_text().splitlines()
+    ]
+    file.write_text('\n'.join(lines))
+    directory = ComputeDirectory.from_conf(configured(file))
+    with pytest.raises(CloudUnavailable):
+        directory.owner(OF_ALICE)
+    with pytest.raises(CloudUnavailable):
+        directory.flavor('small')
+
+
+def test_a_keystone_that_is_down_is_no_invalid_token(file):
+    """503, so that nobody asks for a new token again and again; public routes are served."""
+    text = file.read_text()
+    address = text.partition('auth_url = ')[2].partition('\n')[0]
+    file.write_text(
+        text.replace(address, 'http://127.0.0.1:9/v3').replace(
+            '[keystone_authtoken]', '[keystone_authtoken]\nhttp_request_max_retries = 0'
+        )
+    )
+    client = Client(command.build(configured(file)), Flask.response_class)
+    answer = call(client, 'GET', '/v1/prices', PEOPLE['alice'].token)
+    assert answer.status_code == 503
+    assert answer.json['errors'][0]['code'] == 'market.identity.unavailable'
+    assert answer.headers['X-Openstack-Request-Id']
+    assert call(client, 'GET', '/v1/prices').status_code == 401
+    assert call(client, 'GET', '/v1').status_code == 200
+
+
+def test_metrics_without_a_token_are_refused_at_the_start(file):
+    """Every balance would be open to everybody."""
+    with pytest.raises(ConfigurationError, match='metrics_token'):
+        command.build(configured(file, metrics_enabled=True))
+
+
+def test_the_wsgi_module_has_the_application(file):
+    """As uWSGI and gunicorn import it, with the configuration file that the environment names."""
+    script = (
+        'from nova_market.wsgi.api import application\n'
+        'from werkzeug.test import Client\n'
+        'print(Client(application).get("/").status)'
+    )
+    done = subprocess.run(
+        [sys.executable, '-W', 'ignore', '-c', script], check=False, capture_output=True, text=True,
+        timeout=60, env={**os.environ, command.CONFIG_FILE: str(file)},
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == '200 OK', done.stderr
+
+
+def test_the_command_says_in_one_line_what_is_missing(tmp_path, capsys):
+    """No account: exit status 78, as for every service of ours."""
+    empty = tmp_path / 'empty.conf'
+    empty.write_text('')
+    assert command.main(['--config-file', str(empty)]) == command.EXIT_CONFIGURATION
+    assert '[openstack]auth_type is not set' in capsys.readouterr().err

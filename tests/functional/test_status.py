@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nova-market-status upgrade check: its exit codes, and that each says what to do."""
+
+import json
+import socket
+
+import pytest
+
+from nova_market.cmd import status
+from nova_market.db import schema
+from nova_market.db.database import Database
+
+pytestmark = pytest.mark.functional
+
+ACCOUNT = """
+[openstack]
+auth_type = password
+auth_url = http://127.0.0.1:{port}/v3
+username = market
+password = secret
+project_name = service
+user_domain_name = Default
+project_domain_name = Default
+timeout = 5
+"""
+
+
+@pytest.fixture
+def check(tmp_path, capsys):
+    """Run the checks on a configuration; (exit code, {check: (result, details)})."""
+    connection = f'sqlite:///{tmp_path}/market.sqlite'
+
+    def call(more='', connection=connection):
+        path = tmp_path / 'nova_market.conf'
+        path.write_text(f'[database]\nconnection = {connection}\nmax_retries = 0\n{more}')
+        code = status.main(['--config-file', str(path), 'upgrade', 'check', '--json'])
+        told = json.loads(capsys.readouterr().out)
+        return code, {one['check']: (one['result'], one['details']) for one in told['checks']}
+
+    call.connection = connection
+    return call
+
+
+@pytest.fixture
+def synced(check):
+    database = Database({'connection': check.connection})
+    schema.sync(database)
+    database.close()
+
+
+def unused_port():
+    with socket.socket() as made:
+        made.bind(('127.0.0.1', 0))
+        return made.getsockname()[1]
+
+
+def test_without_an_account_it_is_a_warning(check, synced):
+    """The database is as it should be; an account may not be needed on this machine."""
+    code, told = check()
+    assert code == 1
+    assert told['Configuration'] == told['Database revision'] == (0, None)
+    assert 'auth_type is not set' in told['Account of the engine'][1]
+
+
+def test_a_database_that_is_behind_is_a_failure(check):
+    """The command that mends it is named."""
+    code, told = check()
+    assert code == 2
+    assert 'nova-market-manage db sync' in told['Database revision'][1]
+
+
+def test_a_database_that_can_not_be_reached_is_a_failure(check):
+    """It says which option to look at, and the password is not shown."""
+    code, told = check(connection='sqlite:////nowhere/market.sqlite')
+    assert code == 2
+    assert '[database]connection' in told['Database revision'][1]
+
+
+def test_options_that_contradict_each_other_are_a_failure(check, synced):
+    """Named with their values."""
+    code, told = check('[rebalancing]\ncool_down = 100\nlongest_cool_down = 10\n')
+    assert code == 2
+    assert 'longest_cool_down = 10' in told['Configuration'][1]
+
+
+@pytest.mark.parametrize(
+    ('options', 'why'),
+    [
+        ('[market]\npricing = nonsense\n', 'pricing = nonsense'),
+        ('[market]\nperiod = soon\n', 'period'),
+        ('[market]\ntotal_credits = -1\n', 'total_credits'),
+        ('[rebalancing]\nmode = always\n', 'mode'),
+    ],
+)
+def test_an_option_the_engine_would_refuse_is_a_failure(check, synced, options, why):
+    """As the engine would say it at start."""
+    code, told = check(options)
+    assert code == 2 and told['Configuration'][0] == 2
+    assert why in told['Configuration'][1]
+
+
+def test_a_keystone_that_does_not_answer_is_a_warning(check, synced):
+    """The reason is told, the password is not."""
+    code, told = check(ACCOUNT.format(port=unused_port()))
+    assert code == 1
+    result, why = told['Account of the engine']
+    assert result == 1 and 'ConnectFailure' in why and 'secret' not in why
+
+
+def test_half_an_account_is_a_failure(check, synced):
+    """A plug-in that does not exist is named."""
+    code, told = check('[openstack]\nauth_type = nonsense\n')
+    assert code == 2 and 'nonsense' in told['Account of the engine'][1]
+
+
+@pytest.mark.parametrize(
+    'words', [['upgrade'], ['nonsense'], ['upgrade', 'nonsense'], ['--config-file', '/nowhere']]
+)
+def test_wrong_usage_is_no_result_of_a_check(words, capsys):
+    """255, not the 2 of a failed check, and a line about it."""
+    assert status.main(words) == status.EXIT_USAGE
+    assert capsys.readouterr().err
+
+
+# of oslo.upgradecheck with the newest prettytable
+@pytest.mark.filterwarnings("ignore:the 'ALL' constant is deprecated:DeprecationWarning")
+def test_people_get_a_table(check, synced, tmp_path, capsys):
+    """Without --json."""
+    path = tmp_path / 'people.conf'
+    path.write_text(f'[database]\nconnection = {check.connection}\n')
+    assert status.main(['--config-file', str(path), 'upgrade', 'check']) == 1
+    assert 'Check: Database revision' in capsys.readouterr().out
