@@ -58,6 +58,7 @@ class Correspondent:
         self._old: Lines = {}
         self._shards: dict[str, HostName] = {}
         self._said: dict[HostName, Statement] = {}
+        self._twice: dict[HostName, tuple[int, int]] = {}
         self._waiting: dict[HostName, float] = {}
         self._probed: dict[HostName, float] = {}
 
@@ -91,7 +92,10 @@ class Correspondent:
         line = self._lines.get(answer.host)
         if line is None:
             return '' if waited else STALE
-        return line.receive(answer, now, self._ttl)
+        reason = line.receive(answer, now, self._ttl)
+        # who was asked twice may answer twice
+        twice = self._twice.get(answer.host) == answer.version
+        return '' if reason == STALE and twice else reason
 
     def silent(self, now: float) -> frozenset[HostName]:
         """Aggregators that have left two statements in a row without an answer."""
@@ -105,6 +109,7 @@ class Correspondent:
     def again(self, hosts: Iterable[HostName]) -> Mapping[HostName, Statement]:
         """What these hosts have not answered of what was said last, to be said again; only once."""
         again = sorted(self.unanswered() & self._said.keys() & set(hosts))
+        self._twice |= {to: self._said[to].version for to in again}
         return {to: replace(self._said.pop(to), again=True) for to in again}
 
     def totals(self, now: float) -> CloudTotals:
