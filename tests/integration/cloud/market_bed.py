@@ -16,9 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import openstack
+
 from nova_market.adapters.cpu import CpuShares
 from nova_market.adapters.host_supply import SupplySettings
 from nova_market.adapters.libvirt_host import LibvirtHost
+from nova_market.sdk import market_service
 from nova_market.sim.experiments.service_process import Daemon, Options, ServiceProcess
 from tests.integration.cloud.conftest import Cloud
 
@@ -102,6 +105,20 @@ class MarketBed:
         """The same, for commands that print nothing to be read."""
         program = [sys.executable, '-m', 'openstackclient.shell', 'market']
         return said([*program, *words], env=self.who(project))
+
+    def connection(self, project: str) -> Any:
+        """openstacksdk's, as the project's user or as admin, with the market."""
+        chosen = {k[3:].lower(): v for k, v in self.who(project).items() if k.startswith('OS_')}
+        names = ('auth_url', 'username', 'password', 'project_name', 'region_name')
+        found = openstack.connect(
+            **{name: chosen[name] for name in names},
+            user_domain_name='Default',
+            project_domain_name='Default',
+            load_yaml_config=False,
+            load_envvars=False,
+        )
+        market_service.load(found)
+        return found
 
     def who(self, project: str) -> dict[str, str]:
         """The environment in which a client is this project's user."""
