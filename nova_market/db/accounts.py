@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accounts: opened, weighted, renewed, closed.
 
-Implements rules M1 (one per project, one per budget, escrow, bank, mint) and M4 of
+Implements rules M1 (one per project, one per budget; escrow, bank, mint) and M4 of
 doc/source/specs/market.rst. Units: micro-credits.
 """
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
 from sqlalchemy import Connection, Row, insert, select, update
 
-from nova_market.core.ledger import KINDS, AccountId, kind_of
+from nova_market.core.ledger import KINDS, SINGLE, AccountId, kind_of
 from nova_market.core.money import MAX_AMOUNT, credit_text
 from nova_market.core.record import Account
 from nova_market.db.database import Database
@@ -22,6 +23,7 @@ from nova_market.db.models import ID_LENGTH, accounts
 from nova_market.errors import BadAmount, Conflict, UnknownAccount
 
 NAME = re.compile(rf'[!-~]{{1,{ID_LENGTH}}}')
+SETTINGS = ('name', 'weight', 'renew_amount', 'renew_every')
 
 
 class DatabaseAccounts:
@@ -51,19 +53,19 @@ class DatabaseAccounts:
         query = query.order_by(accounts.c.id).limit(min(limit, MAX_PAGE))
         return [_account(row) for row in self._database.read(_rows, query)]
 
-    def set(self, changed: Account) -> None:
-        """Replace name, weight and renewal; balance and owner are not touched.
+    def set(self, name: AccountId, changed: Mapping[str, Any]) -> Account:
+        """Change what is named of SETTINGS, nothing else; the account as it is then.
 
         :raises UnknownAccount: it does not exist or is closed.
+        :raises BadAmount: no such setting, or out of range.
         """
-        _check(changed)
-        self._database.write(_set, changed)
+        return self._database.write(_set, name, dict(changed))
 
     def close(self, name: AccountId) -> None:
         """Close an account, for good.
 
         :raises Conflict: there is something in it.
-        :raises UnknownAccount: it does not exist, or it is the bank or the mint.
+        :raises UnknownAccount: it does not exist, or it is the cloud's own.
         """
         self._database.write(_close, name)
 
@@ -99,16 +101,21 @@ def _open(connection: Connection, wanted: Sequence[Account]) -> int:
     return len(rows)
 
 
-def _set(connection: Connection, changed: Account) -> None:
-    if lock_accounts(connection, [changed.id])[changed.id].closed:
-        raise UnknownAccount(f'account {changed.id} is closed')
-    connection.execute(
-        update(accounts).where(accounts.c.id == changed.id).values(**_settings(changed))
-    )
+def _set(connection: Connection, name: AccountId, changed: Mapping[str, Any]) -> Account:
+    if unknown := sorted(changed.keys() - set(SETTINGS)):
+        raise BadAmount(f'{unknown[0]!r:.80} of {name}: give one of {", ".join(SETTINGS)}')
+    found = _account(lock_accounts(connection, [name])[name])
+    if found.closed:
+        raise UnknownAccount(f'account {name} is closed')
+    stored = replace(found, **changed)
+    _check(stored)
+    if changed:
+        connection.execute(update(accounts).where(accounts.c.id == name).values(**changed))
+    return stored
 
 
 def _close(connection: Connection, name: AccountId) -> None:
-    if kind_of(name) in {'bank', 'mint'}:
+    if kind_of(name) in SINGLE:
         raise UnknownAccount(f"account {name} is the cloud's own and is never closed")
     row = lock_accounts(connection, [name])[name]
     if row.balance:
@@ -117,12 +124,7 @@ def _close(connection: Connection, name: AccountId) -> None:
 
 
 def _settings(one: Account) -> dict[str, object]:
-    return {
-        'name': one.name,
-        'weight': one.weight,
-        'renew_amount': one.renew_amount,
-        'renew_every': one.renew_every,
-    }
+    return {name: getattr(one, name) for name in SETTINGS}
 
 
 def _rows(connection: Connection, query: object) -> list[Row[Any]]:

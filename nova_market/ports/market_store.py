@@ -5,7 +5,7 @@ Any method may raise errors.DatabaseUnavailable.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from nova_market.core.ledger import AccountId, Posting, Reason
 from nova_market.core.record import (
@@ -60,10 +60,11 @@ class AccountStore(Protocol):
     ) -> Sequence[Account]:
         """Open accounts by id; `after`: last id of a page."""
 
-    def set(self, changed: Account) -> None:
-        """Replace name, weight and renewal.
+    def set(self, name: AccountId, changed: Mapping[str, Any]) -> Account:
+        """Change those of name, weight, renew_amount and renew_every that are given; what it is then.
 
         :raises errors.UnknownAccount: it does not exist or is closed.
+        :raises errors.BadAmount: no such setting, or out of range.
         """
 
     def close(self, name: AccountId) -> None:
@@ -103,8 +104,12 @@ class RoundStore(Protocol):
         record: RoundRecord,
         price_list: Sequence[PriceRecord],
         allocated: Sequence[AllocationRecord],
+        holds: Sequence[Posting] = (),
     ) -> RoundRecord:
-        """Store a round, or return the one stored for its period: the first one counts."""
+        """Store a round, or return the one stored for its period: the first one counts.
+
+        holds: posted with the round or not at all, each at most what its account has by then
+        """
 
     def advance(self, period: int, before: RoundState, after: RoundState) -> None:
         """Take it to its next state; nothing happens when it is there already.

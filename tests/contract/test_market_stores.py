@@ -209,15 +209,31 @@ def test_accounts_are_opened_once_and_listed_in_pages(book, database):  # noqa: 
     assert [one.id for one in store.list(project_id='bob')] == [BOB]
 
 
-def test_a_budget_is_renewed_as_it_was_set(book, database):  # noqa: F811
-    """Weight, name and renewal are replaced; the balance is not touched."""
+def test_only_what_is_named_is_changed(book, database):  # noqa: F811
+    """Two who change different things of one account keep each other's; what is returned is stored."""
     store = DatabaseAccounts(database)
-    wanted = Account(
-        id=ALICE, project_id='other', name='Wéb', weight=0.5, renew_amount=500, renew_every=60,
-        balance=9,
-    )  # fmt: skip
-    store.set(wanted)
-    assert store.account(ALICE) == replace(wanted, project_id='alice', balance=1000)
+    read = store.account(ALICE)
+    assert store.set(ALICE, {'weight': 0.5}) == replace(read, weight=0.5)
+    renamed = store.set(ALICE, {'name': 'Wéb', 'renew_amount': 500, 'renew_every': 60})
+    assert renamed == store.account(ALICE)
+    assert (renamed.weight, renamed.name, renamed.balance) == (0.5, 'Wéb', 1000)
+    assert store.set(ALICE, {'renew_amount': None}).renew_amount is None
+
+
+@pytest.mark.parametrize(
+    'change',
+    [{'balance': 5}, {'closed': True}, {'project_id': 'bob'}, {'weight': -1.0}, {'renew_every': 0}],
+    ids=str,
+)
+def test_what_is_no_setting_is_not_changed(book, database, change):  # noqa: F811
+    """Money, owner and end of an account have their own ways; settings have their ranges."""
+    store = DatabaseAccounts(database)
+    before = store.account(ALICE)
+    with pytest.raises(BadAmount):
+        store.set(ALICE, {'name': 'x', **change})
+    assert store.account(ALICE) == before
+    with pytest.raises(UnknownAccount):
+        store.set(account('project', 'nobody'), {'name': 'x'})
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Budgets: accounts that a project sets aside for its applications (rule M4)."""
 
-from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -61,9 +60,7 @@ def update(call: Call) -> Any:
     """Change a budget's name or renewal."""
     found = _visible(call)
     call.authorize('budgets:update', found.project_id)
-    changed = replace(found, **call.body)
-    call.stores.accounts.set(changed)
-    return {'budget': shown(changed)}
+    return {'budget': shown(call.stores.accounts.set(found.id, call.body))}
 
 
 @gives(204)

@@ -204,6 +204,22 @@ def test_weight_is_the_operators_name_the_projects(funded):
         assert code(funded.call('PATCH', path, ADMIN, json=wrong))[0] == 400
 
 
+def test_a_rename_keeps_a_weight_that_was_set_meanwhile(funded, monkeypatch):
+    """What the manager's request read before the admin's change is not written back."""
+    path, read = f'/v1/accounts/{OWN}', funded.stores.accounts.account
+
+    def then_weighed(name):
+        found = read(name)
+        monkeypatch.undo()
+        assert funded.call('PATCH', path, ADMIN, json={'weight': 4.0}).status_code == 200
+        return found
+
+    monkeypatch.setattr(funded.stores.accounts, 'account', then_weighed)
+    renamed = funded.call('PATCH', path, MANAGER, json={'name': 'ours'}).json['account']
+    assert (renamed['name'], renamed['weight']) == ('ours', 4.0)
+    assert funded.call('GET', path, MANAGER).json['account'] == renamed
+
+
 def test_pages_follow_each_other_to_the_end(funded):
     """Each link leads to the next page; together they hold every line once, newest first."""
     for i in range(7):
