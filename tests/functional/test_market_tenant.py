@@ -71,3 +71,13 @@ def test_who_runs_out_of_credits_is_scaled_down_and_told_why(
     assert bed.cores() == pytest.approx({OF_ALICE: 4 * 2 / 3, OF_BOB: 4 / 3})
     _, table, _ = run('alice', 'round', 'show', '--fit-width')
     assert 'can pay 2 of 8 bid' in ' '.join(table.split())
+
+
+def test_a_private_flavor_is_quoted_to_those_who_may_see_it(market_service, run, bed):  # noqa: F811
+    """By what it holds: the market itself knows public flavors only."""
+    bed.run(1)
+    quote = shown(run, 'alice', 'price', 'quote', '--flavor', 'm1.own')
+    assert (quote['flavor'], quote['cpu'], quote['memory_mib']) == (None, 2.0, 512.0)
+    assert shown(run, 'alice', 'price', 'quote', '--flavor', 'm1.small')['flavor'] == 'small'
+    status, _, err = run('bob', 'price', 'quote', '--flavor', 'm1.own')
+    assert status == 1 and 'm1.own' in err
