@@ -52,6 +52,12 @@ class AccountStore(Protocol):
     def open(self, wanted: Sequence[Account]) -> int:
         """Open accounts with nothing in them; how many were new."""
 
+    def open_budget(self, budget: Account, most: int) -> None:
+        """Open a budget, and its project's account when there is none.
+
+        :raises errors.Conflict: the project has `most` budgets that are open.
+        """
+
     def account(self, name: AccountId) -> Account | None:
         """One account; None when there is none."""
 
@@ -68,7 +74,7 @@ class AccountStore(Protocol):
         """
 
     def close(self, name: AccountId) -> None:
-        """For good.
+        """For good; a budget that nothing was ever posted to is gone then.
 
         :raises errors.Conflict: there is something in it.
         """

@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accounts, grants, transfers, budgets and statements through the API."""
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from flask import Flask
 from werkzeug.test import Client
 
-from tests.fixtures.market_api import ALICE, BOB, OPERATOR, empty_tables, market  # noqa: F401
+from nova_market.db.database import Database
+from tests.fixtures.market_api import (
+    ALICE,
+    BOB,
+    OPERATOR,
+    empty_tables,  # noqa: F401
+    make_market,
+    market,  # noqa: F401
+)
 
 pytestmark = pytest.mark.functional
 
@@ -202,6 +211,26 @@ def test_weight_is_the_operators_name_the_projects(funded):
     assert (weighed['name'], weighed['weight']) == ('ours', 2.5)
     for wrong in ({}, {'weight': -1}, {'name': 'a\x00b'}, {'name': ''}, {'balance': 1}):
         assert code(funded.call('PATCH', path, ADMIN, json=wrong))[0] == 400
+
+
+def test_budgets_have_their_limit_also_when_many_ask_at_once(tmp_path, empty_tables):  # noqa: F811
+    """Eight threads with room for three; what is deleted makes room."""
+    copy = shutil.copy(empty_tables, tmp_path / 'market.sqlite')
+    database = Database({'connection': f'sqlite:///{copy}'})
+    few = make_market(database, max_budgets=3)
+
+    def ask(_):
+        client = Client(few.application, Flask.response_class)
+        return client.post(
+            '/v1/budgets', headers={'X-Auth-Token': MEMBER}, json={'name': 'x'}
+        ).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(ask, range(8))) == [201] * 3 + [409] * 5
+    made = few.call('GET', '/v1/budgets', MEMBER).json['budgets']
+    assert few.call('DELETE', f'/v1/budgets/{made[0]["id"]}', MEMBER).status_code == 204
+    assert ask(0) == 201
+    database.close()
 
 
 def test_a_rename_keeps_a_weight_that_was_set_meanwhile(funded, monkeypatch):
