@@ -46,7 +46,7 @@ def stores_of(database: Database, wall) -> Stores:
     return Stores(
         accounts=DatabaseAccounts(database),
         ledger=DatabaseLedger(database, wall),
-        bids=DatabaseBids(database),
+        bids=DatabaseBids(database, wall),
         rounds=rounds,
         history=rounds,
     )

@@ -93,6 +93,9 @@ class BidStore(Protocol):
     def bid(self, server_id: str) -> StoredBid | None:
         """A server's bid; None when there is none."""
 
+    def of(self, server_ids: Sequence[str]) -> Mapping[str, StoredBid]:
+        """The bids of these servers; a server without one is left out."""
+
     def list(
         self, project_id: str | None = None, after: str = '', limit: int = 10_000
     ) -> Sequence[StoredBid]:

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from nova_market.core.ledger import MINT, Posting, Reason, account
-from nova_market.core.record import Account, StoredBid
+from nova_market.core.record import Account, AllocationRecord, RoundRecord, RoundState, StoredBid
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.bids import DatabaseBids
 from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.purge import purge
+from nova_market.db.rounds import DatabaseRounds
 from nova_market.errors import Conflict, UnknownAccount
 from tests.fixtures.databases import Wall, database, server, servers, url  # noqa: F401
 
@@ -71,7 +72,7 @@ def test_a_budget_nobody_has_used_leaves_nothing_behind(database, wall):  # noqa
     store, ledger, bids = (
         DatabaseAccounts(database),
         DatabaseLedger(database, wall),
-        DatabaseBids(database),
+        DatabaseBids(database, wall),
     )
     for name in ('unused', 'used', 'bid'):
         store.open_budget(budget(name), 5)
@@ -91,7 +92,7 @@ def test_a_purge_takes_closed_accounts_that_nothing_names(database, wall):  # no
     store, ledger, bids = (
         DatabaseAccounts(database),
         DatabaseLedger(database, wall),
-        DatabaseBids(database),
+        DatabaseBids(database, wall),
     )
     names = ('used', 'bid', 'idle')
     for name in names:
@@ -107,3 +108,50 @@ def test_a_purge_takes_closed_accounts_that_nothing_names(database, wall):  # no
     assert store.account(budget('bid').id) is None
     assert store.account(used) is not None and store.account(budget('idle').id) is not None
     assert ledger.discrepancies() == []
+
+
+# bids
+
+
+def bid(name):
+    return StoredBid(server_id=name, project_id='alice', payer=ALICE, cpu=1, memory=1)
+
+
+def settled(store, period, started_at, servers):  # noqa: F811
+    """A round that is over, with an allocation for each server."""
+    record = RoundRecord(period=period, leader='a', started_at=started_at, document={})
+    allocated = [
+        AllocationRecord(
+            period=period, server_id=name, project_id='alice', host='h', ideal_cpu=1.0, actual_cpu=1.0,
+            ideal_memory_mib=1.0, actual_memory_mib=1.0, error=0.0, charge_cpu=0, charge_memory=0,
+        )
+        for name in servers
+    ]  # fmt: skip
+    store.begin(record, [], allocated)
+    store.advance(period, RoundState.PLANNED, RoundState.UNDONE)
+
+
+def test_the_bids_of_some_servers_are_read_without_those_of_others(database, wall):  # noqa: F811
+    """More names than one query takes; a server without a bid is left out."""
+    DatabaseAccounts(database).open([Account(id=ALICE, project_id='alice')])
+    store = DatabaseBids(database, wall)
+    stored = {name: store.put(bid(name)) for name in ('vm1', 'vm2', 'vm999')}
+    store.put(bid('other'))
+    assert store.of([f'vm{number}' for number in range(2500)]) == stored
+    assert store.of([]) == {}
+
+
+def test_a_purge_takes_bids_of_servers_that_are_gone(database, wall):  # noqa: F811
+    """Kept: of a server in a kept round, and what was set or changed since."""
+    DatabaseAccounts(database).open([Account(id=ALICE, project_id='alice')])
+    store, rounds = DatabaseBids(database, wall), DatabaseRounds(database, wall)
+    old, horizon = wall.now, wall.now + 500.0
+    first = {name: store.put(bid(name)) for name in ('gone', 'there', 'changed')}
+    settled(rounds, 1, old, list(first))
+    wall.now = old + 1000.0
+    store.put(replace(first['changed'], cpu=5))
+    store.put(bid('new'))
+    assert purge(database, older_than=horizon).rows['bids'] == 0, 'no round tells who is there'
+    settled(rounds, 2, wall.now, ['there'])
+    assert purge(database, older_than=horizon, batch=1).rows['bids'] == 1
+    assert [one.server_id for one in store.list()] == ['changed', 'new', 'there']

@@ -262,7 +262,7 @@ def test_an_account_with_money_stays_open(book, database):  # noqa: F811
 
 def test_a_bid_stays_until_it_is_changed(book, database):  # noqa: F811
     """Of two changes of the same bid the second one is told; a bid can be read, listed and removed."""
-    store = DatabaseBids(database)
+    store = DatabaseBids(database, Wall())
     first = store.put(StoredBid(server_id='vm', project_id='alice', payer=ALICE, cpu=5, memory=3))
     raised = store.put(replace(first, cpu=50, max_cpu=1.5, source='hint'))
     with pytest.raises(Conflict, match='generation 2, not 1'):
@@ -288,13 +288,13 @@ def test_a_bid_out_of_range_is_refused(book, database, change):  # noqa: F811
     """Negative, fractional, above 2^53, not a number."""
     good = StoredBid(server_id='vm', project_id='alice', payer=ALICE, cpu=5, memory=3)
     with pytest.raises(BadAmount):
-        DatabaseBids(database).put(replace(good, **change))
+        DatabaseBids(database, Wall()).put(replace(good, **change))
 
 
 def test_a_bid_needs_somebody_who_pays(database):  # noqa: F811
     """The payer's account must exist."""
     with pytest.raises(UnknownAccount):
-        DatabaseBids(database).put(
+        DatabaseBids(database, Wall()).put(
             StoredBid(server_id='vm', project_id='x', payer=account('budget', 'x'), cpu=1, memory=1)
         )
 
