@@ -8,7 +8,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import insert, text, update
 
-from nova_market.core.ledger import BANK, MINT, Posting, Reason, account, posting_key
+from nova_market.core.ledger import BANK, ESCROW, MINT, Posting, Reason, account, posting_key
 from nova_market.core.money import MAX_AMOUNT
 from nova_market.core.record import (
     Account,
@@ -199,12 +199,12 @@ def test_a_balance_that_was_tampered_with_is_found(book, database):  # noqa: F81
 
 
 def test_accounts_are_opened_once_and_listed_in_pages(book, database):  # noqa: F811
-    """Opening again keeps what is there; bank and mint exist from the start."""
+    """Opening again keeps what is there; bank, escrow and mint exist from the start."""
     store = DatabaseAccounts(database)
     assert store.open([Account(id=ALICE, weight=9.0)]) == 0
     assert store.account(ALICE) == Account(id=ALICE, project_id='alice', weight=2.0, balance=1000)
     assert store.account(account('project', 'ALICE')) is None
-    assert [one.id for one in store.list(limit=2)] == [BANK, MINT]
+    assert [one.id for one in store.list(limit=3)] == [BANK, ESCROW, MINT]
     assert [one.id for one in store.list(after=MINT)] == [ALICE, BOB]
     assert [one.id for one in store.list(project_id='bob')] == [BOB]
 
@@ -473,11 +473,12 @@ def test_a_database_without_tables_says_what_to_do(empty):  # noqa: F811
         schema.check(empty)
 
 
-def test_a_sync_from_nothing_opens_bank_and_mint(empty):  # noqa: F811
+def test_a_sync_from_nothing_opens_the_clouds_own_accounts(empty):  # noqa: F811
     """And it changes nothing the second time."""
     for _ in range(2):
         assert schema.sync(empty) == schema.newest()
     assert [(one.id, one.balance) for one in DatabaseAccounts(empty).list()] == [
         (BANK, 0),
+        (ESCROW, 0),
         (MINT, 0),
     ]

@@ -51,8 +51,11 @@ def test_a_bid_raised_by_command_is_in_force_in_the_next_period(
     lines = shown(run, 'alice', 'statement', 'show')
     charges = [-line['Change'] for line in lines if line['Reason'] == 'charge']
     assert sorted(set(charges)) == [MICRO, 3 * MICRO]
+    # of the round of this period
+    held = -sum(line['Change'] for line in lines if line['Reason'] in ('hold', 'release'))
+    assert held == 3 * MICRO
     balance = shown(run, 'alice', 'account', 'show', own)['balance']
-    assert balance == lines[0]['Balance'] == 100 * MICRO - sum(charges)
+    assert balance == lines[0]['Balance'] == 100 * MICRO - sum(charges) - held
     seen = shown(run, 'alice', 'allocation', 'list', '--server', 'web-1')
     assert seen[1]['CPU'] == pytest.approx(3.0) and seen[1]['Confirmed']
 
