@@ -65,7 +65,7 @@ def gather(
     past = read_past(
         stores.history,
         stores.ledger,
-        accounts,
+        stores.accounts,
         period,
         settings.return_delay,
         # only hosts that do not answer keep what they had

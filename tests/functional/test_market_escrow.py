@@ -10,6 +10,7 @@ from itertools import count
 import pytest
 
 from nova_market.adapters.leadership import SoleLeader
+from nova_market.core.currency import recharge
 from nova_market.core.ledger import BANK, ESCROW, Posting, Reason, account
 from nova_market.core.record import Account, StoredBid
 from nova_market.errors import BalanceTooLow
@@ -192,3 +193,17 @@ def test_a_budget_that_is_closed_while_it_pays(market):
     market.run()
     found = settled(market)
     assert (found[RED], found[ESCROW], found[BANK]) == (50 * CREDIT, 0, 55 * CREDIT)
+
+
+def test_what_a_closed_budget_paid_returns_to_its_project(database):  # noqa: F811
+    """M3: charges go back to who paid them, also when the budget has been deleted since."""
+    market = market_on(database, currency=recharge, return_delay=3, renew_every=100)
+    budget_pays(market)
+    market.run()
+    for name in ('r', 'b'):
+        market.cloud.remove(name)
+    market.run()
+    market.stores.accounts.close(WEB)
+    market.run(3)
+    found = settled(market)
+    assert (found[RED], found[BLUE], found[BANK]) == (100 * CREDIT, 100 * CREDIT, 0)
