@@ -26,7 +26,8 @@ SHOW: tuple[Column, ...] = (
 )
 
 ACCOUNT_HELP = (
-    'Account id (project:<id>, budget:<id>, bank, mint), or a name: of a budget, or of a project'
+    'Account id (project:<id>, budget:<id>, bank, escrow, mint), '
+    'or a name: of a budget, or of a project'
 )
 
 
