@@ -268,13 +268,17 @@ def test_it_adds_up_to_the_last_micro_credit(bed: MarketBed, accounts: dict[str,
         assert market.get_account(account).balance == lines[0].balance
         assert len({line.number for line in lines}) == len(lines)
         paid: Counter[int] = Counter()
+        held: Counter[int] = Counter()
         for line in lines:
             if line.reason == 'charge':
                 paid[int(line.key.split(':')[1])] -= line.change
+            elif line.reason in ('hold', 'release'):
+                held[int(line.key.split(':')[1])] -= line.change
         for period, state in states.items():
             got = [one for one in market.allocations(period) if one.confirmed]
             due = sum(one.charge_cpu + one.charge_memory for one in got)
             assert paid.pop(period, 0) == (due if state == 'settled' else 0), (project, period)
+            assert state not in ('settled', 'undone') or not held[period], (project, period)
             checked += due > 0
         assert not paid, 'charges of rounds that nobody knows'
     say(f'{len(states)} rounds; {checked} sums of charges agree with their statements')
