@@ -345,6 +345,27 @@ def test_the_first_leader_to_store_a_round_decides_it(database, wall):  # noqa: 
         store.advance(7, RoundState.SETTLED, RoundState.PLANNED)
 
 
+def test_a_round_is_stored_with_its_holds(book, database, wall):  # noqa: F811
+    """M1: each at most what its account has, none for an empty one; who comes second holds nothing."""
+    store = DatabaseRounds(database, wall)
+    holds = [
+        posting(who, ESCROW, 1500, key=f'hold:7:{who}', reason=Reason.HOLD) for who in (ALICE, BOB)
+    ]
+    first = a_round()
+    assert store.begin(*first, holds) == first[0]
+    store.begin(*a_round(leader='engine-b'), [replace(holds[1], amount=1)])
+    assert book.balances([ALICE, BOB, ESCROW]) == {ALICE: 0, BOB: 0, ESCROW: 1000}
+    assert book.totals(7, Reason.HOLD) == {(ALICE, ESCROW): 1000}
+
+
+def test_an_older_database_gets_the_escrow_account(empty):  # noqa: F811
+    """The upgrade opens it."""
+    schema.sync(empty, '7f2c9e41a6d0')
+    assert DatabaseAccounts(empty).account(ESCROW) is None
+    schema.sync(empty)
+    assert DatabaseAccounts(empty).account(ESCROW) == Account(id=ESCROW)
+
+
 def test_a_document_longer_than_a_packet(database, wall):  # noqa: F811
     """40 MB that do not compress well are stored and read back."""
     import random
