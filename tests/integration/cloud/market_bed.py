@@ -37,6 +37,7 @@ class MarketBed:
 
     def __init__(self, cloud: Cloud, environment: Mapping[str, str], directory: Path) -> None:
         self.cloud = cloud
+        self.first = 0
         self._environment = environment
         self._directory = directory
         self.engines = {name: self._engine(name, 'off') for name in ENGINES}
@@ -56,6 +57,8 @@ class MarketBed:
         }
 
     def start(self) -> None:
+        # the database may have rounds of an earlier bed
+        self.first = int(time.time() // PERIOD) + 1
         self.api.configure()
         self.manage('db', 'sync')
         for service in self.services.values():

@@ -190,11 +190,15 @@ def test_everything_breaks_at_once(
     with asking(bed, servers, environment) as answers:
         leader = bed.leader()
         time.sleep(PERIOD / 3)
+        starts = bed.engines[leader].log.read_text().count(f'{leader}: period')
         bed.engines[leader].kill()
         say(f'killed {leader} in the middle of a round')
         other = next(name for name in bed.engines if name != leader)
         say(f'{other} leads after {within(4 * PERIOD, lambda: bed.leader() == other):.1f} s')
         bed.engines[leader].launch()
+        # it must have found the database once; one that never did ends, for its supervisor to start again
+        log = bed.engines[leader].log
+        within(60.0, lambda: log.read_text().count(f'{leader}: period') >= starts + 1)
         for label in ('mariadb', 'rabbitmq'):
             bed.crash(label)
             time.sleep(2 * PERIOD)
@@ -259,7 +263,7 @@ def test_it_adds_up_to_the_last_micro_credit(bed: MarketBed, accounts: dict[str,
         engine.stop()
     admin = bed.connection('admin')
     assert sum(account.balance for account in admin.market.accounts(all_projects='true')) == 0
-    states = {one.period: one.state for one in admin.market.rounds()}
+    states = {r.period: r.state for r in admin.market.rounds() if r.period >= bed.first}
     checked = 0
     for project, account in accounts.items():
         market = bed.connection(project).market
@@ -271,7 +275,8 @@ def test_it_adds_up_to_the_last_micro_credit(bed: MarketBed, accounts: dict[str,
         held: Counter[int] = Counter()
         for line in lines:
             if line.reason == 'charge':
-                paid[int(line.key.split(':')[1])] -= line.change
+                period = int(line.key.split(':')[1])
+                paid[period] -= line.change if period >= bed.first else 0
             elif line.reason in ('hold', 'release'):
                 held[int(line.key.split(':')[1])] -= line.change
         for period, state in states.items():
@@ -280,7 +285,7 @@ def test_it_adds_up_to_the_last_micro_credit(bed: MarketBed, accounts: dict[str,
             assert paid.pop(period, 0) == (due if state == 'settled' else 0), (project, period)
             assert state not in ('settled', 'undone') or not held[period], (project, period)
             checked += due > 0
-        assert not paid, 'charges of rounds that nobody knows'
+        assert not any(paid.values()), 'charges of rounds that nobody knows'
     say(f'{len(states)} rounds; {checked} sums of charges agree with their statements')
     assert checked > 20
     for engine in bed.engines.values():
