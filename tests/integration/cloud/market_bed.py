@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from nova_market.adapters.host_supply import SupplySettings
 from nova_market.adapters.libvirt_host import LibvirtHost
 from nova_market.sdk import market_service
 from nova_market.sim.experiments.service_process import Daemon, Options, ServiceProcess
-from tests.integration.cloud.conftest import Cloud
+from tests.integration.cloud.conftest import Cloud, within
 
 PERIOD = 10
 INTERVAL = 2.0
@@ -237,12 +237,3 @@ def descendants(pid: int) -> list[int]:
         for child in map(int, task.read_text().split()):
             found += [child, *descendants(child)]
     return found
-
-
-def within(seconds: float, ask: Callable[[], object]) -> float:
-    """Seconds until ask() is true; fails when it does not become so."""
-    began = time.monotonic()
-    while not ask():
-        assert time.monotonic() - began < seconds, f'not within {seconds:.0f} s'
-        time.sleep(0.2)
-    return time.monotonic() - began

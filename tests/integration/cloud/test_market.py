@@ -17,8 +17,8 @@ import pytest
 import requests
 
 from nova_market.core.money import MICRO
-from tests.integration.cloud.conftest import Cloud
-from tests.integration.cloud.market_bed import PERIOD, MarketBed, within
+from tests.integration.cloud.conftest import Cloud, within
+from tests.integration.cloud.market_bed import PERIOD, MarketBed
 
 pytestmark = [
     pytest.mark.cloud('mariadbd', 'libvirtd', 'ovs-vswitchd', 'qemu-system-x86_64'),
