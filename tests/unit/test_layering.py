@@ -43,7 +43,7 @@ ONLY_IN: dict[str, frozenset[str]] = {
     'oslo_messaging': frozenset({'adapters', 'cmd'}),
     'tooz': frozenset({'adapters'}),
     'openstack': frozenset({'adapters', 'osc', 'sdk'}),
-    'keystoneauth1': frozenset({'adapters', 'conf', 'osc'}),
+    'keystoneauth1': frozenset({'adapters', 'conf', 'osc', 'scheduler'}),
     'osc_lib': frozenset({'osc'}),
     'cliff': frozenset({'osc'}),
     'flask': frozenset({'api'}),

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The picture of a round that Nova's scheduler is given; stored with the round, published by the API.
+
+Implements rule S2 of doc/source/specs/market.rst. Units: as in core.scheduler_snapshot. Shares, leases,
+heaviness and watts are not here: who knows them publishes them.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from nova_market.core.ledger import account
+from nova_market.core.market_round import RoundOutcome
+from nova_market.core.quantity import Array, Rows
+from nova_market.core.scheduler_snapshot import SchedulerSnapshot, demand_at_levels, document_of
+from nova_market.market.gathering import RoundInputs
+
+KEY = 'scheduler'
+"""Where it stands in a round's document."""
+
+DIGITS = 7
+"""Significant ones: enough to choose by, and a third of the bytes."""
+
+
+def scheduler_document(inputs: RoundInputs, outcome: RoundOutcome) -> dict[str, object]:
+    """What the scheduler is told of this round."""
+    return document_of(scheduler_snapshot(inputs, outcome))
+
+
+def scheduler_snapshot(inputs: RoundInputs, outcome: RoundOutcome) -> SchedulerSnapshot:
+    """Hosts that answer, and projects that have an account."""
+    snapshot = inputs.snapshot
+    rows = np.flatnonzero(snapshot.answering)
+    hosts = len(inputs.hosts)
+    bids = np.stack([np.bincount(snapshot.host, bid, hosts) for bid in outcome.bids])
+    owners, due, used = _projects(inputs, outcome)
+    balances = [inputs.accounts[account('project', owner)].balance for owner in owners]
+    return SchedulerSnapshot(
+        period=inputs.period,
+        age=0.0,
+        price=outcome.price,
+        bid_price=outcome.bid_price,
+        hosts={inputs.hosts[row].name: i for i, row in enumerate(rows.tolist())},
+        capacity=_short(snapshot.capacity[:, rows]),
+        bids=_short(bids[:, rows]),
+        demand=_short(demand_at_levels(snapshot, outcome)[:, :, rows]),
+        projects={owner: row for row, owner in enumerate(owners)},
+        available=np.array(balances, dtype=np.float64),
+        due=due,
+        used=_short(used),
+    )
+
+
+def published(document: Mapping[str, object], age: float) -> dict[str, object] | None:
+    """The picture in a stored round's document, with its age now; None in that of an older version."""
+    found = document.get(KEY)
+    return {**found, 'age': age} if isinstance(found, Mapping) else None
+
+
+def _projects(inputs: RoundInputs, outcome: RoundOutcome) -> tuple[list[str], Array, Array]:
+    """(projects with an account, what each pays a period, what its servers can use)."""
+    owners = sorted(
+        one.project_id for name, one in inputs.accounts.items() if name.startswith('project:')
+    )
+    row = {owner: number for number, owner in enumerate(owners)}
+    of_server: Rows = np.array([row[s.project_id] for s in inputs.servers], dtype=np.intp)
+    payer = {account('project', owner): number for owner, number in row.items()}
+    # what a budget pays is not the project's own
+    paid_by = np.array([payer.get(p, len(owners)) for p in inputs.bids.payers], dtype=np.intp)
+    due = np.bincount(paid_by, outcome.due(), len(owners) + 1)[: len(owners)]
+    sizes = np.array([[s.vcpus, s.memory_mib] for s in inputs.servers], dtype=np.float64)
+    used = np.stack([np.bincount(of_server, size, len(owners)) for size in sizes.reshape(-1, 2).T])
+    return owners, due.astype(np.float64), used
+
+
+def _short(numbers: Array) -> Array:
+    """To DIGITS significant ones."""
+    scale = np.zeros_like(numbers)
+    np.log10(numbers, out=scale, where=numbers > 0)
+    unit = 10.0 ** (DIGITS - 1 - np.floor(scale))
+    rounded: Array = np.round(numbers * unit) / unit
+    return rounded
