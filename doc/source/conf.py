@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sphinx configuration. Builds without network: no intersphinx, no badge, no remote image."""
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / 'ext'))
+
 project = 'nova-market'
 copyright = 'nova-market contributors'  # noqa: A001 (the name Sphinx reads)
 
@@ -8,6 +13,8 @@ extensions = [
     'openstackdocstheme',
     'oslo_config.sphinxconfiggen',
     'oslo_config.sphinxext',
+    'oslo_policy.sphinxext',
+    'market_api',
     'cliff.sphinxext',
 ]
 

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 import oslo_messaging
 from oslo_config import cfg
 
+from nova_market.errors import ConfigurationError
+
 LOG = logging.getLogger(__name__)
 
 MAX_WAITING = 1000
@@ -27,9 +29,23 @@ class MessagingNotices:
     """Implements ports.Notices."""
 
     def __init__(self, conf: cfg.ConfigOpts, publisher: str) -> None:
-        """publisher: name of this engine."""
-        transport = oslo_messaging.get_notification_transport(conf)
-        self._notifier = oslo_messaging.Notifier(transport, publisher_id=f'nova-market.{publisher}')
+        """publisher: name of this engine.
+
+        :raises ConfigurationError: the transport can't work; the text has no part of its URL.
+        """
+        try:
+            transport = oslo_messaging.get_notification_transport(conf)
+            name = f'nova-market.{publisher}'
+            self._notifier = oslo_messaging.Notifier(transport, publisher_id=name)
+        except (
+            oslo_messaging.InvalidTransportURL,
+            oslo_messaging.DriverLoadFailure,
+            ValueError,
+        ) as error:
+            raise ConfigurationError(
+                '[oslo_messaging_notifications]transport_url, or [DEFAULT]transport_url, can not be '
+                f'used ({type(error).__name__})'
+            ) from None
         self._waiting: queue.Queue[Event | None] = queue.Queue(MAX_WAITING)
         self._thread: threading.Thread | None = None
         self._down = False

@@ -5,19 +5,22 @@ In production a WSGI server runs nova_market.wsgi.api:application; see doc/sourc
 """
 
 import functools
+import json
 import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from keystonemiddleware.auth_token import AuthProtocol
 from oslo_config import cfg
 from oslo_log import log
+from webob.exc import HTTPServiceUnavailable
 from werkzeug.serving import run_simple
 
 from nova_market.adapters.compute_directory import ComputeDirectory
+from nova_market.adapters.token_check import checked_tokens
 from nova_market.api.app import make_application
+from nova_market.api.errors import ApiError, body
 from nova_market.api.stores import Settings, Stores
 from nova_market.cmd import manage_db
 from nova_market.conf import opts
@@ -47,15 +50,19 @@ def build(conf: cfg.ConfigOpts) -> Wsgi:
     """
     directory = ComputeDirectory.from_conf(conf)
     stores = database_stores(manage_db.connect(conf), directory, directory)
-    authenticate = functools.partial(
-        AuthProtocol,
-        conf={
-            'oslo_config_config': conf,
-            'oslo_config_project': 'nova_market',
-            'delay_auth_decision': True,
-        },
-    )
+    authenticate = functools.partial(checked_tokens, conf=conf, unavailable=keystone_away)
     return make_application(conf, stores, settings(conf), authenticate, metrics_token(conf))
+
+
+def keystone_away() -> Exception:
+    """503 in the form of all errors; it is made before a request has its id."""
+    error = ApiError(
+        503,
+        'market.identity.unavailable',
+        'Keystone does not answer, and it says whose a token is; try again in a minute',
+    )
+    text = json.dumps(body(error, '')).encode()
+    return HTTPServiceUnavailable(body=text, content_type='application/json')
 
 
 def database_stores(

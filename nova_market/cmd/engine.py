@@ -55,6 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parse(conf: cfg.ConfigOpts, argv: Sequence[str] | None) -> None:
     log.register_options(conf)
+    log.set_defaults(default_log_levels=[*log.get_default_log_levels(), 'alembic=WARN'])
     opts.register_opts(conf)
     manage_db.register_opts(conf)
     conf.register_cli_opts(

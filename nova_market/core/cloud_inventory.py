@@ -74,8 +74,17 @@ class CloudServer:
 
     @property
     def running(self) -> bool:
-        """Does it take part in the market?"""
-        return self.status in RUNNING
+        """Does it take part in the market? CPUs that are its own are not divided by weight."""
+        return self.status in RUNNING and not self.dedicated
+
+    @property
+    def dedicated(self) -> bool:
+        """Has its flavor CPUs of its own (pinned, realtime)?"""
+        policy, realtime = (
+            self.extra_specs.get(f'hw:cpu_{key}', '').strip().lower()
+            for key in ('policy', 'realtime')
+        )
+        return policy in ('dedicated', 'mixed') or realtime in ('yes', 'true', '1', 'on')
 
 
 class MigrationState(StrEnum):

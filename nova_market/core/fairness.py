@@ -186,10 +186,8 @@ def decide(
     rows = priority.owner_rows([g.owner for g in guests], totals.owners)
     sums = _of_width(totals.sums, weighing.partial.shape[1])
     user_heaviness = settings.metric.user(sums, quota, view)[rows]
-    ranked = priority.priorities(user_heaviness, weighing.emphasis, rows, settings.priority)
-    numbers = np.isfinite(ranked)
-    ranked, user_heaviness = (np.where(numbers, some, 0.0) for some in (ranked, user_heaviness))
-    fresh = totals.age <= settings.totals_ttl and bool(numbers.all())
+    ranked, user_heaviness, sound = _rank(user_heaviness, weighing, rows, settings)
+    fresh = totals.age <= settings.totals_ttl and sound
     previous = np.array([state.get(g.incarnation, 0.0) for g in guests], dtype=float)
     x = priority.log_weights(previous, ranked, settings.priority, fresh)
     active = _active(weighing, settings)
@@ -216,6 +214,16 @@ def decide(
         policy=settings.policy,
         granted=granted,
     )
+
+
+def _rank(
+    user_heaviness: Array, weighing: Weighing, rows: Rows, settings: FairnessSettings
+) -> tuple[Array, Array, bool]:
+    """H(v) and the user heaviness, 0 where they are no numbers; and whether all were numbers."""
+    ranked = priority.priorities(user_heaviness, weighing.emphasis, rows, settings.priority)
+    numbers = np.isfinite(ranked)
+    kept = np.where(numbers, user_heaviness, 0.0)
+    return np.where(numbers, ranked, 0.0), kept, bool(numbers.all())
 
 
 def _divide(

@@ -117,7 +117,7 @@ def delivered(placement: Placement, host: int, members: Rows, price: Array) -> f
             a[r].take(members) for a in (placement.bids, placement.caps, placement.ideal)
         )
         levels = water_levels(bids, caps, alone, placement.capacity[r, [host]])
-        value += unit * float(np.minimum(shares_at(levels, bids, caps, alone), ideal).sum())
+        value += float(unit) * float(np.minimum(shares_at(levels, bids, caps, alone), ideal).sum())
     return value
 
 

@@ -129,8 +129,10 @@ class BroadcastExchange:
         with self._lock:
             if word.host == self._host:
                 return self._echo.receive(word.version)
-            departs = isinstance(word, Departure)
-            reason = self._book.leave(word, now) if departs else self._book.put(word, now)
+            if isinstance(word, Departure):
+                reason = self._book.leave(word, now)
+            else:
+                reason = self._book.put(word, now)
             if not reason:
                 self._heard = now
         return reason

@@ -187,7 +187,7 @@ class Engine:
         if decided.stored.state not in OPEN:
             LOG.info('round %d was completed by %s', period, decided.stored.leader)
             return
-        self._open = self._rounds.send(decided.stored)
+        self._open = self._rounds.send(decided.stored, decided.allocated if decided.ours else None)
         if not decided.ours:
             return
         _log(decided)

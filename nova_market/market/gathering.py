@@ -62,7 +62,15 @@ def gather(
     servers = tuple(s for s in everything if s.running and s.host in known)
     others = tuple(s for s in everything if not (s.running and s.host in known))
     accounts = _accounts(stores.accounts, everything)
-    past = read_past(stores.history, stores.ledger, accounts, period, settings.return_delay)
+    past = read_past(
+        stores.history,
+        stores.ledger,
+        accounts,
+        period,
+        settings.return_delay,
+        # only hosts that do not answer keep what they had
+        allocated=not all(host.answering for host in hosts),
+    )
     price = np.where(past.price > 0, past.price, np.array(settings.reserve))
     bids = bids_of(servers, _bids(stores.bids), accounts, price)
     payers = tuple(sorted(set(bids.payers)))

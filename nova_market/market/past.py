@@ -50,7 +50,7 @@ class Memory:
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Past:
     """price, demand: (resources,), 0 before the first round
-    allocated: server -> (cores, MiB)
+    allocated: server -> (cores, MiB), where they are needed
     paid:      project -> charges that are due to be returned now
     memory:    what this round's document has to remember, before its own decisions
     """
@@ -69,8 +69,13 @@ def read_past(
     accounts: Mapping[AccountId, Account],
     period: int,
     delay: int,
+    *,
+    allocated: bool = True,
 ) -> Past:
-    """What is known before the round of `period`. delay: periods until charges return, 0 = never."""
+    """What is known before the round of `period`.
+
+    delay: periods until charges return, 0 = never; allocated: whether allocations are needed
+    """
     before = _before(history, period)
     if before is None:
         return Past(memory=Memory(returned=period - 1))
@@ -87,7 +92,7 @@ def read_past(
         demand=np.array(_numbers(before.document.get('demand'))),
         allocated={
             a.server_id: (a.actual_cpu, a.actual_memory_mib)
-            for a in all_allocations(history, before.period)
+            for a in (all_allocations(history, before.period) if allocated else ())
         },
         paid=paid,
         memory=Memory(

@@ -7,7 +7,7 @@ between any two of them. Units: as in core.record.
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from nova_market.core.cloud_inventory import Allocation
@@ -26,8 +26,8 @@ from nova_market.ports import Clock, Enforcement, MarketCloud
 
 LOG = logging.getLogger(__name__)
 
-GRACE = 1.0
-"""Periods for which hosts keep an allocation after its own: the next round takes its time."""
+GRACE = 3.0
+"""Periods for which hosts keep an allocation after its own: a standby takes two of them to take over."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -49,6 +49,7 @@ class Decided:
     inputs: RoundInputs
     outcome: RoundOutcome
     stored: RoundRecord
+    allocated: Sequence[AllocationRecord]
     ours: bool
     notices: tuple[Notice, ...]
 
@@ -98,23 +99,30 @@ class Rounds:
             started_at=self._clock.wall(),
             document=explaining.document(inputs, outcome, settings, memory, postings),
         )
+        allocated = explaining.allocation_records(inputs, outcome)
         stored = self._stores.rounds.begin(
-            record,
-            explaining.price_records(inputs, outcome),
-            explaining.allocation_records(inputs, outcome),
+            record, explaining.price_records(inputs, outcome), allocated
         )
         return Decided(
             inputs=inputs,
             outcome=outcome,
             stored=stored,
+            allocated=allocated,
             ours=stored is record,
             notices=tuple(told),
         )
 
-    def send(self, record: RoundRecord) -> OpenRound:
-        """Tell the hosts; may be done again, also by another engine."""
-        allocated = all_allocations(self._stores.history, record.period)
-        by_host: dict[HostName, list[Allocation]] = {}
+    def send(
+        self, record: RoundRecord, allocated: Sequence[AllocationRecord] | None = None
+    ) -> OpenRound:
+        """Tell the hosts; may be done again, also by another engine, which reads what was allocated."""
+        if allocated is None:
+            allocated = all_allocations(self._stores.history, record.period)
+        answering = explaining.answering_hosts(record.document)
+        # a host without servers is told so: silence would mean that there is no market any more
+        by_host: dict[HostName, list[Allocation]] = {
+            HostName(host): [] for host in sorted(answering)
+        }
         for one in allocated:
             by_host.setdefault(HostName(one.host), []).append(
                 Allocation(
@@ -123,7 +131,6 @@ class Rounds:
             )
         ends = (record.period + 1 + GRACE) * self._settings.period
         self._enforcement.send(record.period, ends, by_host)
-        answering = explaining.answering_hosts(record.document)
         return OpenRound(
             record=record,
             wanted={one.server_id: one.host for one in allocated if one.host in answering},
@@ -145,15 +152,17 @@ class Rounds:
         sent: by this engine, so hosts that say nothing have been asked
         """
         period, rounds = record.period, self._stores.rounds
-        allocated = all_allocations(self._stores.history, period)
         if record.state == RoundState.PLANNED:
-            if not sent and not any(one.confirmed for one in allocated):
+            if not sent and not self._confirmed(period):
                 return self._advance(period, RoundState.PLANNED, RoundState.UNDONE)
-            rounds.advance(period, RoundState.PLANNED, RoundState.APPLIED)
             # what was confirmed until now counts, and nothing that comes later
-            allocated = all_allocations(self._stores.history, period)
-        self._settle(record, allocated)
+            rounds.advance(period, RoundState.PLANNED, RoundState.APPLIED)
+        self._settle(record, all_allocations(self._stores.history, period))
         return self._advance(period, RoundState.APPLIED, RoundState.SETTLED)
+
+    def _confirmed(self, period: int) -> bool:
+        """Has any host confirmed anything?"""
+        return any(one.confirmed for one in all_allocations(self._stores.history, period))
 
     def _settle(self, record: RoundRecord, allocated: Iterable[AllocationRecord]) -> None:
         ledger, by = self._stores.ledger, self._settings.name

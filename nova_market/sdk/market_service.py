@@ -16,7 +16,7 @@ from nova_market.sdk.v1 import _proxy
 SERVICE_TYPE = 'market'
 
 
-class MarketService(service_description.ServiceDescription[_proxy.Proxy]):
+class MarketService(service_description.ServiceDescription):  # type: ignore[type-arg]
     """Finds the API in the catalog; one proxy per major version."""
 
     supported_versions = {'1': _proxy.Proxy}  # noqa: RUF012 (the base class declares it so)

@@ -2,7 +2,8 @@
 """Requests per second of the API with policy and keystonemiddleware's token cache on.
 
 A ratio to the floor: the same application server answering `GET /`, which needs no token, no policy and
-no database. In process, one thread, SQLite, 1,000 bids of 100 projects; CPU seconds of this process.
+no database. In process, one thread, SQLite, 1,000 bids of 100 projects; CPU seconds of
+this process, in which the small Nova that is asked for a server's owner runs as well.
 """
 
 import time
@@ -70,4 +71,4 @@ def test_requests_per_second(file, market_service):  # noqa: F811
     asked = market_service.requests.count('GET /identity/v3/auth/tokens')
     print(f'Keystone was asked {asked} times')
     assert asked <= 2
-    assert floor / found['prices'] < 10
+    assert floor / found['prices'] < 20

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
@@ -184,8 +185,10 @@ class WorldOfLibvirt:
         self.host.close()
         if not self.nova.isAlive():
             self.nova = libvirt.open(self.bed.uri)
-        for domain in self.nova.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE):
-            domain.destroy()
+        # each takes seconds, most of them the kernel's, and they may overlap
+        with ThreadPoolExecutor(16) as pool:
+            active = self.nova.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE)
+            list(pool.map(lambda domain: domain.destroy(), active))
         self.nova.close()
 
 

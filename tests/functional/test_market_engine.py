@@ -320,6 +320,7 @@ def test_budgets_are_filled_and_pay(market):
 def test_rounds_go_on_where_the_last_engine_ended(market):
     """P2, F2: prices, demand and allocations are in the database, not in the engine."""
     market.run(2)
+    market.cloud.put_host(host('b', answering=False))
     market.engine = market.another('new', SoleLeader())
     market.run()
     decided = market.decided[-1]

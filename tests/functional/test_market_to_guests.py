@@ -167,6 +167,21 @@ def test_a_host_that_refuses_is_not_paid_for(city):
     assert city.spent() == (0, 0)
 
 
+@pytest.mark.parametrize(
+    'specs',
+    [{'hw:cpu_policy': 'dedicated'}, {'hw:cpu_policy': 'mixed'}, {'hw:cpu_realtime': 'yes'}],
+)
+def test_a_server_with_cpus_of_its_own_takes_no_part(database, specs):  # noqa: F811
+    """The host would never confirm it: its weight means nothing."""
+    market = Market(
+        database,
+        servers=[server('pinned', extra_specs=specs), server('b', 'blue', metadata=bidding(1))],
+    )
+    market.grant('blue', 100)
+    market.run(2)
+    assert set(market.cores()) == {'b'}
+
+
 def test_servers_run_on_without_a_market(city):
     """Nobody leads: weights fade to their base. Another engine takes over: they are back at once."""
     city.run(2)

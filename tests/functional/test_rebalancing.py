@@ -12,7 +12,8 @@ from nova_market.db import schema
 from nova_market.db.database import Database
 from nova_market.db.plans import DatabasePlans
 from nova_market.errors import CloudUnavailable
-from tests.rebalancing_bed import MIB, Bed, host, server
+from nova_market.market.rebalancing import proposal, search
+from tests.rebalancing_bed import MIB, SETTINGS, Bed, host, server
 
 pytestmark = pytest.mark.functional
 
@@ -372,6 +373,18 @@ def test_a_search_that_breaks_does_not_end_the_engine(bed, caplog):
     assert 'search for a better placement failed' in caplog.text
     bed.round(engine)
     assert bed.found('p2') is not None
+
+
+def test_a_plan_holds_plain_numbers(bed):
+    """Drivers of databases do not know numpy's, though they look the same."""
+    rebalancing = bed.engine()
+    bed.period = 1
+    found = search(bed.view(), frozenset(), SETTINGS)
+    (move,) = proposal(found, SETTINGS, bed.clock.wall()).moves
+    numbers = (move.error_before, move.error_after, move.gain, move.cost, move.changed_at)
+    assert {type(number) for number in numbers} == {float}
+    assert len(move.reason) < 1000
+    rebalancing.stop()
 
 
 @pytest.mark.parametrize('before', [True, False], ids=['before', 'after'])

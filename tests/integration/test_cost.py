@@ -41,7 +41,7 @@ def test_figure1_on_real_guests(tmp_path: Path):
         assert row['total'] == pytest.approx(row['service'] + row['libvirtd'])
         # a round takes milliseconds; in ticks of the kernel many would cost nothing
         assert 0 < row['service'] < 0.5
-    log = (tmp_path / 'result' / 'service' / 'nova-fairness.log').read_text()
+    log = (tmp_path / 'result' / 'service' / 'fairness.log').read_text()
     assert log.count('is divided among guests') == len(table) / 2
     assert log.count('is not divided any more') == len(table) / 2
     assert 'ERROR' not in log and 'Traceback' not in log

@@ -49,7 +49,7 @@ ONLY_IN: dict[str, frozenset[str]] = {
     'flask': frozenset({'api'}),
     'oslo_policy': frozenset({'api'}),
     'jsonschema': frozenset({'api'}),
-    'keystonemiddleware': frozenset({'cmd'}),
+    'keystonemiddleware': frozenset({'adapters'}),
     'sqlalchemy': frozenset({'adapters', 'db'}),
     'oslo_db': frozenset({'adapters', 'conf', 'db'}),
     'alembic': frozenset({'adapters', 'db'}),

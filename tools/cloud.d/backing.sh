@@ -43,7 +43,7 @@ start_mariadb() {
     {
         printf "CREATE USER IF NOT EXISTS openstack@'127.0.0.1' IDENTIFIED BY '%s';\n" "$DATABASE_PASSWORD"
         printf "GRANT ALL ON *.* TO openstack@'127.0.0.1';\n"
-        for name in keystone placement glance nova nova_api nova_cell0 neutron; do
+        for name in keystone placement glance nova nova_api nova_cell0 neutron nova_market; do
             printf 'CREATE DATABASE IF NOT EXISTS %s;\n' "$name"
         done
     } | mariadb --no-defaults -S "$socket"

@@ -20,7 +20,7 @@ declare -A PORT=(
     [mariadb]=$((3306 + OFFSET)) [rabbitmq]=$((5672 + OFFSET)) [epmd]=$((4369 + OFFSET))
     [erlang]=$((25672 + OFFSET)) [memcached]=$((11211 + OFFSET)) [keystone]=$((5000 + OFFSET))
     [placement]=$((8778 + OFFSET)) [glance]=$((9292 + OFFSET)) [nova-api]=$((8774 + OFFSET))
-    [neutron-api]=$((9696 + OFFSET))
+    [neutron-api]=$((9696 + OFFSET)) [market]=$((8781 + OFFSET))
 )
 # what a compute host reaches of these, on its own 127.0.0.1
 FORWARDED=(keystone rabbitmq placement glance nova-api neutron-api)
@@ -62,5 +62,10 @@ openstack_environment() {
     export OS_USER_DOMAIN_NAME=Default OS_PROJECT_DOMAIN_NAME=Default OS_REGION_NAME=RegionOne
     export OS_IDENTITY_API_VERSION=3 OS_COMPUTE_API_VERSION=2.latest OS_PLACEMENT_API_VERSION=1.39
     export PATH=$VENV/bin:$PATH PYTHONWARNINGS=ignore
-    [ "$1" != admin ] || export NOVA_MARKET_TRANSPORT_URL=$BROKER_URL
+    [ "$1" = admin ] || return 0
+    # what the services of nova-market are told; nobody starts them here
+    export NOVA_MARKET_TRANSPORT_URL=$BROKER_URL NOVA_MARKET_DATABASE_URL NOVA_MARKET_API_URL
+    export NOVA_MARKET_SERVICE_PASSWORD=$SERVICE_PASSWORD
+    NOVA_MARKET_DATABASE_URL=$(database_url nova_market)
+    NOVA_MARKET_API_URL=$(api_url market)
 }

@@ -39,8 +39,9 @@ RULES = (
     documented(
         'accounts:grant',
         ADMIN,
-        'New credits for an account.',
+        'New credits for an account, and taking them back.',
         ('POST', '/v1/accounts/{account_id}/grants'),
+        ('POST', '/v1/accounts/{account_id}/revocations'),
     ),
     documented(
         'statements:show',

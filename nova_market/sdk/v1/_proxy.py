@@ -5,6 +5,7 @@ Implements the client's side of doc/source/admin/market-api.rst. Units: amounts 
 Lists follow the service's pages; `max_items` ends them early.
 """
 
+import itertools
 import uuid
 from collections.abc import Iterator
 from typing import Any, ClassVar, TypeVar
@@ -21,6 +22,9 @@ from nova_market.sdk.v1.round import Allocation, Round, ServerAllocation
 
 Kind = TypeVar('Kind', bound=MarketResource)
 
+PAGE = 1000
+"""Most items that are asked for at once."""
+
 
 class Proxy(proxy.Proxy):
     """Prices, accounts, bids, rounds and plans of a cloud's market."""
@@ -29,11 +33,11 @@ class Proxy(proxy.Proxy):
 
     def prices(self, **query: Any) -> Iterator[Price]:
         """The price of each resource now; `resource` for one of them."""
-        return self._list(Price, **query)
+        return self._pages(Price, **query)
 
     def price_history(self, **query: Any) -> Iterator[PastPrice]:
         """Prices of past periods; `resource`, `since` and `until` choose."""
-        return self._list(PastPrice, **query)
+        return self._pages(PastPrice, **query)
 
     def quote(self, **query: Any) -> Quote:
         """What `count` servers of `flavor` (or of `cpu`, `memory_mib`) would cost in `periods` periods,
@@ -43,7 +47,7 @@ class Proxy(proxy.Proxy):
 
     def accounts(self, **query: Any) -> Iterator[Account]:
         """Accounts one may see; `project_id` for those of one project."""
-        return self._list(Account, **query)
+        return self._pages(Account, **query)
 
     def get_account(self, account: str | Account) -> Account:
         """One account."""
@@ -69,11 +73,11 @@ class Proxy(proxy.Proxy):
 
     def statement(self, account: str, **query: Any) -> Iterator[Posting]:
         """What was posted to an account, newest first."""
-        return self._list(Posting, account_id=account, **query)
+        return self._pages(Posting, account_id=account, **query)
 
     def budgets(self, **query: Any) -> Iterator[Budget]:
         """Budgets one may see."""
-        return self._list(Budget, **query)
+        return self._pages(Budget, **query)
 
     def get_budget(self, budget: str | Budget) -> Budget:
         """One budget."""
@@ -93,7 +97,7 @@ class Proxy(proxy.Proxy):
 
     def bids(self, **query: Any) -> Iterator[Bid]:
         """Bids one may see."""
-        return self._list(Bid, **query)
+        return self._pages(Bid, **query)
 
     def get_bid(self, server_id: str) -> Bid:
         """What is bid for a server."""
@@ -109,7 +113,7 @@ class Proxy(proxy.Proxy):
 
     def rounds(self, **query: Any) -> Iterator[Round]:
         """Rounds without their explanations, newest first."""
-        return self._list(Round, **query)
+        return self._pages(Round, **query)
 
     def get_round(self, period: int | str, **query: Any) -> Round:
         """One round; of its explanation the `limit` lines after server `marker`."""
@@ -117,15 +121,15 @@ class Proxy(proxy.Proxy):
 
     def allocations(self, period: int | str, **query: Any) -> Iterator[Allocation]:
         """What servers got in one round."""
-        return self._list(Allocation, round_period=str(period), **query)
+        return self._pages(Allocation, round_period=str(period), **query)
 
     def server_allocations(self, server_id: str, **query: Any) -> Iterator[ServerAllocation]:
         """What one server got, newest first."""
-        return self._list(ServerAllocation, owner_id=server_id, **query)
+        return self._pages(ServerAllocation, owner_id=server_id, **query)
 
     def plans(self, **query: Any) -> Iterator[Plan]:
         """Migration plans without their moves, newest first; `state` chooses."""
-        return self._list(Plan, **query)
+        return self._pages(Plan, **query)
 
     def get_plan(self, plan: str | Plan) -> Plan:
         """One plan with its moves."""
@@ -141,11 +145,18 @@ class Proxy(proxy.Proxy):
 
     def heaviness(self, **query: Any) -> Iterator[Heaviness]:
         """How heavy projects are: one's own, `project_id`, or all with `all_projects`."""
-        return self._list(Heaviness, **query)
+        return self._pages(Heaviness, **query)
 
     def hosts(self, **query: Any) -> Iterator[Host]:
         """Hosts and what they have to give."""
-        return self._list(Host, **query)
+        return self._pages(Host, **query)
+
+    def _pages(
+        self, kind: type[Kind], *, max_items: int | None = None, **query: Any
+    ) -> Iterator[Kind]:
+        if max_items is not None:
+            query['limit'] = min(max_items, PAGE)
+        return itertools.islice(self._list(kind, **query), max_items)
 
     def _read(self, kind: type[Kind], response: Any) -> Kind:
         exceptions.raise_from_response(response)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the real nova-fairness beside an experiment, one process per host, ended by its pid."""
+"""Runs real services beside an experiment or a test, each a process of its own, ended by its pid."""
 
 import configparser
 import contextlib
@@ -15,57 +15,68 @@ from typing import Any
 
 from nova_market.errors import ExperimentFailed
 
-START_TIMEOUT = 30.0
-STOP_TIMEOUT = 20.0
+START_TIMEOUT = 90.0
+STOP_TIMEOUT = 40.0
 
 Options = Mapping[str, Mapping[str, object]]
 
 
-class ServiceProcess:
-    """nova-fairness with its own configuration and state below `directory`."""
+class Daemon:
+    """A command of ours with its own configuration and log below `directory`."""
 
-    def __init__(self, directory: Path, options: Options, within: int | None = None) -> None:
-        """options: group -> option -> value; state_path is set here.
+    def __init__(
+        self,
+        module: str,
+        directory: Path,
+        options: Options,
+        *,
+        words: Sequence[str] = (),
+        within: int | None = None,
+    ) -> None:
+        """module: below nova_market.cmd; options: group -> option -> value; words: of the command line
 
-        within: a process whose network namespace the service joins.
+        within: a process whose network namespace it joins
         """
         self.directory = directory
-        self.state = directory / 'state'
-        self.log = directory / 'nova-fairness.log'
+        self.name = f'nova_market.cmd.{module}'
+        self.log = directory / f'{module}.log'
         self.config = directory / 'nova_market.conf'
-        self._options = options
+        self.options = options
+        self._words = words
         self._within = within
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def pid(self) -> int:
         if self._process is None:
-            raise ExperimentFailed('nova-fairness was not started')
+            raise ExperimentFailed(f'{self.name} was not started')
         return self._process.pid
 
-    def start(self) -> None:
-        """Launch it and wait for its first round.
+    @property
+    def ended(self) -> bool:
+        """By itself, or it was not started."""
+        return self._process is None or self._process.poll() is not None
 
-        :raises ExperimentFailed: it ended or did not run a round in time; quotes its log.
-        """
-        process = self.launch()
-        deadline = time.monotonic() + START_TIMEOUT
-        while not self._status_file.exists():
-            if process.poll() is not None or time.monotonic() > deadline:
-                self.stop()
-                raise ExperimentFailed(f'nova-fairness did not start: {self._last_words()}')
-            time.sleep(0.1)
+    def configure(self) -> None:
+        """Write its configuration."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        parser = configparser.ConfigParser(interpolation=None)
+        parser.read_dict(
+            {
+                group: {k: str(v) for k, v in values.items()}
+                for group, values in self.options.items()
+            }
+        )
+        descriptor = os.open(self.config, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, 'w', encoding='utf-8') as stream:
+            parser.write(stream)
 
     def launch(self) -> subprocess.Popen[bytes]:
         """Start it, and wait for nothing."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        self._write_config()
-        self._status_file.unlink(missing_ok=True)
+        self.configure()
         with self.log.open('ab') as log:
-            enter = ['nsenter', '-t', str(self._within), '-n', '--'] if self._within else []
-            command = [sys.executable, '-m', 'nova_market.cmd.fairness']
             self._process = subprocess.Popen(
-                [*enter, *command, '--config-file', str(self.config)],
+                self.command(*self._words),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -74,8 +85,11 @@ class ServiceProcess:
             )
         return self._process
 
-    def status(self) -> dict[str, Any]:
-        return dict(json.loads(self._status_file.read_text(encoding='utf-8')))
+    def command(self, *words: str) -> list[str]:
+        """It with other words, to be run with the same configuration."""
+        enter = ['nsenter', '-t', str(self._within), '-n', '--'] if self._within else []
+        program = [sys.executable, '-m', self.name]
+        return [*enter, *program, '--config-file', str(self.config), *words]
 
     def kill(self) -> None:
         """As a crash would: SIGKILL."""
@@ -85,7 +99,7 @@ class ServiceProcess:
             self._process = None
 
     def stop(self) -> None:
-        """SIGTERM, so that guests get their values back; SIGKILL when it does not obey."""
+        """SIGTERM, so that it can clean up; SIGKILL when it does not obey."""
         if self._process is None:
             return
         if self._process.poll() is None:
@@ -97,28 +111,44 @@ class ServiceProcess:
                 self._process.wait()
         self._process = None
 
+    def last_words(self) -> str:
+        """The end of its log."""
+        lines = self.log.read_text(encoding='utf-8', errors='replace').splitlines()
+        return ' | '.join(lines[-5:]) or 'it said nothing'
+
+
+class ServiceProcess(Daemon):
+    """nova-fairness; its state is below the directory too."""
+
+    def __init__(self, directory: Path, options: Options, within: int | None = None) -> None:
+        """options: state_path is set here."""
+        self.state = directory / 'state'
+        fairness = {**options.get('fairness', {}), 'state_path': self.state}
+        super().__init__('fairness', directory, {**options, 'fairness': fairness}, within=within)
+
+    def start(self) -> None:
+        """Launch it and wait for its first round.
+
+        :raises ExperimentFailed: it ended or did not run a round in time; quotes its log.
+        """
+        self.launch()
+        deadline = time.monotonic() + START_TIMEOUT
+        while not self._status_file.exists():
+            if self.ended or time.monotonic() > deadline:
+                self.stop()
+                raise ExperimentFailed(f'nova-fairness did not start: {self.last_words()}')
+            time.sleep(0.1)
+
+    def launch(self) -> subprocess.Popen[bytes]:
+        self._status_file.unlink(missing_ok=True)
+        return super().launch()
+
+    def status(self) -> dict[str, Any]:
+        return dict(json.loads(self._status_file.read_text(encoding='utf-8')))
+
     @property
     def _status_file(self) -> Path:
         return self.state / 'status.json'
-
-    def _write_config(self) -> None:
-        parser = configparser.ConfigParser(interpolation=None)
-        parser.read_dict(
-            {
-                group: {k: str(v) for k, v in values.items()}
-                for group, values in self._options.items()
-            }
-        )
-        if not parser.has_section('fairness'):
-            parser.add_section('fairness')
-        parser.set('fairness', 'state_path', str(self.state))
-        descriptor = os.open(self.config, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, 'w', encoding='utf-8') as stream:
-            parser.write(stream)
-
-    def _last_words(self) -> str:
-        lines = self.log.read_text(encoding='utf-8', errors='replace').splitlines()
-        return ' | '.join(lines[-5:]) or 'it said nothing'
 
 
 @contextlib.contextmanager

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accounts, grants, transfers, budgets and statements through the API."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
+from flask import Flask
+from werkzeug.test import Client
 
 from tests.fixtures.market_api import ALICE, BOB, OPERATOR, empty_tables, market  # noqa: F401
 
@@ -226,3 +230,20 @@ def test_accounts_of_others_are_as_good_as_not_there(funded):
     assert code(funded.call('GET', f'/v1/accounts?project_id={BOB}', READER))[0] == 403
     assert code(funded.call('GET', '/v1/accounts?all_projects=true', READER))[0] == 403
     assert code(funded.call('GET', f'/v1/accounts/{OWN}')) == (401, 'market.token.missing')
+
+
+def test_one_key_in_many_threads_moves_once(funded):
+    """Clients that give up waiting and ask again at the same time: one is told 201, the others 200."""
+
+    def ask(_):
+        client = Client(funded.application, Flask.response_class)
+        return client.post(
+            '/v1/transfers',
+            headers={'X-Auth-Token': MANAGER, 'Idempotency-Key': 'lunch'},
+            json={'from': OWN, 'to': OTHER, 'amount': 300},
+        ).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        found = sorted(pool.map(ask, range(16)))
+    assert found == [200] * 15 + [201]
+    assert (balance(funded, OWN), balance(funded, OTHER)) == (700, 800)

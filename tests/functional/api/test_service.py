@@ -101,6 +101,24 @@ def test_a_cloud_that_is_down_is_said(file):
         directory.flavor('small')
 
 
+def test_a_keystone_that_is_down_is_no_invalid_token(file):
+    """503, so that nobody asks for a new token again and again; public routes are served."""
+    text = file.read_text()
+    address = text.partition('auth_url = ')[2].partition('\n')[0]
+    file.write_text(
+        text.replace(address, 'http://127.0.0.1:9/v3').replace(
+            '[keystone_authtoken]', '[keystone_authtoken]\nhttp_request_max_retries = 0'
+        )
+    )
+    client = Client(command.build(configured(file)), Flask.response_class)
+    answer = call(client, 'GET', '/v1/prices', PEOPLE['alice'].token)
+    assert answer.status_code == 503
+    assert answer.json['errors'][0]['code'] == 'market.identity.unavailable'
+    assert answer.headers['X-Openstack-Request-Id']
+    assert call(client, 'GET', '/v1/prices').status_code == 401
+    assert call(client, 'GET', '/v1').status_code == 200
+
+
 def test_metrics_without_a_token_are_refused_at_the_start(file):
     """Every balance would be open to everybody."""
     with pytest.raises(ConfigurationError, match='metrics_token'):

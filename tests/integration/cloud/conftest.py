@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import openstack
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -108,3 +109,24 @@ def cloud(whole_cloud: Cloud) -> Iterator[Cloud]:
     yield whole_cloud
     if whole_cloud.is_up():
         whole_cloud.delete_servers()
+
+
+@pytest.fixture(scope='module')
+def environment(cloud: Cloud) -> dict[str, str]:
+    """OS_* of the administrator, and the URL of the broker."""
+    lines = cloud.tool('run', 'env').splitlines()
+    return dict(line.split('=', 1) for line in lines if line.startswith(('OS_', 'NOVA_MARKET_')))
+
+
+@pytest.fixture(scope='module')
+def admin(environment: dict[str, str]) -> openstack.connection.Connection:
+    return openstack.connect(
+        auth_url=environment['OS_AUTH_URL'],
+        username=environment['OS_USERNAME'],
+        password=environment['OS_PASSWORD'],
+        project_name=environment['OS_PROJECT_NAME'],
+        user_domain_name='Default',
+        project_domain_name='Default',
+        region_name=environment['OS_REGION_NAME'],
+        compute_api_version='2.90',
+    )

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tokens of Keystone, checked by keystonemiddleware.
+
+Public routes have to work without a token, so its decision is delayed to the application; and then it calls a
+token invalid when Keystone does not answer. A client would ask for another token and try again, and neither
+it nor its user would know why. So that case is answered with 503 here.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from keystoneauth1.exceptions import ConnectFailure, DiscoveryFailure, RequestTimeout
+from keystonemiddleware.auth_token import AuthProtocol  # type: ignore[import-untyped]
+from keystonemiddleware.exceptions import (  # type: ignore[import-untyped]
+    KeystoneMiddlewareException,
+)
+from oslo_config import cfg
+
+AWAY = (ConnectFailure, DiscoveryFailure, RequestTimeout)
+SERVICE_ERROR = 'ServiceError'
+"""keystonemiddleware's own, of a private module: Keystone answered, and not with a token."""
+
+Wsgi = Callable[..., Iterable[bytes]]
+
+
+class TokenCheck(AuthProtocol):  # type: ignore[misc]
+    """AuthProtocol that tells an invalid token from a Keystone that is away."""
+
+    def __init__(self, inner: Wsgi, options: dict[str, Any], unavailable: Callable[[], Exception]):
+        super().__init__(inner, options)
+        self._unavailable = unavailable
+
+    def fetch_token(self, *arguments: Any, **named: Any) -> Any:
+        try:
+            return super().fetch_token(*arguments, **named)
+        except KeystoneMiddlewareException as error:
+            cause = error.__context__
+            if isinstance(cause, AWAY) or type(cause).__name__ == SERVICE_ERROR:
+                raise self._unavailable() from None
+            raise
+
+
+def checked_tokens(inner: Wsgi, conf: cfg.ConfigOpts, unavailable: Callable[[], Exception]) -> Wsgi:
+    """The application behind the check, as [keystone_authtoken] says.
+
+    unavailable: makes the response, a WebOb exception, for when Keystone is away
+    """
+    options = {
+        'oslo_config_config': conf,
+        'oslo_config_project': 'nova_market',
+        'delay_auth_decision': True,
+    }
+    made: Wsgi = TokenCheck(inner, options, unavailable)
+    return made

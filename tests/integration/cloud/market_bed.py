@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The market on the cloud in a box: two engines, the API, nova-fairness on both hosts, and its users.
+
+Everything runs as it would be deployed: MariaDB, RabbitMQ, keystone's tokens, the service user `market`, and
+people who use the command `openstack market`.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from nova_market.adapters.cpu import CpuShares
+from nova_market.adapters.host_supply import SupplySettings
+from nova_market.adapters.libvirt_host import LibvirtHost
+from nova_market.sim.experiments.service_process import Daemon, Options, ServiceProcess
+from tests.integration.cloud.conftest import Cloud
+
+PERIOD = 10
+INTERVAL = 2.0
+HOSTS = ('h1', 'h2')
+ENGINES = ('engine.one', 'engine.two')
+STATE = Path(os.environ.get('NOVA_MARKET_CLOUD', '/var/lib/nova-market-cloud'))
+
+
+class MarketBed:
+    """start() makes the tables and runs everything; close() ends it and puts the guests' values back."""
+
+    def __init__(self, cloud: Cloud, environment: Mapping[str, str], directory: Path) -> None:
+        self.cloud = cloud
+        self._environment = environment
+        self._directory = directory
+        self.engines = {name: self._engine(name, 'off') for name in ENGINES}
+        self.api = Daemon(
+            'api',
+            directory / 'api',
+            self._options(),
+            words=('--port', environment['NOVA_MARKET_API_URL'].rpartition(':')[2]),
+        )
+        self.services = {
+            host: ServiceProcess(directory / host, self._host_options(host, cpu))
+            for cpu, host in enumerate(HOSTS)
+        }
+        self.views = {
+            host: LibvirtHost(cloud.uri(host), SupplySettings(), fallback_owner='unknown')
+            for host in HOSTS
+        }
+
+    def start(self) -> None:
+        self.api.configure()
+        self.manage('db', 'sync')
+        for service in self.services.values():
+            service.start()
+        self.api.launch()
+        for engine in self.engines.values():
+            engine.launch()
+        within(60.0, self.answers)
+
+    def close(self) -> None:
+        for engine in self.engines.values():
+            engine.stop()
+        self.api.stop()
+        for service in self.services.values():
+            service.stop()
+        for view in self.views.values():
+            view.close()
+
+    def rebalance(self, mode: str) -> None:
+        """Both engines anew, with this mode of rebalancing."""
+        for name in ENGINES:
+            self.engines[name].stop()
+            self.engines[name] = self._engine(name, mode)
+            self.engines[name].launch()
+
+    def leader(self) -> str:
+        """Name of the engine that has decided the newest round."""
+        return str(self.round()['leader'])
+
+    def answers(self) -> bool:
+        try:
+            with urllib.request.urlopen(self._environment['NOVA_MARKET_API_URL'] + '/', timeout=5):
+                return True
+        except OSError:
+            return False
+
+    def manage(self, *words: str) -> str:
+        """nova-market-manage; its standard output."""
+        program = [sys.executable, '-m', 'nova_market.cmd.manage']
+        return said([*program, '--config-file', str(self.api.config), *words])
+
+    def market(self, project: str, *words: str) -> Any:
+        """`openstack market ...` as the project's user or as admin; what it says as JSON."""
+        return json.loads(self.say(project, *words, '-f', 'json'))
+
+    def say(self, project: str, *words: str) -> str:
+        """The same, for commands that print nothing to be read."""
+        program = [sys.executable, '-m', 'openstackclient.shell', 'market']
+        return said([*program, *words], env=self.who(project))
+
+    def who(self, project: str) -> dict[str, str]:
+        """The environment in which a client is this project's user."""
+        run = ['run'] if project == 'admin' else ['as', project]
+        lines = self.cloud.tool(*run, 'env').splitlines()
+        chosen = dict(line.split('=', 1) for line in lines if line.startswith('OS_'))
+        return {k: v for k, v in os.environ.items() if not k.startswith('OS_')} | chosen
+
+    def round(self, period: int | None = None) -> dict[str, Any]:
+        """One round as an administrator sees it; without a period the newest."""
+        words = [str(period)] if period is not None else []
+        return dict(self.market('admin', 'round', 'show', *words))
+
+    def weights(self) -> dict[str, tuple[str, int]]:
+        """Server -> (host, cpu.shares), as the kernel has them."""
+        found = {}
+        for host, view in self.views.items():
+            guests = [item.guest for item in view.sample().guests]
+            for guest_id, control in CpuShares(view).read(guests).items():
+                found[str(guest_id)] = (host, int(control.value or 0))
+        return found
+
+    def used(self, seconds: float) -> dict[str, float]:
+        """Server -> cores that it used in the coming `seconds`, by its counters."""
+
+        def counters() -> dict[str, int]:
+            return {
+                str(item.guest.id): item.counters.cpu_time_ns
+                for view in self.views.values()
+                for item in view.sample().guests
+            }
+
+        before, began = counters(), time.monotonic()
+        time.sleep(seconds)
+        after, passed = counters(), time.monotonic() - began
+        return {s: (after[s] - before[s]) / 1e9 / passed for s in before if s in after}
+
+    def crash(self, label: str) -> None:
+        """kill -9 a daemon of the cloud, with what it has started."""
+        pid = int((STATE / 'run' / 'pid' / label).read_text().split()[0])
+        for victim in (*descendants(pid), pid):
+            try:
+                os.kill(victim, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+
+    def _options(self) -> dict[str, dict[str, object]]:
+        environment = self._environment
+        account: dict[str, object] = {
+            'auth_type': 'password',
+            'auth_url': environment['OS_AUTH_URL'],
+            'username': 'market',
+            'password': environment['NOVA_MARKET_SERVICE_PASSWORD'],
+            'project_name': 'service',
+            'user_domain_name': 'Default',
+            'project_domain_name': 'Default',
+            'region_name': environment['OS_REGION_NAME'],
+        }
+        return {
+            'DEFAULT': {'transport_url': environment['NOVA_MARKET_TRANSPORT_URL'], 'debug': 'true'},
+            'database': {'connection': environment['NOVA_MARKET_DATABASE_URL']},
+            'openstack': account,
+            'keystone_authtoken': account,
+            'fairness': {'exchange': 'oslo'},
+            'exchange': {'members': ','.join(HOSTS), 'market_engines': ','.join(ENGINES)},
+            'market': {
+                'period': PERIOD,
+                # the hosts have one CPU each, and all of it is for guests
+                'host_reserve_cores': 0,
+                'host_reserve_memory_mib': 64,
+                'coordination_url': f'file://{self._directory}/coordination',
+            },
+            'api': {'response_validation': 'error'},
+        }
+
+    def _engine(self, name: str, mode: str) -> Daemon:
+        options = self._options()
+        options['market'] |= {'name': name}
+        options['rebalancing'] = {
+            'mode': mode,
+            'every': 1,
+            'tolerated_error': 0.1,
+            'cost_per_mib': 0,
+        }
+        return Daemon('engine', self._directory / name, options)
+
+    def _host_options(self, host: str, cpu: int) -> Options:
+        options = self._options()
+        del options['database'], options['openstack'], options['keystone_authtoken'], options['api']
+        options['fairness'] |= {
+            'interval': INTERVAL,
+            'resources': 'cpu',
+            'policy': 'market',
+            'memory_control': 'off',
+        }
+        options['host'] = {'name': host, 'libvirt_uri': self.cloud.uri(host), 'cpus': cpu}
+        return options
+
+
+def said(command: Sequence[str], env: Mapping[str, str] | None = None) -> str:
+    """Standard output; its standard error is in the assertion when it fails."""
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=180, env=env
+    )
+    assert done.returncode == 0, f'{" ".join(command)}: {done.stdout}{done.stderr[-2000:]}'
+    return done.stdout
+
+
+def descendants(pid: int) -> list[int]:
+    """Processes that it has started, and theirs."""
+    found = []
+    for task in Path(f'/proc/{pid}/task').glob('*/children'):
+        for child in map(int, task.read_text().split()):
+            found += [child, *descendants(child)]
+    return found
+
+
+def within(seconds: float, ask: Callable[[], object]) -> float:
+    """Seconds until ask() is true; fails when it does not become so."""
+    began = time.monotonic()
+    while not ask():
+        assert time.monotonic() - began < seconds, f'not within {seconds:.0f} s'
+        time.sleep(0.2)
+    return time.monotonic() - began
