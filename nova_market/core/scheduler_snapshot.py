@@ -113,7 +113,7 @@ def snapshot_from(document: object) -> SchedulerSnapshot:
     count, owners = len(names), len(ids)
     return SchedulerSnapshot(
         period=top.whole('period', 2**53),
-        age=top.number('age', 0.0, 1e9),
+        age=top.number('age', 0.0, HUGE),
         price=top.numbers('price', (WIDTH,), 0.0, HUGE),
         bid_price=top.numbers('bid_price', (WIDTH,), 0.0, HUGE),
         hosts=names,

@@ -14,7 +14,7 @@ from keystoneauth1.adapter import Adapter
 from oslo_config import cfg
 
 from nova_market.conf.scheduler import GROUP as OPTIONS
-from nova_market.core.scheduler_snapshot import SchedulerSnapshot, snapshot_from
+from nova_market.core.scheduler_snapshot import HUGE, SchedulerSnapshot, snapshot_from
 from nova_market.core.snapshot_document import Table
 from nova_market.errors import BadSnapshot, CloudUnavailable, ConfigurationError
 
@@ -53,7 +53,7 @@ class MarketApi:
         content = Table.of(document, 'the answer').table(NAME)
         if known is not None and content.get('hosts') is None:
             if content.whole('period', 2**53) == known.period:
-                return None, content.number('age', 0.0, 1e9)
+                return None, content.number('age', 0.0, HUGE)
             raise BadSnapshot('the market API answers a round without its tables')
         found = snapshot_from(content.content)
         return found, found.age
