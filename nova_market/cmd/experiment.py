@@ -16,6 +16,7 @@ from nova_market.sim.experiments import (
     fairness_fig3,
     fairness_fig4,
     market_day,
+    merkat_fig5,
 )
 
 PROGRAM = 'nova-market-experiment'
@@ -42,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
         prog=PROGRAM,
         description='Runs experiments of the papers on real libvirt guests (TCG or KVM) in namespaces of '
         'their own, and writes CSV, PNG and a JSON summary. Needs root and the packages of bindep.txt; '
-        'market-day needs neither.',
+        'market-day and merkat-fig5 need neither.',
     )
     commands = parser.add_subparsers(dest='command', required=True, metavar='EXPERIMENT')
     _add(
@@ -68,7 +69,18 @@ def _parser() -> argparse.ArgumentParser:
         '--memory', action='store_true', help='use the host in memory even where root is there'
     )
     _add_day(commands)
+    _add_merkat(commands)
     return parser
+
+
+def _add_merkat(commands: Any) -> None:
+    text = (
+        'A batch workload on the market, FCFS, EASY and EDF: satisfaction by contention; simulated.'
+    )
+    fig5 = commands.add_parser('merkat-fig5', help=text, description=text)
+    fig5.set_defaults(run=merkat_fig5.from_arguments)
+    merkat_fig5.add_arguments(fig5)
+    _add_output(fig5, 'merkat-fig5')
 
 
 def _add_day(commands: Any) -> None:

@@ -35,7 +35,7 @@ from nova_market.core.virtual_platform import (
 )
 
 LEAST_BID = 1.0
-"""A micro-credit: what bids nothing has nothing to scale."""
+"""A micro-credit: what bids nothing has nothing to scale. For what a server uses at all."""
 
 SIMILAR = 0.1
 """Lines 9 and 17: changes that differ by less than this part are one swing."""
@@ -60,7 +60,7 @@ def vertical(seen: Applications) -> Steps:
     trimmed = np.minimum(np.maximum(seen.bid / factor, price * seen.most), seen.bid)
     wanted = np.where(trim, trimmed, wanted)
     wanted = np.where(rise, np.maximum(seen.bid * factor, price * seen.least), wanted)
-    wanted = np.maximum(wanted, LEAST_BID)
+    wanted = np.maximum(wanted, np.where(seen.most > 0, LEAST_BID, 0.0))
     damped = _swings(wanted - seen.bid, seen.change)
     wanted = np.where(damped, seen.bid + (wanted - seen.bid) / 2.0, wanted)
     bid, short = _within_budget(seen, wanted)
@@ -114,7 +114,8 @@ def upper_bound(seen: Applications, wanted: Values) -> tuple[Values, Array]:
     bids = cost(low * seen.most, others, seen.market) / servers
     # the last servers of a cloud have no price: whoever wants all of it bids all he has
     bids = np.where(np.isfinite(bids), bids, seen.budget / servers)
-    return low, _scaled(np.maximum(bids, LEAST_BID), seen.budget / servers)
+    bids = np.maximum(bids, np.where(seen.most > 0, LEAST_BID, 0.0))
+    return low, _scaled(bids, seen.budget / servers)
 
 
 def hybrid(seen: Applications) -> Steps:
@@ -123,7 +124,7 @@ def hybrid(seen: Applications) -> Steps:
     Servers go first when there are more than the least and the rest would do.
     """
     upright, broad = vertical(seen), horizontal(seen)
-    full = (seen.allocation >= seen.most * (1.0 - ROUNDING)).any(axis=0)
+    full = _any((seen.most > 0) & (seen.allocation >= seen.most * (1.0 - ROUNDING)))
     grows = full & (seen.band.performance > seen.band.high) & (broad.count > seen.count)
     shrinks = broad.count < seen.count
     return chosen(grows | shrinks, broad, upright)

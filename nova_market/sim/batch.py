@@ -3,7 +3,7 @@
 
 Implements the baselines of Merkat (INRIA RR-8648), section 3.2.2 (FCFS, EDF), and EASY backfilling as
 D. Lifka described it (JSSPP 1995): only the first in the queue has a reservation, and whoever does not
-delay it may go first. Events are arrivals and ends; ends of an instant come before arrivals of the same instant.
+delay it may go first. Events are arrivals and ends; ends of an instant come before its arrivals.
 Units: seconds, processors of one machine. Deterministic: ties go by order of submission.
 
 Differs from the paper, which doesn't say it: EDF can drop jobs that can no longer meet their deadline.
