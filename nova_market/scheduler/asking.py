@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from nova.objects.request_spec import RequestSpec
 from nova.scheduler.host_manager import HostState
+from nova.scheduler.utils import request_is_rebuild
 
 from nova_market.core.host_filter import UNKNOWN
 from nova_market.core.quantity import Rows
@@ -34,6 +35,12 @@ def moves(spec: RequestSpec) -> bool:
     if not target:
         return False
     return bool(('cell' in target and target.cell) or target.allow_cross_cell_move)
+
+
+def rebuilds(spec: RequestSpec) -> bool:
+    """Is it asked only whether the server may stay where it is? Nova's own test fails without hints."""
+    hints = spec.scheduler_hints if 'scheduler_hints' in spec else None
+    return bool(hints) and request_is_rebuild(spec)
 
 
 def host_rows(snapshot: SchedulerSnapshot, hosts: Iterable[HostState]) -> Rows:

@@ -13,14 +13,13 @@ import numpy as np
 from nova.objects.request_spec import RequestSpec
 from nova.scheduler import filters
 from nova.scheduler.host_manager import HostState
-from nova.scheduler.utils import request_is_rebuild
 
 from nova_market.core import host_filter
 from nova_market.core.host_filter import Verdict
 from nova_market.core.scheduler_snapshot import SchedulerSnapshot
 from nova_market.core.server_request import ServerRequest
 from nova_market.scheduler import market_feed
-from nova_market.scheduler.asking import host_rows, request_from
+from nova_market.scheduler.asking import host_rows, rebuilds, request_from
 from nova_market.scheduler.options import CONF
 
 LOG = logging.getLogger(__name__)
@@ -48,7 +47,7 @@ class _MarketFilter(filters.BaseHostFilter):  # type: ignore[misc]
         return bool(self.filter_all([host_state], spec_obj))
 
     def _passing(self, hosts: list[HostState], spec: RequestSpec) -> Sequence[HostState]:
-        if not hosts or request_is_rebuild(spec):
+        if not hosts or rebuilds(spec):
             return hosts
         snapshot = market_feed.current()
         if snapshot is None:
