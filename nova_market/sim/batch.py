@@ -96,10 +96,11 @@ def _backfill(
     width, estimate = jobs
     shadow, available = now, machine.free
     for end, job in expected:
-        available += width[job]
-        if available >= width[queue[0]]:
-            shadow = end
+        # all that end with the one that makes room leave their processors too
+        if available >= width[queue[0]] and end > shadow:
             break
+        available += width[job]
+        shadow = end
     extra = available - width[queue[0]]
     waiting = iter(list(queue))
     passed: set[int] = set()

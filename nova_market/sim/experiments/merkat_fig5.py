@@ -2,8 +2,8 @@
 """Total satisfaction and jobs in time by contention: the market against FCFS, EASY and EDF.
 
 Reproduces Merkat (INRIA RR-8648), section 3.2.2, figure 5: the first 1000 jobs of HPC2N on 120 nodes of
-2 CPUs, inter-arrival times scaled by 0.1 (most contended) to 1, deadlines 1.5 to 10 times the run time, budgets
-2000 credits / that factor per period, four repetitions. The log is read from a path that is given.
+2 CPUs, inter-arrival times scaled by 0.1 (most contended) to 1, deadlines 1.5 to 10 times the run time,
+budgets 2000 credits / that factor per period, four repetitions. The log is read from a path that is given.
 
 Settled here, where the paper is silent: rounds of 60 s; the budget is an application's, not a task's; the
 cloud is undivided and memory is plenty; suspending and resuming is free; FCFS and EDF do not pass the
