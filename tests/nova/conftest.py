@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests inside Nova, with the nova of tests/nova/requirements.txt: tox -e nova.
 
-Where nova is not installed nothing here is collected: `pytest -m nova tests/nova` then fails for want of
-tests. Native threads, as nova-scheduler runs from release 34 on.
+Run with `-p tests.nova.harness`. Where nova is not installed nothing here is collected: `pytest -m
+nova tests/nova` then fails for want of tests.
 """
 
 import importlib.util
-import os
 
 import pytest
-
-os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = '1'
 
 collect_ignore_glob = [] if importlib.util.find_spec('nova') else ['test_*.py', 'bench_*.py']
 

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plug-in of pytest that enables all our filters and weighers in Nova's own tests: -p tests.nova.enabled
+
+Those tests name filters and weighers themselves, so ours are added where the scheduler has read its
+options. The market they see knows no difference between hosts and refuses nobody: whatever Nova's tests
+expect of placement must hold, and every line of ours is run on the way.
+"""
+
+import importlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nova_market.scheduler
+from nova_market.core.scheduler_snapshot import SchedulerSnapshot
+from tests.nova.plugged import feed_of
+from tests.scheduler_builders import quiet
+
+host_manager = importlib.import_module('nova.scheduler.host_manager')
+options = importlib.import_module('nova_market.scheduler.options')
+market_feed = importlib.import_module('nova_market.scheduler.market_feed')
+
+NAMES = ('host1', 'host2', 'host3', 'compute', 'compute1', 'compute2', 'compute3', 'fake-mini')
+MULTIPLIER = 100.0
+RAN: dict[str, int] = {}
+"""How often each plug-in was asked."""
+
+
+def even_handed() -> SchedulerSnapshot:
+    """Equal hosts; everything that can be published is."""
+    count = len(NAMES)
+    flat = quiet(
+        count,
+        share=np.array([1.0, 1.0]),
+        heaviness=np.zeros(2),
+        host_heaviness=np.zeros(count),
+        watts=np.ones((2, count)),
+        leases=(),
+    )
+    return type(flat)(
+        **{name: getattr(flat, name) for name in type(flat).__slots__}
+        | {'hosts': {name: row for row, name in enumerate(NAMES)}}
+    )
+
+
+def counted(cls: type) -> type:
+    """The class, counting how often Nova asks it."""
+    method = 'filter_all' if hasattr(cls, 'filter_all') else 'weigh_objects'
+
+    def asked(self: Any, *arguments: Any) -> Any:
+        RAN[cls.__name__] = RAN.get(cls.__name__, 0) + 1
+        return getattr(cls, method)(self, *arguments)
+
+    return type(cls.__name__, (cls,), {method: asked})
+
+
+def pytest_configure() -> None:
+    filters = [counted(cls) for cls in nova_market.scheduler.all_filters()]
+    weighers = [counted(cls) for cls in nova_market.scheduler.all_weighers()]
+    original = host_manager.HostManager.__init__
+
+    def with_ours(self: Any) -> None:
+        for cls in weighers:
+            options.CONF.set_override(cls.option, MULTIPLIER, group='nova_market')
+        original(self)
+        self.enabled_filters = [*self.enabled_filters, *(cls() for cls in filters)]
+        self.weighers = [*self.weighers, *(cls() for cls in weighers)]
+
+    host_manager.HostManager.__init__ = with_ours
+    market_feed.use(feed_of(even_handed()))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    asked = ', '.join(f'{name} {times}' for name, times in sorted(RAN.items()))
+    terminalreporter.write_line(f'plug-ins were asked: {asked or "never"}')
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A run in which none of ours was asked has shown nothing."""
+    if session.testscollected and not RAN:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
