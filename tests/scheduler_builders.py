@@ -44,6 +44,7 @@ def told(snapshot, outcome, **more):
         'capacity': snapshot.capacity,
         'bids': np.stack([np.bincount(snapshot.host, bid, hosts) for bid in outcome.bids]),
         'demand': demand_at_levels(snapshot, outcome),
+        'vcpus': np.zeros(hosts),
         'projects': {'red': 0},
         'available': np.array([100.0 * CREDIT]),
         'due': np.array([0.0]),
@@ -63,6 +64,7 @@ def quiet(hosts=2, **more):
         'capacity': np.tile(np.array([[8.0], [8192.0]]), hosts),
         'bids': np.zeros((2, hosts)),
         'demand': np.zeros((len(LEVELS), 2, hosts)),
+        'vcpus': np.zeros(hosts),
         'projects': {'red': 0, 'blue': 1},
         'available': np.array([100.0 * CREDIT, 0.0]),
         'due': np.zeros(2),
@@ -79,3 +81,8 @@ def ask(vcpus=2.0, mib=1024.0, **more):
         'market': True,
     }
     return ServerRequest(**known | more)
+
+
+def nobody(count):
+    """No server has come since the round."""
+    return np.zeros(count)

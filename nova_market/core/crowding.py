@@ -11,6 +11,9 @@ so 1 - u is the allocation error, eq. (2), of everybody there who is not full, a
 costs there. Between the points of the snapshot the sum is taken to be straight; being concave it lies above,
 so the level is somewhat too high: by at most a quarter, and exact where nobody is full or everybody is.
 
+Servers that came to a host since the round (`newcomers`) are taken to be like the one that is asked for:
+otherwise all requests between two rounds would choose the same host.
+
 Arrays (resources, hosts).
 """
 
@@ -31,11 +34,29 @@ def intended_bid(snapshot: SchedulerSnapshot, request: ServerRequest) -> Array:
     return found
 
 
-def levels_after(snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows) -> Array:
-    """(resources, len(rows)): the level of these hosts if they took the request's server too."""
+def newcomers_since(
+    snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows, used: Array
+) -> Array:
+    """(len(rows),) how many servers of this size have come since the round; 0 on unknown hosts.
+
+    used: vCPUs that Nova counts on each host now
+    """
+    more = np.maximum(used - snapshot.vcpus[rows], 0.0) if len(snapshot.vcpus) else 0.0 * used
+    found: Array = np.where(rows >= 0, more / max(request.size[0], 1.0), 0.0)
+    return found
+
+
+def levels_after(
+    snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows, newcomers: Array | None = None
+) -> Array:
+    """(resources, len(rows)): the level of these hosts if they took the request's server too.
+
+    newcomers: (len(rows),) servers like this one that have come since the round
+    """
+    count = np.ones(len(rows)) if newcomers is None else 1.0 + newcomers
     points = np.array([0.0, *LEVELS])
     demand = np.zeros((len(points), *snapshot.capacity[:, rows].shape))
-    demand[1:] = snapshot.demand[:, :, rows] + _own(snapshot, request)[:, :, None]
+    demand[1:] = snapshot.demand[:, :, rows] + _own(snapshot, request)[:, :, None] * count
     capacity = snapshot.capacity[:, rows]
     level = np.ones(capacity.shape)
     for i in range(len(points) - 1, 0, -1):

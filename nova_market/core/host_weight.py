@@ -4,7 +4,7 @@
 Implements rule S3 of doc/source/specs/market.rst: bid load; allocation error (Merkat, INRIA RR-8648,
 eq. (2)); heaviness (spread heavy projects away from light ones); watts per core (CloudAlloc, greedy order);
 most servers first (INRIA RR-7837, section 3.3.1). Each gives (len(rows),) or None for no opinion. A host that
-the snapshot does not know is as good as the mean of those it knows.
+the snapshot does not know is as good as the mean of those it knows. newcomers: as in core.crowding.
 
 Range: loads and watts have no bound, so they count by comparison with the other candidates; errors
 and heaviness are within [-1, 0], where the same difference counts the same in every request.
@@ -19,8 +19,10 @@ from nova_market.core.scheduler_snapshot import SchedulerSnapshot
 from nova_market.core.server_request import ServerRequest
 
 
-def by_bid_load(snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows) -> Array | None:
-    """- max_r (bids on the host + own bid) / (capacity * bid price): 1 is the mean of the cloud.
+def by_bid_load(
+    snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows, newcomers: Array
+) -> Array | None:
+    """- max_r (bids on the host + own and newcomers' bids) / (capacity * bid price); 1: as the mean.
 
     No opinion where nobody bids for anything.
     """
@@ -28,18 +30,21 @@ def by_bid_load(snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows)
     if not len(priced):
         return None
     known = rows[rows != UNKNOWN]
-    bids = snapshot.bids[np.ix_(priced, known)] + intended_bid(snapshot, request)[priced, None]
+    count = 1.0 + newcomers[rows != UNKNOWN]
+    own = intended_bid(snapshot, request)[priced, None] * count
+    bids = snapshot.bids[np.ix_(priced, known)] + own
     worth = snapshot.capacity[np.ix_(priced, known)] * snapshot.bid_price[priced, None]
     load = np.divide(bids, worth, out=np.full(bids.shape, _FULL), where=worth > 0)
     return _everywhere(-np.minimum(load.max(axis=0), _FULL), rows)
 
 
 def by_allocation_error(
-    snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows
+    snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows, newcomers: Array
 ) -> Array | None:
     """- the largest allocation error on the host with the server on it, in [-1, 0]."""
     known = rows[rows != UNKNOWN]
-    return _everywhere(levels_after(snapshot, request, known).min(axis=0) - 1.0, rows)
+    come = newcomers[rows != UNKNOWN]
+    return _everywhere(levels_after(snapshot, request, known, come).min(axis=0) - 1.0, rows)
 
 
 def by_heaviness(snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows) -> Array | None:

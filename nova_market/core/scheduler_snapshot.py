@@ -52,6 +52,7 @@ class SchedulerSnapshot:
     price, bid_price: (resources,)
     hosts:     rows of those that take part in the market; capacity, bids: (resources, hosts)
     demand:    (levels, resources, hosts) what the servers of a host want at LEVELS
+    vcpus:     (hosts,) of all servers that were on the host, running or not
     projects:  rows; available, due: (projects,) what it has, what it pays a period
     used:      (resources, projects) what its servers may use at most
     share:     (projects,) granted part of the cloud, NaN = none; None: shares are not published
@@ -70,6 +71,7 @@ class SchedulerSnapshot:
     capacity: Array
     bids: Array
     demand: Array
+    vcpus: Array
     projects: Mapping[str, int]
     available: Array
     due: Array
@@ -120,6 +122,7 @@ def snapshot_from(document: object) -> SchedulerSnapshot:
         capacity=hosts.numbers('capacity', (WIDTH, count), 0.0, HUGE),
         bids=hosts.numbers('bids', (WIDTH, count), 0.0, HUGE),
         demand=hosts.numbers('demand', (len(LEVELS), WIDTH, count), 0.0, HUGE),
+        vcpus=hosts.numbers('vcpus', (count,), 0.0, HUGE),
         projects=ids,
         available=projects.numbers('available', (owners,), -HUGE, HUGE),
         due=projects.numbers('due', (owners,), 0.0, HUGE),
@@ -139,6 +142,7 @@ def document_of(snapshot: SchedulerSnapshot) -> dict[str, object]:
         'capacity': snapshot.capacity.tolist(),
         'bids': snapshot.bids.tolist(),
         'demand': snapshot.demand.tolist(),
+        'vcpus': snapshot.vcpus.tolist(),
         **optional('heaviness', snapshot.host_heaviness),
         **optional('watts', snapshot.watts),
     }

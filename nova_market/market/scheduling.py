@@ -44,6 +44,7 @@ def scheduler_snapshot(inputs: RoundInputs, outcome: RoundOutcome) -> SchedulerS
         capacity=_short(snapshot.capacity[:, rows]),
         bids=_short(bids[:, rows]),
         demand=_short(demand_at_levels(snapshot, outcome)[:, :, rows]),
+        vcpus=_vcpus(inputs)[rows],
         projects={owner: row for row, owner in enumerate(owners)},
         available=np.array(balances, dtype=np.float64),
         due=due,
@@ -55,6 +56,16 @@ def published(document: Mapping[str, object], age: float) -> dict[str, object] |
     """The picture in a stored round's document, with its age now; None in that of an older version."""
     found = document.get(KEY)
     return {**found, 'age': age} if isinstance(found, Mapping) else None
+
+
+def _vcpus(inputs: RoundInputs) -> Array:
+    """(hosts,) of all servers on a host: what Nova counts as used there."""
+    row = {host.name: number for number, host in enumerate(inputs.hosts)}
+    found = np.zeros(len(inputs.hosts))
+    for server in (*inputs.servers, *inputs.others):
+        if server.host in row:
+            found[row[server.host]] += server.vcpus
+    return found
 
 
 def _projects(inputs: RoundInputs, outcome: RoundOutcome) -> tuple[list[str], Array, Array]:

@@ -16,6 +16,7 @@ from nova.scheduler.host_manager import HostState
 from nova.scheduler.utils import get_weight_multiplier
 
 from nova_market.core import host_weight
+from nova_market.core.crowding import newcomers_since
 from nova_market.core.quantity import Array, Rows
 from nova_market.core.scheduler_snapshot import SchedulerSnapshot
 from nova_market.core.server_request import ServerRequest
@@ -85,10 +86,13 @@ class _MarketWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
         snapshot = market_feed.current()
         if snapshot is None:
             return None
-        return self._by_market(snapshot, request_from(spec), host_rows(snapshot, hosts))
+        request, rows = request_from(spec), host_rows(snapshot, hosts)
+        used = np.array([host.vcpus_used for host in hosts], dtype=float)
+        come = newcomers_since(snapshot, request, rows, used)
+        return self._by_market(snapshot, request, rows, come)
 
     def _by_market(
-        self, snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows
+        self, snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows, come: Array
     ) -> Array | None:
         raise NotImplementedError
 
@@ -99,9 +103,9 @@ class BidLoadWeigher(_MarketWeigher):
     option = 'bid_load_weight_multiplier'
 
     def _by_market(
-        self, snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows
+        self, snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows, come: Array
     ) -> Array | None:
-        return host_weight.by_bid_load(snapshot, request, rows)
+        return host_weight.by_bid_load(snapshot, request, rows, come)
 
 
 class AllocationErrorWeigher(_MarketWeigher):
@@ -111,9 +115,9 @@ class AllocationErrorWeigher(_MarketWeigher):
     minval, maxval = -1.0, 0.0
 
     def _by_market(
-        self, snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows
+        self, snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows, come: Array
     ) -> Array | None:
-        return host_weight.by_allocation_error(snapshot, request, rows)
+        return host_weight.by_allocation_error(snapshot, request, rows, come)
 
 
 class HeavinessWeigher(_MarketWeigher):
@@ -123,7 +127,7 @@ class HeavinessWeigher(_MarketWeigher):
     minval, maxval = -1.0, 0.0
 
     def _by_market(
-        self, snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows
+        self, snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows, come: Array
     ) -> Array | None:
         return host_weight.by_heaviness(snapshot, request, rows)
 
@@ -134,7 +138,7 @@ class PowerWeigher(_MarketWeigher):
     option = 'power_weight_multiplier'
 
     def _by_market(
-        self, snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows
+        self, snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows, come: Array
     ) -> Array | None:
         return host_weight.by_watts(snapshot, rows)
 
