@@ -72,7 +72,7 @@ class NovaCloud:
         self._inventory: dict[str, tuple[float, Mapping[str, Any]]] = {}
 
     def hosts(self) -> Sequence[CloudHost]:
-        with _translated():
+        with translated():
             services = {
                 str(one['host']): one
                 for one in self._get('/os-services?binary=nova-compute', '2.53')['services']
@@ -87,7 +87,7 @@ class NovaCloud:
         return sorted((h for h in hosts if h is not None), key=lambda host: host.name)
 
     def servers(self) -> Sequence[CloudServer]:
-        with _translated():
+        with translated():
             now, wall = self._clock.monotonic(), self._clock.wall()
             query = '?all_tenants=1&deleted=false'
             whole = self._read_whole is None or now - self._read_whole >= self._whole
@@ -109,7 +109,7 @@ class NovaCloud:
 
     def migrate(self, server_id: str, destination: HostName) -> None:
         body = {'os-migrateLive': {'host': destination, 'block_migration': 'auto'}}
-        with _translated():
+        with translated():
             answer = self._cloud.compute.post(
                 f'/servers/{server_id}/action', json=body, microversion='2.68'
             )
@@ -119,7 +119,7 @@ class NovaCloud:
 
     def migration(self, server_id: str) -> CloudMigration | None:
         query = f'?instance_uuid={server_id}&migration_type=live-migration&limit=1'
-        with _translated():
+        with translated():
             found = self._get(f'/os-migrations{query}', '2.80')['migrations']
             if not found:
                 return None
@@ -229,7 +229,7 @@ def _message(answer: Any) -> str:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def translated() -> Iterator[None]:
     """Whatever Nova says, or does not say, as one error; a reading without sense is no reading."""
     try:
         yield

@@ -17,10 +17,11 @@ import numpy as np
 
 from nova_market.core.bid import ABSENT
 from nova_market.core.crowding import levels_after
+from nova_market.core.flavor_key import LONG
 from nova_market.core.money import credit_text
 from nova_market.core.quantity import Array, Flags, Rows
 from nova_market.core.scheduler_snapshot import SchedulerSnapshot
-from nova_market.core.server_request import LONG, ServerRequest
+from nova_market.core.server_request import ServerRequest
 
 UNKNOWN = -1
 """Row of a host that the snapshot does not know."""

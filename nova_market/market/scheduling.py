@@ -32,7 +32,9 @@ def scheduler_snapshot(inputs: RoundInputs, outcome: RoundOutcome) -> SchedulerS
     snapshot = inputs.snapshot
     rows = np.flatnonzero(snapshot.answering)
     hosts = len(inputs.hosts)
-    bids = np.stack([np.bincount(snapshot.host, bid, hosts) for bid in outcome.bids])
+    bids = np.array(
+        [np.bincount(snapshot.host, bid, hosts) for bid in outcome.bids], dtype=np.float64
+    )
     owners, due, used = _projects(inputs, outcome)
     balances = [inputs.accounts[account('project', owner)].balance for owner in owners]
     return SchedulerSnapshot(
@@ -80,8 +82,9 @@ def _projects(inputs: RoundInputs, outcome: RoundOutcome) -> tuple[list[str], Ar
     paid_by = np.array([payer.get(p, len(owners)) for p in inputs.bids.payers], dtype=np.intp)
     due = np.bincount(paid_by, outcome.due(), len(owners) + 1)[: len(owners)]
     sizes = np.array([[s.vcpus, s.memory_mib] for s in inputs.servers], dtype=np.float64)
-    used = np.stack([np.bincount(of_server, size, len(owners)) for size in sizes.reshape(-1, 2).T])
-    return owners, due.astype(np.float64), used
+    columns = sizes.reshape(-1, 2).T
+    used = [np.bincount(of_server, column, len(owners)) for column in columns]
+    return owners, due.astype(np.float64), np.array(used, dtype=np.float64)
 
 
 def _short(numbers: Array) -> Array:

@@ -28,7 +28,7 @@ def all_weighers() -> list[type]:
 
 def _classes(namespace: str) -> list[type]:
     """By name, so that every process has them in the same order. One that can't be imported raises."""
-    found = ExtensionManager(namespace, on_load_failure_callback=_refuse)
+    found: ExtensionManager[type] = ExtensionManager(namespace, on_load_failure_callback=_refuse)
     return [found[name].plugin for name in sorted(found.names())]
 
 

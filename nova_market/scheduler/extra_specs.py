@@ -10,7 +10,7 @@ from nova.api.validation.extra_specs import base
 from nova_market.core.flavor_key import KEYS, complaint
 
 
-class MarketValidator(base.ExtraSpecValidator):
+class MarketValidator(base.ExtraSpecValidator):  # type: ignore[misc]
     """Says which key, which value, and what it may be; Nova's own would show a regular expression."""
 
     def validate(self, name: str, value: str) -> None:
