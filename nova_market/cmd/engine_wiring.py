@@ -165,7 +165,7 @@ def load_steering(conf: cfg.ConfigOpts) -> SteeringSettings:
     if options.open_below >= options.close_above:
         raise ConfigurationError(
             f'[steering]open_below = {options.open_below} must be below close_above = '
-            f'{options.close_above}: hosts would go to and fro'
+            f'{options.close_above}: hosts would go back and forth'
         )
     return SteeringSettings(
         traits=options.traits, close_above=options.close_above, open_below=options.open_below

@@ -31,7 +31,7 @@ they get four fifths.
         default=1.0,
         min=0.0,
         max=1000.0,
-        help='And opened when it is less than so many times; below close_above, or it would go to and fro.',
+        help='And opened when it is less than so many times; below close_above, or it would go back and forth.',
     ),
 ]
 

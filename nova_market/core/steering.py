@@ -3,7 +3,7 @@
 
 Only the first candidates of Placement reach filters and weighers; a trait on a host's provider reaches all. A
 host is closed when what its servers should get is more than so many times what it has, and opened when it is
-less than so many times: between the two it stays as it is, so that it does not go to and fro.
+less than so many times: between the two it stays as it is, so that it does not go back and forth.
 
 Arrays (hosts,), (resources, hosts).
 """

@@ -35,7 +35,7 @@ def test_the_fake_keeps_the_contract():
     [(1.26, False, True), (1.25, False, False), (1.0, True, True), (0.99, True, False)],
 )
 def test_between_the_limits_a_host_stays_as_it_is(load, closed, after):
-    """Closed above 1.25, opened below 1: no going to and fro."""
+    """Closed above 1.25, opened below 1: no going back and forth."""
     found = closed_hosts(np.array([load]), closed == YES, YES, 1.25, 1.0)
     assert found.tolist() == [after]
 
