@@ -45,7 +45,7 @@ class MarketSetting:
     least_part: of a task's CPU, the least that it starts with (section 3.2.1: 25 %)
     reference, low, high: of remaining time / time to the deadline (section 2.3.2)
     start_cost, resume_cost: seconds without progress after a start and a resume
-    memory: whether memory is bid for as well
+    memory: whether memory is bid for as well; a task that has less than it uses is slower by that part
     """
 
     period: float = 60.0
@@ -191,7 +191,7 @@ class MarketRun:
         most = self._most[:, rows]
         least = most.copy()
         least[CPU] *= setting.least_part
-        speed = self._allocation[CPU, rows]
+        speed = self._speed(rows)
         remaining, left = self._remaining[rows], self._terms.deadline[rows] - now
         at_this_speed = np.divide(
             remaining, speed, out=np.where(remaining > 0, np.inf, 0.0), where=speed > 0
@@ -237,7 +237,7 @@ class MarketRun:
     def _work(self, rows: Rows, now: float) -> None:
         """Progress until the next round; a job ends at its own time."""
         period = self._setting.period
-        speed = self._allocation[CPU, rows]
+        speed = self._speed(rows)
         begins = np.maximum(self._ready[rows], now)
         done = speed * np.maximum(now + period - begins, 0.0)
         remaining = self._remaining[rows]
@@ -246,6 +246,15 @@ class MarketRun:
         needed = np.divide(remaining, speed, out=np.zeros_like(speed), where=speed > 0)
         self._end[rows[ends]] = begins[ends] + needed[ends]
         self._remaining[rows] = np.where(ends, 0.0, remaining - done)
+
+    def _speed(self, rows: Rows) -> Array:
+        """Seconds of work in a second: the part of a core, times the part of its memory a task has."""
+        memory = self._most[MEMORY, rows]
+        part = np.divide(
+            self._allocation[MEMORY, rows], memory, out=np.ones(len(rows)), where=memory > 0
+        )
+        speed: Array = self._allocation[CPU, rows] * part
+        return speed
 
     def _write(self, now: float, outcome: RoundOutcome, running: int, waiting: int) -> None:
         log = self._log
