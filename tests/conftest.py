@@ -6,6 +6,7 @@ root only. On a machine that lacks them the test is skipped, and with CI=true it
 green run means that everything ran.
 """
 
+import logging
 import os
 import shutil
 from collections.abc import Generator
@@ -30,6 +31,26 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile(os.environ.get('HYPOTHESIS_PROFILE', 'default'))
+
+
+def loggers() -> list[logging.Logger]:
+    root = logging.getLogger()
+    return [
+        root,
+        *(one for one in root.manager.loggerDict.values() if isinstance(one, logging.Logger)),
+    ]
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Generator[None, None, None]:
+    """A command that runs within a test sets up logging for its process, which is every test's."""
+    before = {one: (one.level, one.handlers[:], one.propagate) for one in loggers()}
+    yield
+    for one in loggers():
+        level, handlers, propagate = before.get(one, (logging.NOTSET, [], True))
+        if one.level != level:
+            one.setLevel(level)
+        one.handlers[:], one.propagate = handlers, propagate
 
 
 def missing(item: pytest.Item) -> list[str]:

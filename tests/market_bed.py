@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A market in one process: a cloud and hosts in memory, a real database, engines on one manual clock."""
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from nova_market.adapters.clock import ManualClock
@@ -46,7 +47,7 @@ def stores_of(database: Database, wall) -> Stores:
     return Stores(
         accounts=DatabaseAccounts(database),
         ledger=DatabaseLedger(database, wall),
-        bids=DatabaseBids(database),
+        bids=DatabaseBids(database, wall),
         rounds=rounds,
         history=rounds,
     )
@@ -113,7 +114,20 @@ class Market:
             self.clock.advance(PERIOD / 6)
 
     def balance(self, project):
-        return self.balances()[account('project', project)]
+        """What it has, and what is held of it for rounds that are not settled yet."""
+        name = account('project', project)
+        return self.balances()[name] + self.held().get(name, 0)
+
+    def held(self):
+        """Account -> what escrow holds of it."""
+        found = Counter()
+        for record in self.stores.rounds.unfinished():
+            for (payer, _), amount in self.stores.ledger.totals(record.period, Reason.HOLD).items():
+                found[payer] += amount
+            back = self.stores.ledger.totals(record.period, Reason.RELEASE)
+            for (_, payer), amount in back.items():
+                found[payer] -= amount
+        return found
 
     def balances(self):
         return {one.id: one.balance for one in self.stores.accounts.list(limit=10_000)}

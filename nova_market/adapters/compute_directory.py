@@ -4,10 +4,12 @@
 Implements ports.ServerOwners and ports.Flavors. Units: cores, MiB.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 
 from keystoneauth1 import exceptions as keystone_errors
 from openstack import connection
@@ -19,6 +21,12 @@ from nova_market.errors import CloudUnavailable
 
 FLAVOR_SECONDS = 300.0
 """Flavors hardly ever change, and quotes are asked often."""
+
+UNKNOWN_SECONDS = 10.0
+"""A name that is not known may be new; whoever tries names does not make Nova list all flavors for each."""
+
+FAILURE_SECONDS = 10.0
+"""A Nova that does not answer costs one timeout in this time, not one for each quote."""
 
 MAX_FLAVORS = 10_000
 DELETED = frozenset({'DELETED', 'SOFT_DELETED'})
@@ -40,7 +48,9 @@ class ComputeDirectory:
         self._local = threading.local()
         self._lock = threading.Lock()
         self._flavors: dict[str, Size] = {}
-        self._read_at = -FLAVOR_SECONDS
+        self._read_at = -math.inf
+        self._failure = ''
+        self._failed_at = -math.inf
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> 'ComputeDirectory':
@@ -71,18 +81,37 @@ class ComputeDirectory:
             return None if found.status in DELETED else str(found.project_id)
 
     def flavor(self, name: str) -> Size | None:
-        """One that was just made is found at once; one that was changed, after five minutes."""
-        with self._lock:
-            fresh = self._monotonic() - self._read_at < FLAVOR_SECONDS
-            if not fresh or name not in self._flavors:
-                with _translated():
-                    self._flavors = self._read()
-                self._read_at = self._monotonic()
-            return self._flavors.get(name)
+        """A public one, as everybody may ask: a new one after ten seconds, a change after five minutes.
+
+        :raises CloudUnavailable: Nova does not answer, or did not a moment ago.
+        """
+        if self._due(name):
+            with self._lock:
+                # another thread may have read them, or failed, while this one waited
+                if self._due(name):
+                    self._renew()
+        return self._flavors.get(name)
+
+    def _due(self, name: str) -> bool:
+        age = self._monotonic() - self._read_at
+        return age >= (FLAVOR_SECONDS if name in self._flavors else UNKNOWN_SECONDS)
+
+    def _renew(self) -> None:
+        if self._monotonic() - self._failed_at < FAILURE_SECONDS:
+            raise CloudUnavailable(self._failure)
+        try:
+            with _translated():
+                self._flavors = self._read()
+        except CloudUnavailable as error:
+            self._failure, self._failed_at = str(error), self._monotonic()
+            raise
+        self._read_at = self._monotonic()
 
     def _read(self) -> dict[str, Size]:
         """By name and by id; where one's name is another's id, the id counts."""
-        found = list(self._cloud.compute.flavors(details=True, is_public=None))[:MAX_FLAVORS]
+        listed = self._cloud.compute.flavors(details=True, is_public=True)
+        # Nova adds the private ones of the service's own project
+        found = [one for one in islice(listed, MAX_FLAVORS) if one.is_public]
         sizes = [(one.name, one.id, (float(one.vcpus), float(one.ram))) for one in found]
         return {name: size for name, _, size in sizes} | {key: size for _, key, size in sizes}
 

@@ -7,14 +7,18 @@ Implements ports.Enforcement.
 from collections.abc import Mapping, Sequence
 
 from nova_market.core.cloud_inventory import Allocation
-from nova_market.core.quantity import HostName
+from nova_market.core.quantity import HostName, OwnerId
 
 
 class MemoryEnforcement:
-    """silent: hosts that neither apply nor confirm. applied: host -> what it applied last."""
+    """silent: hosts that neither apply nor confirm. applied: host -> what it applied last.
+
+    heavy: what all hosts say of their owners
+    """
 
     def __init__(self) -> None:
         self.silent: set[HostName] = set()
+        self.heavy: dict[OwnerId, float] = {}
         self.applied: dict[HostName, tuple[Allocation, ...]] = {}
         self.expires = 0.0
         self._period: int | None = None
@@ -36,6 +40,9 @@ class MemoryEnforcement:
 
     def confirmed(self, period: int) -> Mapping[str, HostName]:
         return dict(self._confirmed) if period == self._period else {}
+
+    def heaviness(self) -> Mapping[OwnerId, float]:
+        return dict(self.heavy)
 
     def stop(self) -> None:
         """Nothing to let go of."""

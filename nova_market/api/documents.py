@@ -36,7 +36,10 @@ class Documents:
         return self.of(rounds[0].period) if rounds else None
 
     def of(self, period: int) -> Explained | None:
-        """A round; its state may be an older one, its document is not. None when there is none."""
+        """A round; its state may be an older one, its document is not. None when there is none.
+
+        What is kept outlives a purge: whoever shows a round asks the history whether it is still there.
+        """
         with self._lock:
             if period in self._kept:
                 self._kept.move_to_end(period)

@@ -75,7 +75,7 @@ def database_stores(
     return Stores(
         ledger=DatabaseLedger(database, wall),
         accounts=DatabaseAccounts(database),
-        bids=DatabaseBids(database),
+        bids=DatabaseBids(database, wall),
         history=DatabaseRounds(database, wall),
         plans=DatabasePlans(database, wall),
         owners=owners,

@@ -118,7 +118,7 @@ def stores_of(database: Database, clock: Clock) -> Stores:
     return Stores(
         accounts=DatabaseAccounts(database),
         ledger=DatabaseLedger(database, clock.wall),
-        bids=DatabaseBids(database),
+        bids=DatabaseBids(database, clock.wall),
         rounds=rounds,
         history=rounds,
     )

@@ -41,7 +41,8 @@ def add_commands(subparsers: Any) -> None:
     purged = add(
         'purge',
         _purge,
-        'Take away old rounds, prices, allocations, plans and charges; balances do not change, and grants '
+        'Take away old rounds, prices, allocations, plans and charges, bids of servers that no round has '
+        'seen since, and closed accounts that nothing names any more; balances do not change, and grants '
         'and transfers are kept.',
     )
     purged.add_argument(

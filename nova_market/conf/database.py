@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of group [database], as oslo.db has them, with a default of ours."""
+"""Options of group [database], as oslo.db has them, with a default of ours.
+
+Those of trying again (max_retries, retry_interval, db_*) have no effect: db.database tries by itself.
+"""
 
 from oslo_config import cfg
 from oslo_db import options

@@ -5,22 +5,21 @@ Implements the sums of eq. (4) of IFI-2016.04 and the collection of heaviness se
 FIFO queues and barrier: the last statement of a host counts, and dies `ttl` seconds after it was received.
 Everything is soft state: an aggregator that starts empty asks hosts to say everything again.
 
-Sums are kept exactly, as whole numbers of 2^-60, and changed by what a statement changes: they cost
-O(changed), do not drift, and do not depend on the order of arrival. All times are seconds of the
-receiver's monotonic clock, given as arguments. Reads no clock and takes no lock: its owner does both.
+All times are seconds of the receiver's monotonic clock, given as arguments. Reads no clock and takes no
+lock: its owner does both.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from itertools import zip_longest
 
 from nova_market.core.exchange import Departure
 from nova_market.core.letters import Answer, CloudPart, Statement, Vectors
+from nova_market.core.owner_sums import OwnerSums, Terms, exact, without
 from nova_market.core.quantity import RESOURCES, HostName, OwnerId
 from nova_market.core.quota_tally import Quota, QuotaTally, tally
 from nova_market.core.report_book import MAX_HOSTS, OTHER_METRIC, STALE, TOO_MANY_HOSTS
 from nova_market.core.schema import MAX_OWNERS
-from nova_market.core.suppression import differs
+from nova_market.core.suppression import moved
 
 MAX_ENTRIES = 1_000_000
 """So many owners of hosts are remembered; 1,000 hosts of 30 owners take 30,000."""
@@ -30,33 +29,16 @@ TOO_MANY_OWNERS = 'too_many_owners'
 SETTLING = 0.4
 """Part of `ttl` (three intervals) in which every host has spoken once: 1.2 intervals."""
 
-UNIT = 2.0**60
-"""Numbers are kept as whole multiples of 1 / UNIT, 9e-19: finer than a double near 1 can say."""
-
 NOBODY = HostName('')
 
-Whole = tuple[int, ...]
-
-
-@dataclass(slots=True, kw_only=True)
-class _Told:
-    """What a host was last told of an owner: the sum over the others, and the quota.
-
-    since: the statement from which on every answer has said it
-    stamp: state of the owner's sums that it was last compared with
-    """
-
-    others: tuple[float, ...]
-    quota: Quota | None
-    since: int
-    stamp: int
+NO_VECTORS = [0] * (3 * len(RESOURCES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ToldCloud:
     """What a host was last told of the cloud: supply, load and virtual in a row; hosts, owners, tally."""
 
-    sums: tuple[float, ...]
+    sums: list[float]
     counts: tuple[int, int, QuotaTally]
     since: int
 
@@ -70,11 +52,12 @@ class _Row:
     roster: str
     present: bool = True
     reads_quotas: bool = False
-    owners: dict[OwnerId, Whole] = field(default_factory=dict)
-    vectors: Whole | None = None
+    terms: Terms = field(default_factory=Terms)
+    homed: bool = False
+    vectors: list[int] = field(default_factory=lambda: NO_VECTORS)
     quotas: Mapping[OwnerId, Quota] = field(default_factory=dict)
-    told: dict[OwnerId, _Told] = field(default_factory=dict)
-    told_cloud: _ToldCloud | None = None
+    told: _ToldCloud | None = None
+    answer: Answer | None = None
 
 
 class Aggregator:
@@ -97,12 +80,9 @@ class Aggregator:
         self._limit = limit
         self._room = entries
         self._rows: dict[HostName, _Row] = {}  # in the order in which they were last heard
-        self._hosts_of: dict[OwnerId, int] = {}
-        self._sums: dict[OwnerId, list[int]] = {}
-        self._stamps: dict[OwnerId, int] = {}
-        self._stamp = 0  # grows with every change of a sum or a quota
+        self._sums = OwnerSums()
         self._homed = 0
-        self._vectors = [0] * (3 * len(RESOURCES))
+        self._vectors = NO_VECTORS
         self._quotas: dict[OwnerId, dict[HostName, Quota]] = {}
         self._tally: QuotaTally | None = None
         self._reader: HostName | None = None
@@ -119,7 +99,7 @@ class Aggregator:
         if statement.metric != self._metric:
             return OTHER_METRIC
         if row is not None and statement.version <= row.version:
-            return STALE
+            return _repeated(row, statement)
         if statement.epoch != self._epoch:
             return self._answer(statement)
         if not statement.whole and not _continues(row, statement):
@@ -130,16 +110,17 @@ class Aggregator:
         row = self._write(row, statement, now)
         first, _ = self._rosters.get(statement.roster, (now, now))
         self._rosters[statement.roster] = (first, now)
-        owners, quotas = self._news(row, statement)
-        return self._answer(
+        owners = self._sums.news(row.terms, statement.sequence, _heard(statement))
+        row.answer = self._answer(
             statement,
             whole=statement.whole,
             complete=now - first >= SETTLING * self._ttl,
             owners=owners,
-            quotas=quotas,
+            quotas={owner: quota for owner in owners if (quota := self._quota(owner)) is not None},
             cloud=self._cloud_news(row, statement),
             asked=self._asked(row, statement.host),
         )
+        return row.answer
 
     def leave(self, departure: Departure, now: float) -> str:
         """Forget a host that says it is gone; a statement it made before may still arrive late."""
@@ -181,8 +162,9 @@ class Aggregator:
     def _refusal(self, row: _Row | None, statement: Statement) -> str:
         if row is None and len(self._rows) >= self._limit:
             return TOO_MANY_HOSTS
-        had = 0 if row is None else len(row.owners) + len(row.quotas)
-        before = 0 if row is None or statement.whole else len(row.owners.keys() - statement.owners)
+        known = {} if row is None else row.terms.places
+        had = 0 if row is None else len(known) + len(row.quotas)
+        before = 0 if statement.whole else len(known.keys() - statement.owners.keys())
         owners = before + len(statement.owners)
         quotas = len(statement.quotas or (row.quotas if row is not None else ()))
         if owners > MAX_OWNERS or owners + quotas - had > self._room:
@@ -198,79 +180,55 @@ class Aggregator:
         row.version, row.received, row.roster = statement.version, now, statement.roster
         if row.reads_quotas != statement.reads_quotas:
             row.reads_quotas, self._reader = statement.reads_quotas, None
-        gone: Iterable[OwnerId] = statement.gone
+        gone: Collection[OwnerId] = statement.gone
         if statement.whole:
-            gone = row.owners.keys() - statement.owners.keys()
-            row.told, row.told_cloud = {}, None
-        for owner in gone:
-            self._remove(row, owner)
-        for owner, partial in statement.owners.items():
-            self._put(row, owner, _exact(partial))
+            gone = row.terms.places.keys() - statement.owners.keys()
+            self._sums.forget_told(row.terms)
+            row.told = None
+        if statement.owners or gone:
+            self._put(row, statement.owners, gone)
         if statement.vectors is not None or statement.whole:
             self._home(row, statement.vectors)
         if statement.quotas is not None or statement.whole:
             self._quote(host, row, statement.quotas or {})
         return row
 
-    def _put(self, row: _Row, owner: OwnerId, partial: Whole) -> None:
-        before = row.owners.get(owner)
-        if before == partial:
-            return
-        row.owners[owner] = partial
-        self._touch(owner)
-        sums = self._sums.get(owner)
-        if sums is None:
-            sums = self._sums[owner] = []
-            self._tally = None
-        if before is None:
-            self._room -= 1
-            self._hosts_of[owner] = self._hosts_of.get(owner, 0) + 1
-        _replace(sums, before or (), partial)
-
-    def _remove(self, row: _Row, owner: OwnerId) -> None:
-        row.told.pop(owner, None)
-        before = row.owners.pop(owner, None)
-        if before is None:
-            return
-        self._room += 1
-        self._touch(owner)
-        self._hosts_of[owner] -= 1
-        if self._hosts_of[owner]:
-            _replace(self._sums[owner], before, ())
-        else:
-            del self._hosts_of[owner], self._sums[owner], self._stamps[owner]
-            self._tally = None
+    def _put(
+        self,
+        row: _Row,
+        owners: Mapping[OwnerId, tuple[float, ...]],
+        gone: Collection[OwnerId],
+    ) -> None:
+        before = len(row.terms.places)
+        self._sums.state(row.terms, owners, gone)
+        self._room += before - len(row.terms.places)
 
     def _home(self, row: _Row, vectors: Vectors | None) -> None:
-        after = None
+        after = NO_VECTORS
         if vectors is not None:
-            after = _exact((*vectors.supply, *vectors.load, *vectors.virtual))
-        if after == row.vectors:
-            return
-        self._homed += (after is not None) - (row.vectors is not None)
-        _replace(self._vectors, row.vectors or (), after or ())
-        row.vectors = after
+            after = exact((*vectors.supply, *vectors.load, *vectors.virtual))
+        changes = zip(self._vectors, row.vectors, after, strict=True)
+        self._vectors = [total - old + new for total, old, new in changes]
+        self._homed += (vectors is not None) - row.homed
+        row.vectors, row.homed = after, vectors is not None
 
     def _quote(self, host: HostName, row: _Row, quotas: Mapping[OwnerId, Quota]) -> None:
         if quotas == row.quotas:
             return
         self._room += len(row.quotas) - len(quotas)
-        for owner in row.quotas.keys() - quotas.keys():
-            said = self._quotas[owner]
-            del said[host]
+        for owner in row.quotas.keys() | quotas.keys():
+            before = self._quota(owner)
+            said = self._quotas.setdefault(owner, {})
+            if owner in quotas:
+                said[host] = quotas[owner]
+            else:
+                del said[host]
             if not said:
                 del self._quotas[owner]
-        for owner, quota in quotas.items():
-            self._quotas.setdefault(owner, {})[host] = quota
-        for owner in row.quotas.keys() | quotas.keys():
-            if owner in self._stamps:
-                self._touch(owner)
+            if self._quota(owner) != before:
+                self._sums.mark(owner)
         row.quotas = dict(quotas)
         self._tally = self._reader = None
-
-    def _touch(self, owner: OwnerId) -> None:
-        self._stamp += 1
-        self._stamps[owner] = self._stamp
 
     def _forget(self, host: HostName) -> None:
         row = self._rows.pop(host, None)
@@ -278,59 +236,32 @@ class Aggregator:
             return
         if row.reads_quotas:
             self._reader = None
-        for owner in list(row.owners):
-            self._remove(row, owner)
+        self._put(row, {}, row.terms.places.keys())
         self._home(row, None)
         self._quote(host, row, {})
 
     # -- what is answered
 
-    def _news(
-        self, row: _Row, statement: Statement
-    ) -> tuple[dict[OwnerId, tuple[float, ...]], dict[OwnerId, Quota]]:
-        """Sums and quotas of the host's owners that it may not know yet."""
-        owners: dict[OwnerId, tuple[float, ...]] = {}
-        quotas: dict[OwnerId, Quota] = {}
-        heard = -1 if statement.heard is None else statement.heard
-        for owner, mine in row.owners.items():
-            stamp = self._stamps[owner]
-            told = row.told.get(owner)
-            if told is None or told.stamp != stamp:
-                others = _without(self._sums[owner], mine)
-                quota = self._quota(owner) if self._quotas else None
-                if told is None or told.quota != quota or differs(told.others, others):
-                    told = row.told[owner] = _Told(
-                        others=others, quota=quota, since=statement.sequence, stamp=stamp
-                    )
-                else:
-                    told.stamp = stamp
-            if told.since > heard:
-                owners[owner] = told.others
-                if told.quota is not None:
-                    quotas[owner] = told.quota
-        return owners, quotas
-
     def _cloud_news(self, row: _Row, statement: Statement) -> CloudPart | None:
         """The others homed here and the owners of all, if the host may not know them yet."""
-        if self._tally is None:
-            quotas = {o: q for o in self._hosts_of if (q := self._quota(o)) is not None}
-            self._tally = tally(quotas, quotas)
-        sums = _without(self._vectors, row.vectors or ())
-        counts = (self._homed - (row.vectors is not None), len(self._hosts_of), self._tally)
-        told = row.told_cloud
-        if told is None or told.counts != counts or differs(told.sums, sums):
-            told = _ToldCloud(sums=sums, counts=counts, since=statement.sequence)
-            row.told_cloud = told
-        elif told.since <= (-1 if statement.heard is None else statement.heard):
+        if self._tally is None or self._sums.changed:
+            quotas = {o: q for o in self._sums.owners if (q := self._quota(o)) is not None}
+            self._tally, self._sums.changed = tally(quotas, quotas), False
+        sums = without(self._vectors, row.vectors)
+        counts = (self._homed - row.homed, len(self._sums.owners), self._tally)
+        told = row.told
+        if told is None or told.counts != counts or moved(told.sums, sums):
+            told = row.told = _ToldCloud(sums=sums, counts=counts, since=statement.sequence)
+        elif told.since <= _heard(statement):
             return None
         size = len(RESOURCES)
         return CloudPart(
             hosts=told.counts[0],
             owner_count=told.counts[1],
             vectors=Vectors(
-                supply=told.sums[:size],
-                load=told.sums[size : 2 * size],
-                virtual=told.sums[2 * size :],
+                supply=tuple(told.sums[:size]),
+                load=tuple(told.sums[size : 2 * size]),
+                virtual=tuple(told.sums[2 * size :]),
             ),
             tally=told.counts[2],
         )
@@ -349,8 +280,8 @@ class Aggregator:
             return ()
         wanted = (
             owner
-            for owner in self._hosts_of
-            if owner not in row.owners and self._quotas.get(owner, {}).keys() <= {host}
+            for owner in self._sums.owners
+            if owner not in row.terms.places and self._quotas.get(owner, {}).keys() <= {host}
         )
         return tuple(sorted(wanted)[:MAX_OWNERS])
 
@@ -365,23 +296,16 @@ def _continues(row: _Row | None, statement: Statement) -> bool:
     )
 
 
-def _exact(numbers: Iterable[float]) -> Whole:
-    return tuple([int(number * UNIT) for number in numbers])
+def _repeated(row: _Row, statement: Statement) -> Answer | str:
+    """The answer once more, once, when a host says again what is known: the first one may be lost.
+
+    It is the same answer, as the host may have taken the first, and it prolongs no life.
+    """
+    if not statement.again or statement.version != row.version or row.answer is None:
+        return STALE
+    answer, row.answer = row.answer, None
+    return answer
 
 
-def _replace(sums: list[int], before: Whole, after: Whole) -> None:
-    """Exchange a term of sums in place; they are as wide as their widest term has been."""
-    if len(sums) == len(before) == len(after) == 1:  # most metrics
-        sums[0] += after[0] - before[0]
-        return
-    sums.extend([0] * (len(after) - len(sums)))
-    for i, (old, new) in enumerate(zip_longest(before, after, fillvalue=0)):
-        if old != new:
-            sums[i] += new - old
-
-
-def _without(sums: list[int], mine: Whole) -> tuple[float, ...]:
-    """The others' part in sums that are at least as wide as ours, as numbers."""
-    if len(sums) == len(mine) == 1:  # most metrics
-        return ((sums[0] - mine[0]) / UNIT,)
-    return tuple([(a - b) / UNIT for a, b in zip_longest(sums, mine, fillvalue=0)])
+def _heard(statement: Statement) -> int:
+    return -1 if statement.heard is None else statement.heard

@@ -11,6 +11,7 @@ takes no lock: its owner does both.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -56,6 +57,8 @@ class Correspondent:
         self._lines: Lines = {}
         self._old: Lines = {}
         self._shards: dict[str, HostName] = {}
+        self._said: dict[HostName, Statement] = {}
+        self._twice: dict[HostName, tuple[int, int]] = {}
         self._waiting: dict[HostName, float] = {}
         self._probed: dict[HostName, float] = {}
 
@@ -74,6 +77,7 @@ class Correspondent:
         for to, line in self._lines.items():
             result[to] = line.statement(report, parts[to], now)
             self._waiting.setdefault(to, now)
+        self._said = dict(result)
         return result | self._probes(report, now)
 
     def receive(self, answer: Answer, now: float) -> str:
@@ -88,7 +92,10 @@ class Correspondent:
         line = self._lines.get(answer.host)
         if line is None:
             return '' if waited else STALE
-        return line.receive(answer, now, self._ttl)
+        reason = line.receive(answer, now, self._ttl)
+        # who was asked twice may answer twice
+        twice = self._twice.get(answer.host) == answer.version
+        return '' if reason == STALE and twice else reason
 
     def silent(self, now: float) -> frozenset[HostName]:
         """Aggregators that have left two statements in a row without an answer."""
@@ -98,6 +105,12 @@ class Correspondent:
     def unanswered(self) -> frozenset[HostName]:
         """Aggregators whose answers to the last statements have not come yet."""
         return frozenset(host for host, line in self._lines.items() if line.unanswered)
+
+    def again(self, hosts: Iterable[HostName]) -> Mapping[HostName, Statement]:
+        """What these hosts have not answered of what was said last, to be said again; only once."""
+        again = sorted(self.unanswered() & self._said.keys() & set(hosts))
+        self._twice |= {to: self._said[to].version for to in again}
+        return {to: replace(self._said.pop(to), again=True) for to in again}
 
     def totals(self, now: float) -> CloudTotals:
         """Sums over the cloud of the owners of this host; of this host alone without answers."""

@@ -13,6 +13,7 @@ the others.
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
@@ -25,6 +26,8 @@ from nova_market.core.schema import (
     flag,
     mapping,
     name,
+    names,
+    number_rows,
     numbers,
     quota_pair,
     whole_number,
@@ -231,13 +234,10 @@ def sums_from_wire(
     message: Mapping[str, object], maximum: float = MAX_AMOUNT
 ) -> dict[OwnerId, tuple[float, ...]]:
     """Sums per owner, all of one width, no number beyond +-maximum."""
-    sums = {
-        OwnerId(name(owner, 'owners')): numbers(partial, 'owners', 1, MAX_WIDTH, -maximum, maximum)
-        for owner, partial in mapping(message, 'owners').items()
-    }
-    if len({len(partial) for partial in sums.values()}) > 1:
-        raise MalformedReport('owners: partial sums of different width')
-    return sums
+    found = mapping(message, 'owners')
+    names(found.keys(), 'owners')
+    partials = number_rows(found.values(), 'owners', MAX_WIDTH, maximum)
+    return dict(zip(cast('Iterable[OwnerId]', found), partials, strict=True))
 
 
 def quotas_from_wire(message: Mapping[str, object]) -> dict[OwnerId, Quota]:

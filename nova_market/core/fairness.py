@@ -99,6 +99,14 @@ class RoundPlan:
     def guests(self) -> tuple[Guest, ...]:
         return self.weighing.measurement.guests
 
+    @property
+    def owner_heaviness(self) -> dict[OwnerId, float]:
+        """Of each owner with VMs here, in the whole cloud."""
+        return {
+            guest.owner: float(value)
+            for guest, value in zip(self.guests, self.user_heaviness, strict=True)
+        }
+
 
 def view_of(
     totals: CloudTotals, core_score: float, settings: FairnessSettings

@@ -10,7 +10,7 @@ An account is named `<kind>` or `<kind>:<id>`:
     bank                what servers paid
     project:<id>        one per Keystone project
     budget:<id>         what a project has set aside for an application
-    escrow:<id>         what an open commitment holds
+    escrow              what is held for rounds that are not settled yet; with none open it is empty
 
 The sum over all accounts is zero, always; so the sum over all but `mint` is what has been issued.
 
@@ -29,8 +29,9 @@ AccountId = NewType('AccountId', str)
 
 MINT = AccountId('mint')
 BANK = AccountId('bank')
+ESCROW = AccountId('escrow')
 KINDS = frozenset({'mint', 'bank', 'project', 'budget', 'escrow'})
-SINGLE = frozenset({'mint', 'bank'})
+SINGLE = frozenset({'mint', 'bank', 'escrow'})
 MAX_NAME = 255
 
 
@@ -46,7 +47,7 @@ class Reason(StrEnum):
     DISTRIBUTION = 'distribution'
     TAX = 'tax'
     BUDGET = 'budget'
-    ESCROW = 'escrow'
+    HOLD = 'hold'
     RELEASE = 'release'
 
 

@@ -64,6 +64,7 @@ class Statement:
     vectors: only to the aggregator this host is homed at, None = as before
     quotas:  of owners of this aggregator, all that the host knows; None = as before
     reads_quotas: may be asked for quotas
+    again:   said before, and no answer has come
     """
 
     host: HostName
@@ -79,6 +80,7 @@ class Statement:
     vectors: Vectors | None = None
     quotas: Mapping[OwnerId, Quota] | None = None
     reads_quotas: bool = False
+    again: bool = False
 
     @property
     def version(self) -> tuple[int, int]:
@@ -169,7 +171,7 @@ def _statement_values(word: Statement) -> dict[str, object]:
         'metric': word.metric,
         'epoch': word.epoch,
         'roster': word.roster,
-        'owners': {owner: list(partial) for owner, partial in word.owners.items()},
+        'owners': dict(word.owners),
     }
     if word.heard is not None:
         values['heard'] = word.heard
@@ -179,7 +181,7 @@ def _statement_values(word: Statement) -> dict[str, object]:
         values |= _vector_values(word.vectors)
     if word.quotas is not None:
         values['quotas'] = {owner: list(quota) for owner, quota in word.quotas.items()}
-    return values | {key: True for key in ('whole', 'reads_quotas') if getattr(word, key)}
+    return values | {key: True for key in ('whole', 'reads_quotas', 'again') if getattr(word, key)}
 
 
 def _statement(message: dict[str, object]) -> Statement:
@@ -198,6 +200,7 @@ def _statement(message: dict[str, object]) -> Statement:
         vectors=_vectors(message) if 'supply' in message else None,
         quotas=quotas_from_wire(message) if 'quotas' in message else None,
         reads_quotas=flag(message, 'reads_quotas'),
+        again=flag(message, 'again'),
     )
 
 
@@ -211,7 +214,7 @@ def _answer_values(word: Answer) -> dict[str, object]:
         'sequence': word.sequence,
         'epoch': word.epoch,
         'roster': word.roster,
-        'owners': {owner: list(total) for owner, total in word.owners.items()},
+        'owners': dict(word.owners),
     }
     if word.quotas:
         values['quotas'] = {owner: list(quota) for owner, quota in word.quotas.items()}

@@ -9,11 +9,11 @@ letter does not name has no allocation. Unknown keys are ignored.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nova_market.core.cloud_inventory import Allocation
 from nova_market.core.exchange import WIRE_VERSION
-from nova_market.core.quantity import HostName
+from nova_market.core.quantity import HostName, OwnerId
 from nova_market.core.schema import check_version, mapping, name, numbers, shown, whole_number
 from nova_market.errors import MalformedReport
 
@@ -50,12 +50,16 @@ class AllocationLetter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation:
-    """A host's answer: the allocations of these servers are in force on it, written or there already."""
+    """A host's answer: the allocations of these servers are in force on it, written or there already.
+
+    heaviness: of the owners that have VMs on the host, in the whole cloud
+    """
 
     host: HostName
     engine: HostName
     period: int
     servers: tuple[str, ...]
+    heaviness: Mapping[OwnerId, float] = field(default_factory=dict)
 
 
 MarketLetter = AllocationLetter | Confirmation
@@ -80,6 +84,7 @@ def market_values(letter: MarketLetter) -> dict[str, object]:
         'engine': letter.engine,
         'period': letter.period,
         'servers': list(letter.servers),
+        'heaviness': dict(letter.heaviness),
     }
 
 
@@ -99,7 +104,13 @@ def market_letter(message: object) -> MarketLetter:
     engine, host = (HostName(name(message.get(key), key)) for key in ('engine', 'host'))
     period = whole_number(message, 'period')
     if message['kind'] == APPLIED:
-        return Confirmation(host=host, engine=engine, period=period, servers=_servers(message))
+        return Confirmation(
+            host=host,
+            engine=engine,
+            period=period,
+            servers=_servers(message),
+            heaviness=_heaviness(message),
+        )
     return AllocationLetter(
         engine=engine,
         host=host,
@@ -119,6 +130,13 @@ def _allocations(message: Mapping[str, object]) -> tuple[Allocation, ...]:
             Allocation(server_id=name(server, 'servers'), cores=cores, memory_mib=memory_mib)
         )
     return tuple(found)
+
+
+def _heaviness(message: Mapping[str, object]) -> dict[OwnerId, float]:
+    found = mapping(message, 'heaviness')
+    values = numbers([*found.values()], 'heaviness', 0, len(found))
+    owners = (OwnerId(name(owner, 'heaviness')) for owner in found)
+    return dict(zip(owners, values, strict=True))
 
 
 def _servers(message: Mapping[str, object]) -> tuple[str, ...]:

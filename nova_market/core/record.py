@@ -15,7 +15,7 @@ from nova_market.core.ledger import AccountId, Posting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """One account; `project_id` is whose it is ('' for bank and mint)."""
+    """One account; `project_id` is whose it is ('' for bank, mint and escrow)."""
 
     id: AccountId
     project_id: str = ''

@@ -6,7 +6,10 @@ looked at before it is used. Each check returns the value or raises MalformedRep
 field and the limit it breaks, and is short and printable whatever was sent.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
+from itertools import chain
+from typing import Any
 
 from nova_market.core.quantity import RESOURCES
 from nova_market.errors import MalformedReport
@@ -35,6 +38,17 @@ def name(value: object, where: str) -> str:
             f'{where}: {shown(value)} is not a printable name of 1 to {MAX_NAME} characters'
         )
     return value
+
+
+def names(values: Collection[Any], where: str) -> None:
+    """Every one of them is a name. Looked at together, as there are thirty in every message."""
+    try:
+        text = ''.join(values)
+    except TypeError:
+        text = '\n'
+    if not text.isprintable() or '' in values or max(map(len, values), default=1) > MAX_NAME:
+        for value in values:
+            name(value, where)
 
 
 def whole_number(message: Mapping[str, object], key: str) -> int:
@@ -96,6 +110,30 @@ def numbers(
                 f'{where}: {shown(number)} is not a number in [{minimum:g}, {maximum:g}]'
             )
     return tuple(map(float, value))
+
+
+def number_rows(
+    values: Collection[Any], where: str, most: int, maximum: float
+) -> list[tuple[float, ...]]:
+    """Lists of 1 to `most` numbers each, all as long as the first, no number beyond +-maximum."""
+    if not _are_plain_rows(values, most, maximum):
+        values = [numbers(value, where, 1, most, -maximum, maximum) for value in values]
+        if len(set(map(len, values))) > 1:
+            raise MalformedReport(f'{where}: partial sums of different width')
+    return list(map(tuple, values))
+
+
+def _are_plain_rows(values: Collection[Any], most: int, maximum: float) -> bool:
+    """Are they surely in order? Looked at together, which takes a fifth of the time."""
+    if set(map(type, values)) != {list}:
+        return False
+    cells = list(chain.from_iterable(values))
+    if len(set(map(len, values))) > 1 or len(cells) > most * len(values):
+        return False
+    if set(map(type, cells)) != {float}:
+        return False
+    # NaN may escape min and max, though not a sum
+    return -maximum <= min(cells) and max(cells) <= maximum and not math.isnan(sum(cells))
 
 
 def shown(value: object) -> str:

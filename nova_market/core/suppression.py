@@ -22,3 +22,9 @@ def differs(said: Sequence[float], value: Sequence[float]) -> bool:
         if old != new and abs(new - old) > TOLERANCE * abs(old):
             return True
     return False
+
+
+def moved(said: Sequence[float], values: Sequence[float]) -> list[int]:
+    """Places of the numbers that have moved by more than the tolerance; from NaN everything has."""
+    pairs = enumerate(zip(said, values, strict=True))
+    return [i for i, (old, new) in pairs if not abs(new - old) <= TOLERANCE * abs(old)]

@@ -1,27 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accounts: opened, weighted, renewed, closed.
 
-Implements rules M1 (one per project, one per budget, escrow, bank, mint) and M4 of
+Implements rules M1 (one per project, one per budget; escrow, bank, mint) and M4 of
 doc/source/specs/market.rst. Units: micro-credits.
 """
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, and_, delete, exists, insert, select, update
 
-from nova_market.core.ledger import KINDS, AccountId, kind_of
+from nova_market.core.ledger import KINDS, SINGLE, AccountId, kind_of
+from nova_market.core.ledger import account as account_id
 from nova_market.core.money import MAX_AMOUNT, credit_text
 from nova_market.core.record import Account
 from nova_market.db.database import Database
 from nova_market.db.ledger import MAX_PAGE, lock_accounts, slices
-from nova_market.db.models import ID_LENGTH, accounts
+from nova_market.db.market_tables import bids
+from nova_market.db.models import ID_LENGTH, accounts, postings
 from nova_market.errors import BadAmount, Conflict, UnknownAccount
 
 NAME = re.compile(rf'[!-~]{{1,{ID_LENGTH}}}')
+UNUSED = and_(
+    accounts.c.balance == 0,
+    accounts.c.carried == 0,
+    ~exists().where(postings.c.debit == accounts.c.id),
+    ~exists().where(postings.c.credit == accounts.c.id),
+    ~exists().where(bids.c.payer == accounts.c.id),
+)
+"""Nothing that is stored names it: it can be forgotten."""
+
+SETTINGS = ('name', 'weight', 'renew_amount', 'renew_every')
 
 
 class DatabaseAccounts:
@@ -35,6 +48,16 @@ class DatabaseAccounts:
         for one in wanted:
             _check(one)
         return self._database.write(_open, tuple(wanted))
+
+    def open_budget(self, budget: Account, most: int) -> None:
+        """Open a budget, and its project's account; of those that ask at once only `most` budgets result.
+
+        :raises Conflict: the project has that many.
+        """
+        _check(budget)
+        own = Account(id=account_id('project', budget.project_id), project_id=budget.project_id)
+        self.open([own])
+        self._database.write(_open_budget, own.id, budget, most)
 
     def account(self, name: AccountId) -> Account | None:
         """One account, None when it was never opened."""
@@ -51,19 +74,19 @@ class DatabaseAccounts:
         query = query.order_by(accounts.c.id).limit(min(limit, MAX_PAGE))
         return [_account(row) for row in self._database.read(_rows, query)]
 
-    def set(self, changed: Account) -> None:
-        """Replace name, weight and renewal; balance and owner are not touched.
+    def set(self, name: AccountId, changed: Mapping[str, Any]) -> Account:
+        """Change what is named of SETTINGS, nothing else; the account as it is then.
 
         :raises UnknownAccount: it does not exist or is closed.
+        :raises BadAmount: no such setting, or out of range.
         """
-        _check(changed)
-        self._database.write(_set, changed)
+        return self._database.write(_set, name, dict(changed))
 
     def close(self, name: AccountId) -> None:
         """Close an account, for good.
 
         :raises Conflict: there is something in it.
-        :raises UnknownAccount: it does not exist, or it is the bank or the mint.
+        :raises UnknownAccount: it does not exist, or it is the cloud's own.
         """
         self._database.write(_close, name)
 
@@ -99,30 +122,52 @@ def _open(connection: Connection, wanted: Sequence[Account]) -> int:
     return len(rows)
 
 
-def _set(connection: Connection, changed: Account) -> None:
-    if lock_accounts(connection, [changed.id])[changed.id].closed:
-        raise UnknownAccount(f'account {changed.id} is closed')
-    connection.execute(
-        update(accounts).where(accounts.c.id == changed.id).values(**_settings(changed))
+def _open_budget(connection: Connection, own: AccountId, budget: Account, most: int) -> None:
+    # before anything is read: whoever comes second sees what the first one has opened
+    lock_accounts(connection, [own])
+    query = select(accounts.c.id).where(
+        accounts.c.project_id == budget.project_id,
+        accounts.c.id.between('budget:', 'budget;'),
+        accounts.c.closed.is_(False),
     )
+    there = set(connection.execute(query).scalars())
+    if budget.id in there:
+        return  # ours, when the answer to an earlier try got lost
+    if len(there) >= most:
+        raise Conflict(f'the project has {most} budgets: delete one first')
+    _open(connection, [budget])
+
+
+def _set(connection: Connection, name: AccountId, changed: Mapping[str, Any]) -> Account:
+    if unknown := sorted(changed.keys() - set(SETTINGS)):
+        raise BadAmount(f'{unknown[0]!r:.80} of {name}: give one of {", ".join(SETTINGS)}')
+    found = _account(lock_accounts(connection, [name])[name])
+    if found.closed:
+        raise UnknownAccount(f'account {name} is closed')
+    stored = replace(found, **changed)
+    _check(stored)
+    if changed:
+        connection.execute(update(accounts).where(accounts.c.id == name).values(**changed))
+    return stored
 
 
 def _close(connection: Connection, name: AccountId) -> None:
-    if kind_of(name) in {'bank', 'mint'}:
+    if kind_of(name) in SINGLE:
         raise UnknownAccount(f"account {name} is the cloud's own and is never closed")
     row = lock_accounts(connection, [name])[name]
     if row.balance:
         raise Conflict(f'{name} has {credit_text(row.balance)} credits: move them first')
-    connection.execute(update(accounts).where(accounts.c.id == name).values(closed=True))
+    if (
+        kind_of(name) == 'budget'
+        and connection.execute(select(accounts.c.id).where(accounts.c.id == name, UNUSED)).first()
+    ):
+        connection.execute(delete(accounts).where(accounts.c.id == name))
+    else:
+        connection.execute(update(accounts).where(accounts.c.id == name).values(closed=True))
 
 
 def _settings(one: Account) -> dict[str, object]:
-    return {
-        'name': one.name,
-        'weight': one.weight,
-        'renew_amount': one.renew_amount,
-        'renew_every': one.renew_every,
-    }
+    return {name: getattr(one, name) for name in SETTINGS}
 
 
 def _rows(connection: Connection, query: object) -> list[Row[Any]]:

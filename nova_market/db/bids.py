@@ -5,7 +5,7 @@ Implements rule B1 of doc/source/specs/market.rst. Units: micro-credits per peri
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from nova_market.core.ledger import AccountId
 from nova_market.core.money import MAX_AMOUNT
 from nova_market.core.record import StoredBid
 from nova_market.db.database import Database
-from nova_market.db.ledger import MAX_PAGE, lock_accounts
+from nova_market.db.ledger import MAX_PAGE, lock_accounts, slices
 from nova_market.db.market_tables import bids
 from nova_market.errors import BadAmount, Conflict, UnknownAccount
 
@@ -26,8 +26,9 @@ COLUMNS = tuple(field.name for field in fields(StoredBid))
 class DatabaseBids:
     """Implements ports.BidStore."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, wall: Callable[[], float]) -> None:
         self._database = database
+        self._wall = wall
 
     def put(self, bid: StoredBid) -> StoredBid:
         """Set a server's bid; what is stored now, with its new generation.
@@ -39,11 +40,15 @@ class DatabaseBids:
         :raises BadAmount: a value out of range.
         """
         _check(bid)
-        return self._database.write(_put, bid)
+        return self._database.write(_put, bid, self._wall())
 
     def bid(self, server_id: str) -> StoredBid | None:
         """A server's bid; None when there is none."""
         return self._database.read(_bid, server_id)
+
+    def of(self, server_ids: Sequence[str]) -> Mapping[str, StoredBid]:
+        """The bids of these servers; a server without one is left out."""
+        return self._database.read(_of, tuple(server_ids))
 
     def list(
         self, project_id: str | None = None, after: str = '', limit: int = MAX_PAGE
@@ -65,11 +70,11 @@ def _check(bid: StoredBid) -> None:
             raise BadAmount(f'{name} {limit!r:.80}: give a finite number above 0')
 
 
-def _put(connection: Connection, bid: StoredBid) -> StoredBid:
+def _put(connection: Connection, bid: StoredBid, now: float) -> StoredBid:
     if lock_accounts(connection, [bid.payer])[bid.payer].closed:
         raise UnknownAccount(f'account {bid.payer} is closed: name one that can pay')
     stored = replace(bid, generation=bid.generation + 1)
-    values = {name: getattr(stored, name) for name in COLUMNS}
+    values = {**{name: getattr(stored, name) for name in COLUMNS}, 'changed_at': now}
     try:
         if bid.generation == 0 and _bid(connection, bid.server_id) is None:
             connection.execute(insert(bids), values)
@@ -92,6 +97,14 @@ def _put(connection: Connection, bid: StoredBid) -> StoredBid:
 def _bid(connection: Connection, server_id: str) -> StoredBid | None:
     row = connection.execute(select(bids).where(bids.c.server_id == server_id)).first()
     return _stored(row) if row else None
+
+
+def _of(connection: Connection, server_ids: Sequence[str]) -> dict[str, StoredBid]:
+    found: dict[str, StoredBid] = {}
+    for part in slices(sorted(set(server_ids))):
+        query = select(bids).where(bids.c.server_id.in_(part))
+        found |= {row.server_id: _stored(row) for row in connection.execute(query)}
+    return found
 
 
 def _list(

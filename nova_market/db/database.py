@@ -5,15 +5,21 @@ Work is a function of a connection. It runs in one transaction, which commits wh
 when it raises; after a deadlock, a lock that was not had in time, or a lost connection, it runs again from
 the start. A commit whose answer got lost may have happened, so work must change nothing when it
 finds itself done: postings by their key, states by comparing before they set (rule M2).
+
+Trying again is ours alone, for a bounded time: oslo.db's own test of a new engine ([database]max_retries,
+retry_interval) would multiply it and hold every thread that waits for the engine, and its decorator logs a
+traceback for each call that fails. Whoever catches the error of ours reports it, once.
 """
 
+import logging
+import random
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Concatenate, TypeVar
 
 from oslo_db import exception as oslo_error
-from oslo_db.api import wrap_db_retry
 from oslo_db.sqlalchemy import enginefacade
 from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import DBAPIError
@@ -25,10 +31,11 @@ Result = TypeVar('Result')
 Work = Callable[Concatenate[Connection, ...], Result]
 
 SQLITE_BUSY_MS = 30_000
-RETRIES = 25
+PATIENCE = 40.0
+"""Seconds for which work is tried again: a restart of the database is waited for, a dead one is reported."""
+
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 2.0
-"""Together about 40 s: a restart of the database is waited for, a dead one is reported."""
 
 PASSING = re.compile(
     r'database (table )?is locked'  # SQLite: another process writes
@@ -53,17 +60,18 @@ class _Context:
 class Database:
     """The configured database. Connects at first use; one object serves all threads of a process."""
 
-    def __init__(self, options: Mapping[str, object]) -> None:
-        """options: as group [database] of oslo.db has them; at least `connection`."""
+    def __init__(self, options: Mapping[str, object], patience: float = PATIENCE) -> None:
+        """options: as group [database] of oslo.db has them; at least `connection`.
+
+        patience: seconds for which work is tried again when the database does not answer.
+        """
+        # a warning with a traceback for each error that oslo.db can not name, which is raised as well
+        logging.getLogger('oslo_db.sqlalchemy.exc_filters').setLevel(logging.ERROR)
         self._manager = enginefacade.transaction_context()
         given = {name: value for name, value in options.items() if name in ENGINE_OPTIONS}
-        self._manager.configure(**{**given, 'sqlite_fk': True})
+        self._manager.configure(**{**given, 'sqlite_fk': True, 'max_retries': 0})
         self._manager.append_on_engine_create(_prepare)
-        self._again = wrap_db_retry(
-            max_retries=RETRIES, retry_interval=FIRST_PAUSE, max_retry_interval=LONGEST_PAUSE,
-            inc_retry_interval=True, jitter=True, retry_on_deadlock=True, retry_on_disconnect=True,
-            exception_checker=passes,
-        )  # fmt: skip
+        self._patience = patience
 
     @property
     def engine(self) -> Engine:
@@ -81,34 +89,51 @@ class Database:
         :raises DatabaseUnavailable: it does not answer, also after several tries.
         :raises SchemaBehind: a table is missing.
         """
-        return self._run(self._manager.reader, work, arguments)
+        return self._run(self._manager.reader, work, arguments, writes=False)
 
     def write(self, work: Work[Result], *arguments: Any) -> Result:
         """The same in a transaction that may write; errors as in read."""
-        return self._run(self._manager.writer, work, arguments)
+        return self._run(self._manager.writer, work, arguments, writes=True)
 
     def close(self) -> None:
         """Let go of all connections."""
         if self._manager.is_started:
             self._manager.dispose_pool()
 
-    def _run(self, manager: Any, work: Work[Result], arguments: tuple[Any, ...]) -> Result:
+    def _run(
+        self, manager: Any, work: Work[Result], arguments: tuple[Any, ...], *, writes: bool
+    ) -> Result:
         def once() -> Result:
             with manager.connection.using(_Context()) as connection:
-                if manager is not self._manager.reader:
+                if writes:
                     lock_sqlite(connection)
                 return work(connection, *arguments)
 
         with translated():
-            result: Result = self._again(once)()
-            return result
+            return _again(once, time.monotonic() + self._patience)
+
+
+def _again(once: Callable[[], Result], end: float) -> Result:
+    """Call it until it works, fails for good, or fails after `end`. Pauses grow, each of random length."""
+    longest = FIRST_PAUSE
+    while True:
+        try:
+            return once()
+        except oslo_error.RetryRequest as error:
+            if time.monotonic() >= end:
+                raise error.inner_exc from error
+        except Exception as error:
+            if not passes(error) or time.monotonic() >= end:
+                raise
+        time.sleep(random.uniform(0, longest))
+        longest = min(2 * longest, LONGEST_PAUSE)
 
 
 ENGINE_OPTIONS = frozenset(
     {
         'connection', 'slave_connection', 'sqlite_synchronous', 'mysql_sql_mode', 'connection_recycle_time',
-        'max_pool_size', 'max_retries', 'retry_interval', 'max_overflow', 'connection_debug',
-        'connection_trace', 'pool_timeout', 'connection_parameters',
+        'max_pool_size', 'max_overflow', 'connection_debug', 'connection_trace', 'pool_timeout',
+        'connection_parameters',
     }
 )  # fmt: skip
 
@@ -123,8 +148,8 @@ def lock_sqlite(connection: Connection) -> None:
 
 
 def passes(error: Exception) -> bool:
-    """Whether trying again may help, where oslo.db does not know."""
-    if isinstance(error, PoolTimeout):
+    """Whether trying again may help."""
+    if isinstance(error, PoolTimeout | oslo_error.DBConnectionError | oslo_error.DBDeadlock):
         return True
     return isinstance(error, oslo_error.DBError | DBAPIError) and bool(PASSING.search(str(error)))
 

@@ -12,6 +12,7 @@ not, the key is reused, and the unique constraint makes the second one look agai
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
@@ -102,6 +103,18 @@ def lock_accounts(connection: Connection, names: Iterable[str]) -> dict[AccountI
         if name not in found:
             raise UnknownAccount(f'there is no account {name}: open it first')
     return found
+
+
+def hold(connection: Connection, wanted: Sequence[Posting], by: str, now: float) -> None:
+    """Write postings in the transaction of something else, each at most what its account has now."""
+    held = lock_accounts(connection, (name for p in wanted for name in (p.debit, p.credit)))
+    batch = [
+        replace(p, amount=min(p.amount, held[p.debit].balance))
+        for p in wanted
+        if held[p.debit].balance > 0
+    ]
+    if batch:
+        _post(connection, batch, by, now)
 
 
 def _post(connection: Connection, batch: Sequence[Posting], by: str, now: float) -> int:

@@ -47,6 +47,7 @@ class BidRow(Base):
     max_memory_mib: Mapped[float | None] = mapped_column(Double)
     source: Mapped[str] = mapped_column(String(STATE_LENGTH))
     generation: Mapped[int] = mapped_column(BigInteger)
+    changed_at: Mapped[float] = mapped_column(Double, server_default=text('0'))
 
 
 class RoundRow(Base):

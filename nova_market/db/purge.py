@@ -4,19 +4,23 @@
 Implements the limits of rules M2 and P3 of doc/source/specs/market.rst. Up to the newest period that began
 before a given time and lies before every unfinished round: documents, allocations, prices, rounds, and the
 postings that carry a period, whose sums stay in their accounts' `carried`. Postings of a request (grants,
-transfers) and plans that are proposed or running are kept. Where the horizon lies is written down first: a
-posting for a period before it is refused from then on, as nobody could tell whether it was there.
+transfers) and plans that are proposed or running are kept. Bids go of servers that no kept round has seen and
+that were not changed since, and accounts that are closed and that nothing names any more. Where the horizon
+lies is written down first: a posting for a period before it is refused from then on, as nobody could tell
+whether it was there.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Table, bindparam, delete, exists, func, select, update
 
+from nova_market.db.accounts import UNUSED
 from nova_market.db.database import Database, Work
-from nova_market.db.ledger import lock_accounts
+from nova_market.db.ledger import lock_accounts, slices
 from nova_market.db.market_tables import (
     allocations,
+    bids,
     plan_moves,
     plans,
     prices,
@@ -49,6 +53,8 @@ def purge(database: Database, older_than: float, batch: int = BATCH) -> Purged:
         rows['postings'] = _repeat(database, _some_postings, period, batch)
         for table in (round_documents, allocations, prices, rounds):
             rows[table.name] = _repeat(database, _some_rows(table), period, batch)
+    rows['bids'] = _repeat(database, _some_bids, older_than, batch)
+    rows['accounts'] = _repeat(database, _some_accounts, batch)
     return Purged(period=period, rows=rows)
 
 
@@ -109,6 +115,32 @@ def _some_rows(table: Table) -> Work[int]:
         return int(connection.execute(delete(table).where(chosen)).rowcount)
 
     return some
+
+
+def _some_bids(connection: Connection, older_than: float, batch: int) -> int:
+    """Of servers without an allocation that was kept; all stay when no round was, as nobody can tell then."""
+    if connection.execute(select(allocations.c.period).limit(1)).first() is None:
+        return 0
+    query = select(bids.c.server_id).where(
+        bids.c.changed_at < older_than,
+        ~exists().where(allocations.c.server_id == bids.c.server_id),
+    )
+    ids = list(connection.execute(query.limit(batch)).scalars())
+    gone = 0
+    for part in slices(ids):
+        # one that was changed since it was read stays
+        chosen = bids.c.server_id.in_(part) & (bids.c.changed_at < older_than)
+        gone += int(connection.execute(delete(bids).where(chosen)).rowcount)
+    return gone
+
+
+def _some_accounts(connection: Connection, batch: int) -> int:
+    """Closed ones: nobody posts to them or bids from them any more, so what is unused stays so."""
+    query = select(accounts.c.id).where(accounts.c.closed, UNUSED).limit(batch)
+    ids = list(connection.execute(query).scalars())
+    for part in slices(ids):
+        connection.execute(delete(accounts).where(accounts.c.id.in_(part)))
+    return len(ids)
 
 
 def _some_plans(connection: Connection, older_than: float, batch: int) -> int:

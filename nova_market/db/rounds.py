@@ -15,11 +15,12 @@ from typing import Any
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
 from sqlalchemy import Connection, Row, insert, select, update
 
+from nova_market.core.ledger import Posting
 from nova_market.core.record import AllocationRecord, PriceRecord, RoundRecord, RoundState
 from nova_market.db.database import Database
-from nova_market.db.ledger import MAX_PAGE, slices
+from nova_market.db.ledger import MAX_PAGE, hold, slices
 from nova_market.db.market_tables import PART_BYTES, allocations, prices, round_documents, rounds
-from nova_market.db.models import horizons
+from nova_market.db.models import UUID_LENGTH, horizons
 from nova_market.errors import Conflict, PeriodPurged
 
 ALLOCATION = tuple(field.name for field in fields(AllocationRecord))
@@ -45,10 +46,16 @@ class DatabaseRounds:
         record: RoundRecord,
         price_list: Sequence[PriceRecord],
         allocated: Sequence[AllocationRecord],
+        holds: Sequence[Posting] = (),
     ) -> RoundRecord:
-        """Store a round with all that belongs to it, or return the one that is stored for its period."""
+        """Store a round with all that belongs to it, or return the one that is stored for its period.
+
+        holds: posted in the same transaction (M1), each at most what its account has by then
+        """
         encoded = zlib.compress(json.dumps(record.document, separators=(',', ':')).encode(), 1)
-        return self._database.write(_begin, record, encoded, price_list, allocated, self._wall())
+        return self._database.write(
+            _begin, record, encoded, price_list, allocated, holds, self._wall()
+        )
 
     def advance(self, period: int, before: RoundState, after: RoundState) -> None:
         """Take a round from one state to the next; nothing happens when it is there already.
@@ -117,6 +124,7 @@ def _begin(
     encoded: bytes,
     price_list: Sequence[PriceRecord],
     allocated: Sequence[AllocationRecord],
+    holds: Sequence[Posting],
     now: float,
 ) -> RoundRecord:
     found = _round(connection, record.period)
@@ -146,6 +154,7 @@ def _begin(
         for some in slices(records, MAX_PAGE):
             values = [{name: getattr(one, name) for name in columns} for one in some]
             connection.execute(insert(table), values)
+    hold(connection, holds, record.leader[:UUID_LENGTH], now)
     return record
 
 

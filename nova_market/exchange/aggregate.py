@@ -12,6 +12,7 @@ An aggregator keeps nothing that the hosts would not say again.
 
 import logging
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from nova_market.core.aggregator import Aggregator
@@ -29,8 +30,12 @@ LOG = logging.getLogger(__name__)
 
 PATIENCE = 0.2
 """Seconds that a round waits for answers to what it has just said, at most; they take milliseconds. So it
-decides with sums of this moment and not of the interval before. Who was late once is not waited for again
-until it has answered, so a dead aggregator costs this once."""
+decides with sums of this moment and not of the interval before. After half of it the statement is said
+again, once: it or its answer may be lost, and the next one is an interval away."""
+
+LATE = 3
+"""Who was late so many rounds in a row is neither waited for nor told again until it answers in time: that is
+what a dead aggregator costs, and a slow one is not given twice as much to do."""
 
 
 class AggregateExchange:
@@ -67,7 +72,8 @@ class AggregateExchange:
         self._asked: tuple[HostName, ...] = ()
         self._drops = Drops(host)
         self._health = Health(ttl, clock.monotonic())
-        self._late: set[HostName] = set()
+        self._said = 0.0
+        self._late: Counter[HostName] = Counter()
         self._patience = min(PATIENCE, ttl / 30.0)
         self._lock = threading.Condition()
 
@@ -89,7 +95,7 @@ class AggregateExchange:
         now = self._clock.monotonic()
         members = self._membership.members()
         with self._lock:
-            self._last = report
+            self._last, self._said = report, now
             self._asked = self._chosen(members, now)
             statements = self._correspondent.statements(report, self._asked, now)
             own = statements.get(self._host)
@@ -101,8 +107,8 @@ class AggregateExchange:
                 self._say(to, statement)
 
     def totals(self) -> CloudTotals:
+        self._await_answers()
         with self._lock:
-            self._await_answers()
             now = self._clock.monotonic()
             totals = self._correspondent.totals(now)
         self._health.observe(totals.age, self._transport.trouble, now)
@@ -130,13 +136,26 @@ class AggregateExchange:
         return elect(pool or list(members), self._count, self._named)
 
     def _await_answers(self) -> None:
-        awaited = self._correspondent.unanswered() - self._late
-        if awaited:
-            self._lock.wait_for(lambda: not self._missing(awaited), self._patience)
-            self._late |= self._missing(awaited)
+        with self._lock:
+            unanswered = self._correspondent.unanswered() - {self._host}
+            awaited = frozenset(host for host in unanswered if self._late[host] < LATE)
+            if not awaited:
+                return
+            missing = self._wait_for(awaited)
+            again = self._correspondent.again(missing)
+        for to, statement in again.items():
+            self._say(to, statement)
+        with self._lock:
+            self._late.update(self._wait_for(missing))
 
-    def _missing(self, awaited: frozenset[HostName]) -> frozenset[HostName]:
-        return awaited & self._correspondent.unanswered()
+    def _wait_for(self, awaited: frozenset[HostName]) -> frozenset[HostName]:
+        """Those that have not answered after half the patience."""
+
+        def missing() -> frozenset[HostName]:
+            return awaited & self._correspondent.unanswered()
+
+        self._lock.wait_for(lambda: not missing(), self._patience / 2.0)
+        return missing()
 
     def _tell_itself(self, statement: Statement, now: float) -> str:
         answer = self._aggregator.receive(statement, now)
@@ -175,14 +194,19 @@ class AggregateExchange:
             return OTHER_TOPOLOGY
         with self._lock:
             if isinstance(word, Answer):
-                self._late.discard(word.host)
                 reason = self._correspondent.receive(word, now)
+                if not reason and self._is_in_time(word, now):
+                    del self._late[word.host]
                 self._lock.notify_all()
                 return reason
             if isinstance(word, Departure):
                 return self._aggregator.leave(word, now)
             answer = self._aggregator.receive(word, now)
         return self._reply(word, answer)
+
+    def _is_in_time(self, answer: Answer, now: float) -> bool:
+        newest = self._last is not None and answer.version == self._last.version
+        return newest and now - self._said <= self._patience
 
     def _reply(self, statement: Statement, answer: Answer | str) -> str:
         if isinstance(answer, str):

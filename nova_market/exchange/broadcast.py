@@ -129,7 +129,7 @@ class BroadcastExchange:
         with self._lock:
             if word.host == self._host:
                 return self._echo.receive(word.version)
-            if isinstance(word, Departure):
+            if isinstance(word, Departure):  # noqa: SIM108 - mypy can't read it in one line
                 reason = self._book.leave(word, now)
             else:
                 reason = self._book.put(word, now)

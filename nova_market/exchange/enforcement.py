@@ -21,7 +21,7 @@ from nova_market.core.market_letters import (
     MarketLetter,
     market_values,
 )
-from nova_market.core.quantity import HostName
+from nova_market.core.quantity import HostName, OwnerId
 from nova_market.errors import MalformedReport
 from nova_market.exchange.condition import FORGED, Drops
 from nova_market.exchange.market_line import MISDIRECTED, read_letter
@@ -49,6 +49,7 @@ class _Period:
     pause: float = AGAIN
     confirmed: dict[str, HostName] = field(default_factory=dict)
     heard: set[HostName] = field(default_factory=set)
+    heaviness: dict[OwnerId, float] = field(default_factory=dict)
 
 
 class TransportEnforcement:
@@ -128,6 +129,13 @@ class TransportEnforcement:
             self._transport.send(host, frame)
         return result
 
+    def heaviness(self) -> Mapping[OwnerId, float]:
+        with self._lock:
+            found: dict[OwnerId, float] = {}
+            for period in sorted(self._periods):
+                found |= self._periods[period].heaviness
+        return found
+
     def stop(self) -> None:
         self._transport.stop()
         self._membership.stop()
@@ -172,5 +180,6 @@ class TransportEnforcement:
             if known is None or told is None:
                 return UNASKED
             known.heard.add(letter.host)
+            known.heaviness |= letter.heaviness
             known.confirmed |= dict.fromkeys(told.intersection(letter.servers), letter.host)
         return ''

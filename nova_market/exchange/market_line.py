@@ -22,7 +22,7 @@ from nova_market.core.market_letters import (
     market_letter,
     market_values,
 )
-from nova_market.core.quantity import HostName
+from nova_market.core.quantity import HostName, OwnerId
 from nova_market.errors import MalformedReport, OversizedReport
 from nova_market.exchange.condition import FORGED, Drops
 from nova_market.ports import Clock, StateFile, Transport, WireFormat
@@ -113,10 +113,16 @@ class MarketLine:
             )
         return granted
 
-    def confirm(self, granted: Granted, servers: Sequence[str]) -> None:
+    def confirm(
+        self, granted: Granted, servers: Sequence[str], heaviness: Mapping[OwnerId, float]
+    ) -> None:
         engine = HostName(granted.engine)
         letter = Confirmation(
-            host=self._host, engine=engine, period=granted.period, servers=tuple(servers)
+            host=self._host,
+            engine=engine,
+            period=granted.period,
+            servers=tuple(servers),
+            heaviness=heaviness,
         )
         try:
             frame = self._wire.encode(market_values(letter))

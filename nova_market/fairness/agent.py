@@ -314,7 +314,7 @@ class Agent:
             if guest.id in plan.granted.allocations and in_force(guest.id, found, failed)
         )
         if done:
-            self._market.confirm(plan.granted, done)
+            self._market.confirm(plan.granted, done, plan.owner_heaviness)
         return done
 
 

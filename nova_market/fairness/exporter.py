@@ -107,12 +107,10 @@ class FairnessCollector(Collector):
         )
         whole = float(plan.weights.sum()) or 1.0
         shares: dict[str, float] = {}
-        owners: dict[str, float] = {}
         for i, guest in enumerate(plan.guests):
-            owners[guest.owner] = float(plan.user_heaviness[i])
             shares[guest.owner] = shares.get(guest.owner, 0.0) + float(plan.weights[i]) / whole
-        for owner in sorted(owners):
-            heaviness.add_metric([self._host, owner], owners[owner])
+        for owner, value in sorted(plan.owner_heaviness.items()):
+            heaviness.add_metric([self._host, owner], value)
             share.add_metric([self._host, owner], shares[owner])
         yield heaviness
         yield share

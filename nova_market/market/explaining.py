@@ -13,7 +13,7 @@ import numpy as np
 from nova_market.core.bid import MARKET_RESOURCES, BidSource
 from nova_market.core.ledger import AccountId, Posting, Reason, account
 from nova_market.core.market_round import MEANING, RoundOutcome, Why
-from nova_market.core.quantity import Array
+from nova_market.core.quantity import Array, OwnerId
 from nova_market.core.record import AllocationRecord, PriceRecord
 from nova_market.market.gathering import RoundInputs
 from nova_market.market.past import Memory
@@ -78,8 +78,12 @@ def document(
     settings: MarketSettings,
     memory: Memory,
     postings: Sequence[Posting],
+    heaviness: Mapping[OwnerId, float],
 ) -> dict[str, object]:
-    """Inputs, outcome and reasons, as JSON has them; postings: what the currency policy has decided."""
+    """Inputs, outcome and reasons, as JSON has them.
+
+    postings: what the currency policy has decided; heaviness: as hosts said in the rounds before
+    """
     shown = _shown(outcome.error)
     return {
         'format': FORMAT,
@@ -95,6 +99,7 @@ def document(
         'largest_error': round(outcome.largest_error, DIGITS),
         'hosts': _hosts(inputs),
         'payers': _payers(inputs, outcome),
+        'heaviness': _heaviness(inputs, heaviness),
         'payer_of': {
             server.id: payer
             for server, payer in zip(inputs.servers, inputs.bids.payers, strict=True)
@@ -106,6 +111,12 @@ def document(
         'postings': [[p.key, str(p.reason), p.debit, p.credit, p.amount] for p in postings],
         KEY: scheduler_document(inputs, outcome),
     }
+
+
+def _heaviness(inputs: RoundInputs, heaviness: Mapping[OwnerId, float]) -> dict[str, float]:
+    """Of the projects that have servers; a host's word does not make a project."""
+    owners = sorted({OwnerId(server.project_id) for server in inputs.servers})
+    return {owner: round(heaviness[owner], DIGITS) for owner in owners if owner in heaviness}
 
 
 def stored_postings(stored: Mapping[str, object]) -> list[Posting]:

@@ -15,7 +15,7 @@ from nova_market.core.cloud_inventory import CloudHost, CloudServer
 from nova_market.core.ledger import BANK, AccountId, account
 from nova_market.core.market_snapshot import MarketSnapshot, market_capacity
 from nova_market.core.quantity import Rows
-from nova_market.core.record import Account, StoredBid
+from nova_market.core.record import Account
 from nova_market.market.bidding import Bids, bids_of
 from nova_market.market.past import PAGE, Past, read_past
 from nova_market.market.settings import MarketSettings
@@ -65,14 +65,14 @@ def gather(
     past = read_past(
         stores.history,
         stores.ledger,
-        accounts,
+        stores.accounts,
         period,
         settings.return_delay,
         # only hosts that do not answer keep what they had
         allocated=not all(host.answering for host in hosts),
     )
     price = np.where(past.price > 0, past.price, np.array(settings.reserve))
-    bids = bids_of(servers, _bids(stores.bids), accounts, price)
+    bids = bids_of(servers, stores.bids.of([one.id for one in servers]), accounts, price)
     payers = tuple(sorted(set(bids.payers)))
     return RoundInputs(
         period=period,
@@ -140,17 +140,6 @@ def _listed(store: AccountStore) -> dict[AccountId, Account]:
     while page := store.list(after=after, limit=PAGE):
         found |= {one.id: one for one in page}
         after = page[-1].id
-        if len(page) < PAGE:
-            break
-    return found
-
-
-def _bids(store: BidStore) -> dict[str, StoredBid]:
-    found: dict[str, StoredBid] = {}
-    after = ''
-    while page := store.list(after=after, limit=PAGE):
-        found |= {bid.server_id: bid for bid in page}
-        after = page[-1].server_id
         if len(page) < PAGE:
             break
     return found

@@ -13,8 +13,8 @@ import numpy as np
 from nova_market.core.bid import MARKET_RESOURCES
 from nova_market.core.ledger import BANK, AccountId, Reason, kind_of
 from nova_market.core.quantity import Array
-from nova_market.core.record import Account, AllocationRecord, RoundRecord, RoundState
-from nova_market.ports import History, LedgerStore
+from nova_market.core.record import AllocationRecord, RoundRecord, RoundState
+from nova_market.ports import AccountStore, History, LedgerStore
 
 PAGE = 10_000
 
@@ -66,7 +66,7 @@ class Past:
 def read_past(
     history: History,
     ledger: LedgerStore,
-    accounts: Mapping[AccountId, Account],
+    accounts: AccountStore,
     period: int,
     delay: int,
     *,
@@ -156,16 +156,20 @@ def _memory(before: RoundRecord, ledger: LedgerStore) -> Memory:
     )
 
 
-def _paid(
-    ledger: LedgerStore, accounts: Mapping[AccountId, Account], period: int
-) -> dict[str, int]:
-    """Project -> what it and its budgets paid in a period."""
+def _paid(ledger: LedgerStore, accounts: AccountStore, period: int) -> dict[str, int]:
+    """Project -> what it and its budgets paid in a period, also those that were closed since."""
     paid: dict[str, int] = {}
     for (debit, credit), amount in ledger.totals(period, Reason.CHARGE).items():
-        owner = accounts[debit].project_id if debit in accounts else debit.partition(':')[2]
-        if credit == BANK:
+        if credit == BANK and (owner := _owner(accounts, debit)):
             _add(paid, {owner: amount})
     return paid
+
+
+def _owner(accounts: AccountStore, payer: AccountId) -> str:
+    if kind_of(payer) == 'project':
+        return payer.partition(':')[2]
+    found = accounts.account(payer)
+    return found.project_id if found else ''
 
 
 def _add(total: dict[str, int], more: Mapping[str, int]) -> None:

@@ -106,15 +106,26 @@ class Rebalancing:
         return plan.moves if plan else ()
 
     def _look(self) -> None:
-        if self._run.step() or self._search is None or not self._search.done():
+        if self._run.step():
+            # a search from before these moves is about a placement that is no more
+            self._search = None
+            return
+        if self._search is None or not self._search.done():
             return
         error = self._search.exception()
         if error is not None:
             # a defect of the search must not end the engine; the next search may do better
             LOG.error('the search for a better placement failed', exc_info=error)
         else:
-            self._propose(self._search.result())
+            self._try_to_propose(self._search.result())
         self._search = None
+
+    def _try_to_propose(self, found: Search) -> None:
+        """Once, unless the database is away: a plan that somebody else has decided stays decided."""
+        try:
+            self._propose(found)
+        except Conflict as error:
+            LOG.info('nothing more comes of the search of period %d: %s', found.view.period, error)
 
     def _propose(self, found: Search) -> None:
         new = proposal(found, self._settings, self._clock.wall())

@@ -7,11 +7,12 @@ between any two of them. Units: as in core.record.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nova_market.core.cloud_inventory import Allocation
 from nova_market.core.cloud_placement import MarketView
+from nova_market.core.ledger import AccountId
 from nova_market.core.market_round import RoundOutcome, decide
 from nova_market.core.quantity import HostName
 from nova_market.core.record import AllocationRecord, RoundRecord, RoundState
@@ -21,7 +22,15 @@ from nova_market.market.gathering import RoundInputs, Stores, gather
 from nova_market.market.past import all_allocations
 from nova_market.market.renewal import Notice, currency_postings, notices
 from nova_market.market.settings import MarketSettings
-from nova_market.market.settlement import charge_postings, settle_charges, settle_currency
+from nova_market.market.settlement import (
+    covered,
+    held,
+    hold_postings,
+    payer_of,
+    settle,
+    settle_currency,
+    settlement,
+)
 from nova_market.ports import Clock, Enforcement, MarketCloud
 
 LOG = logging.getLogger(__name__)
@@ -97,11 +106,16 @@ class Rounds:
             period=period,
             leader=settings.name,
             started_at=self._clock.wall(),
-            document=explaining.document(inputs, outcome, settings, memory, postings),
+            document=explaining.document(
+                inputs, outcome, settings, memory, postings, self._enforcement.heaviness()
+            ),
         )
         allocated = explaining.allocation_records(inputs, outcome)
         stored = self._stores.rounds.begin(
-            record, explaining.price_records(inputs, outcome), allocated
+            record,
+            explaining.price_records(inputs, outcome),
+            allocated,
+            hold_postings(period, allocated, explaining.stored_payers(record.document)),
         )
         return Decided(
             inputs=inputs,
@@ -119,14 +133,19 @@ class Rounds:
         if allocated is None:
             allocated = all_allocations(self._stores.history, record.period)
         answering = explaining.answering_hosts(record.document)
+        payers = explaining.stored_payers(record.document)
+        less = self._covered(record.period, allocated, payers)
         # a host without servers is told so: silence would mean that there is no market any more
         by_host: dict[HostName, list[Allocation]] = {
             HostName(host): [] for host in sorted(answering)
         }
         for one in allocated:
+            part = less.get(payer_of(one, payers), 1.0)
             by_host.setdefault(HostName(one.host), []).append(
                 Allocation(
-                    server_id=one.server_id, cores=one.actual_cpu, memory_mib=one.actual_memory_mib
+                    server_id=one.server_id,
+                    cores=one.actual_cpu * part,
+                    memory_mib=one.actual_memory_mib * part,
                 )
             )
         ends = (record.period + 1 + GRACE) * self._settings.period
@@ -136,6 +155,18 @@ class Rounds:
             wanted={one.server_id: one.host for one in allocated if one.host in answering},
             confirmed={one.server_id for one in allocated if one.confirmed},
         )
+
+    def _covered(
+        self, period: int, allocated: Sequence[AllocationRecord], payers: Mapping[str, AccountId]
+    ) -> Mapping[AccountId, float]:
+        """Payer -> part of his allocations that he gets, as he has moved credits away while we decided."""
+        less = covered(allocated, payers, held(self._stores.ledger, period))
+        for payer, part in sorted(less.items()):
+            LOG.warning(
+                'round %d: %s has moved credits away while it was decided and gets %.2f %% of its share',
+                period, payer, 100 * part,
+            )  # fmt: skip
+        return less
 
     def collect(self, opened: OpenRound) -> None:
         """Store the confirmations that have come; a server that has left its host is not confirmed."""
@@ -154,27 +185,26 @@ class Rounds:
         period, rounds = record.period, self._stores.rounds
         if record.state == RoundState.PLANNED:
             if not sent and not self._confirmed(period):
+                self._settle(record, [])
                 return self._advance(period, RoundState.PLANNED, RoundState.UNDONE)
             # what was confirmed until now counts, and nothing that comes later
             rounds.advance(period, RoundState.PLANNED, RoundState.APPLIED)
         self._settle(record, all_allocations(self._stores.history, period))
+        postings = explaining.stored_postings(record.document)
+        settle_currency(self._stores.ledger, postings, self._settings.name)
         return self._advance(period, RoundState.APPLIED, RoundState.SETTLED)
 
     def _confirmed(self, period: int) -> bool:
         """Has any host confirmed anything?"""
         return any(one.confirmed for one in all_allocations(self._stores.history, period))
 
-    def _settle(self, record: RoundRecord, allocated: Iterable[AllocationRecord]) -> None:
+    def _settle(self, record: RoundRecord, allocated: Sequence[AllocationRecord]) -> None:
+        """Give back what was held, and charge these."""
         ledger, by = self._stores.ledger, self._settings.name
         payers = explaining.stored_payers(record.document)
-        charges = charge_postings(record.period, allocated, payers)
-        new = settle_charges(ledger, charges, by)
-        postings = explaining.stored_postings(record.document)
-        new += settle_currency(ledger, postings, by)
-        LOG.debug(
-            'round %d: %d charges, %d other postings, %d of them new',
-            record.period, len(charges), len(postings), new,
-        )  # fmt: skip
+        wanted = settlement(record.period, allocated, payers, held(ledger, record.period))
+        new = settle(ledger, self._stores.accounts, wanted, by)
+        LOG.debug('round %d: %d payers, %d new postings', record.period, len(wanted), new)
 
     def _advance(self, period: int, before: RoundState, after: RoundState) -> RoundState:
         try:

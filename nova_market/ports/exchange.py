@@ -7,7 +7,7 @@ from typing import Protocol
 from nova_market.core.allocation_book import Granted
 from nova_market.core.cloud_inventory import Allocation
 from nova_market.core.exchange import CloudTotals, HostReport
-from nova_market.core.quantity import HostName
+from nova_market.core.quantity import HostName, OwnerId
 
 
 class Exchange(Protocol):
@@ -117,6 +117,9 @@ class Enforcement(Protocol):
     def confirmed(self, period: int) -> Mapping[str, HostName]:
         """Server -> the host that has said that it applied the allocation of this period, so far."""
 
+    def heaviness(self) -> Mapping[OwnerId, float]:
+        """How heavy owners are in the cloud, as the hosts said that confirmed one of the last periods."""
+
     def stop(self) -> None:
         """Stop listening."""
 
@@ -127,5 +130,10 @@ class Allocations(Protocol):
     def look(self) -> Granted:
         """What the market grants this host's guests now; called once a round."""
 
-    def confirm(self, granted: Granted, servers: Sequence[str]) -> None:
-        """Tell the engine that the allocations of these servers are in force here."""
+    def confirm(
+        self, granted: Granted, servers: Sequence[str], heaviness: Mapping[OwnerId, float]
+    ) -> None:
+        """Tell the engine that the allocations of these servers are in force here.
+
+        heaviness: of this host's owners in the whole cloud
+        """

@@ -77,7 +77,7 @@ class Flavors(Protocol):
     """What flavors hold."""
 
     def flavor(self, name: str) -> tuple[float, float] | None:
-        """(vcpus, memory in MiB) by id or name; None when there is none.
+        """(vcpus, memory in MiB) by id or name; None when there is no public one.
 
         :raises errors.CloudUnavailable: Nova does not answer.
         """

@@ -5,7 +5,7 @@ Any method may raise errors.DatabaseUnavailable.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from nova_market.core.ledger import AccountId, Posting, Reason
 from nova_market.core.record import (
@@ -52,6 +52,12 @@ class AccountStore(Protocol):
     def open(self, wanted: Sequence[Account]) -> int:
         """Open accounts with nothing in them; how many were new."""
 
+    def open_budget(self, budget: Account, most: int) -> None:
+        """Open a budget, and its project's account when there is none.
+
+        :raises errors.Conflict: the project has `most` budgets that are open.
+        """
+
     def account(self, name: AccountId) -> Account | None:
         """One account; None when there is none."""
 
@@ -60,14 +66,15 @@ class AccountStore(Protocol):
     ) -> Sequence[Account]:
         """Open accounts by id; `after`: last id of a page."""
 
-    def set(self, changed: Account) -> None:
-        """Replace name, weight and renewal.
+    def set(self, name: AccountId, changed: Mapping[str, Any]) -> Account:
+        """Change those of name, weight, renew_amount and renew_every that are given; what it is then.
 
         :raises errors.UnknownAccount: it does not exist or is closed.
+        :raises errors.BadAmount: no such setting, or out of range.
         """
 
     def close(self, name: AccountId) -> None:
-        """For good.
+        """For good; a budget that nothing was ever posted to is gone then.
 
         :raises errors.Conflict: there is something in it.
         """
@@ -86,6 +93,9 @@ class BidStore(Protocol):
     def bid(self, server_id: str) -> StoredBid | None:
         """A server's bid; None when there is none."""
 
+    def of(self, server_ids: Sequence[str]) -> Mapping[str, StoredBid]:
+        """The bids of these servers; a server without one is left out."""
+
     def list(
         self, project_id: str | None = None, after: str = '', limit: int = 10_000
     ) -> Sequence[StoredBid]:
@@ -103,8 +113,12 @@ class RoundStore(Protocol):
         record: RoundRecord,
         price_list: Sequence[PriceRecord],
         allocated: Sequence[AllocationRecord],
+        holds: Sequence[Posting] = (),
     ) -> RoundRecord:
-        """Store a round, or return the one stored for its period: the first one counts."""
+        """Store a round, or return the one stored for its period: the first one counts.
+
+        holds: posted with the round or not at all, each at most what its account has by then
+        """
 
     def advance(self, period: int, before: RoundState, after: RoundState) -> None:
         """Take it to its next state; nothing happens when it is there already.

@@ -25,6 +25,7 @@ from tests.fixtures.rabbitmq import rabbitmq  # noqa: F401
 ENGINE = 'engine1'
 LIFE = 180.0
 ROUNDS = 100
+HEAVY = {'dora': 0.5, 'emil': -0.25}
 
 
 def given(**cores):
@@ -37,6 +38,7 @@ class InMemory:
     def __init__(self):
         self.clock = ManualClock()
         self.enforcement = MemoryEnforcement()
+        self.enforcement.heavy = dict(HEAVY)
 
     def host(self, name):
         """Every host is there."""
@@ -98,7 +100,7 @@ class ByLetters:
         for name, line in self.lines.items():
             granted = line.look()
             if granted.in_force and name not in self._silent:
-                line.confirm(granted, list(granted.allocations))
+                line.confirm(granted, list(granted.allocations), HEAVY)
 
     def within(self, condition):
         """Frames may be lost while a transport begins to work; the engine says them again."""
@@ -215,3 +217,9 @@ def test_a_server_that_moves(world):
 def test_nothing_to_say(world):
     world.enforcement.send(7, world.clock.wall() + LIFE, {})
     assert world.enforcement.confirmed(7) == {}
+
+
+def test_hosts_say_how_heavy_their_owners_are(world):
+    send(world, 7, a=given(s1=0.5))
+    assert confirmed(world, 7, s1='a')
+    assert dict(world.enforcement.heaviness()) == HEAVY

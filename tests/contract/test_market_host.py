@@ -38,7 +38,7 @@ class Grants:
     def look(self):
         return self.granted
 
-    def confirm(self, granted, servers):
+    def confirm(self, granted, servers, heaviness):
         self.confirmed = tuple(servers)
 
 

@@ -8,7 +8,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import insert, text, update
 
-from nova_market.core.ledger import BANK, MINT, Posting, Reason, account, posting_key
+from nova_market.core.ledger import BANK, ESCROW, MINT, Posting, Reason, account, posting_key
 from nova_market.core.money import MAX_AMOUNT
 from nova_market.core.record import (
     Account,
@@ -199,25 +199,41 @@ def test_a_balance_that_was_tampered_with_is_found(book, database):  # noqa: F81
 
 
 def test_accounts_are_opened_once_and_listed_in_pages(book, database):  # noqa: F811
-    """Opening again keeps what is there; bank and mint exist from the start."""
+    """Opening again keeps what is there; bank, escrow and mint exist from the start."""
     store = DatabaseAccounts(database)
     assert store.open([Account(id=ALICE, weight=9.0)]) == 0
     assert store.account(ALICE) == Account(id=ALICE, project_id='alice', weight=2.0, balance=1000)
     assert store.account(account('project', 'ALICE')) is None
-    assert [one.id for one in store.list(limit=2)] == [BANK, MINT]
+    assert [one.id for one in store.list(limit=3)] == [BANK, ESCROW, MINT]
     assert [one.id for one in store.list(after=MINT)] == [ALICE, BOB]
     assert [one.id for one in store.list(project_id='bob')] == [BOB]
 
 
-def test_a_budget_is_renewed_as_it_was_set(book, database):  # noqa: F811
-    """Weight, name and renewal are replaced; the balance is not touched."""
+def test_only_what_is_named_is_changed(book, database):  # noqa: F811
+    """Two who change different things of one account keep each other's; what is returned is stored."""
     store = DatabaseAccounts(database)
-    wanted = Account(
-        id=ALICE, project_id='other', name='Wéb', weight=0.5, renew_amount=500, renew_every=60,
-        balance=9,
-    )  # fmt: skip
-    store.set(wanted)
-    assert store.account(ALICE) == replace(wanted, project_id='alice', balance=1000)
+    read = store.account(ALICE)
+    assert store.set(ALICE, {'weight': 0.5}) == replace(read, weight=0.5)
+    renamed = store.set(ALICE, {'name': 'Wéb', 'renew_amount': 500, 'renew_every': 60})
+    assert renamed == store.account(ALICE)
+    assert (renamed.weight, renamed.name, renamed.balance) == (0.5, 'Wéb', 1000)
+    assert store.set(ALICE, {'renew_amount': None}).renew_amount is None
+
+
+@pytest.mark.parametrize(
+    'change',
+    [{'balance': 5}, {'closed': True}, {'project_id': 'bob'}, {'weight': -1.0}, {'renew_every': 0}],
+    ids=str,
+)
+def test_what_is_no_setting_is_not_changed(book, database, change):  # noqa: F811
+    """Money, owner and end of an account have their own ways; settings have their ranges."""
+    store = DatabaseAccounts(database)
+    before = store.account(ALICE)
+    with pytest.raises(BadAmount):
+        store.set(ALICE, {'name': 'x', **change})
+    assert store.account(ALICE) == before
+    with pytest.raises(UnknownAccount):
+        store.set(account('project', 'nobody'), {'name': 'x'})
 
 
 @pytest.mark.parametrize(
@@ -246,7 +262,7 @@ def test_an_account_with_money_stays_open(book, database):  # noqa: F811
 
 def test_a_bid_stays_until_it_is_changed(book, database):  # noqa: F811
     """Of two changes of the same bid the second one is told; a bid can be read, listed and removed."""
-    store = DatabaseBids(database)
+    store = DatabaseBids(database, Wall())
     first = store.put(StoredBid(server_id='vm', project_id='alice', payer=ALICE, cpu=5, memory=3))
     raised = store.put(replace(first, cpu=50, max_cpu=1.5, source='hint'))
     with pytest.raises(Conflict, match='generation 2, not 1'):
@@ -272,13 +288,13 @@ def test_a_bid_out_of_range_is_refused(book, database, change):  # noqa: F811
     """Negative, fractional, above 2^53, not a number."""
     good = StoredBid(server_id='vm', project_id='alice', payer=ALICE, cpu=5, memory=3)
     with pytest.raises(BadAmount):
-        DatabaseBids(database).put(replace(good, **change))
+        DatabaseBids(database, Wall()).put(replace(good, **change))
 
 
 def test_a_bid_needs_somebody_who_pays(database):  # noqa: F811
     """The payer's account must exist."""
     with pytest.raises(UnknownAccount):
-        DatabaseBids(database).put(
+        DatabaseBids(database, Wall()).put(
             StoredBid(server_id='vm', project_id='x', payer=account('budget', 'x'), cpu=1, memory=1)
         )
 
@@ -327,6 +343,27 @@ def test_the_first_leader_to_store_a_round_decides_it(database, wall):  # noqa: 
         store.advance(7, RoundState.APPLIED, RoundState.UNDONE)
     with pytest.raises(Conflict):
         store.advance(7, RoundState.SETTLED, RoundState.PLANNED)
+
+
+def test_a_round_is_stored_with_its_holds(book, database, wall):  # noqa: F811
+    """M1: each at most what its account has, none for an empty one; who comes second holds nothing."""
+    store = DatabaseRounds(database, wall)
+    holds = [
+        posting(who, ESCROW, 1500, key=f'hold:7:{who}', reason=Reason.HOLD) for who in (ALICE, BOB)
+    ]
+    first = a_round()
+    assert store.begin(*first, holds) == first[0]
+    store.begin(*a_round(leader='engine-b'), [replace(holds[1], amount=1)])
+    assert book.balances([ALICE, BOB, ESCROW]) == {ALICE: 0, BOB: 0, ESCROW: 1000}
+    assert book.totals(7, Reason.HOLD) == {(ALICE, ESCROW): 1000}
+
+
+def test_an_older_database_gets_the_escrow_account(empty):  # noqa: F811
+    """The upgrade opens it."""
+    schema.sync(empty, '7f2c9e41a6d0')
+    assert DatabaseAccounts(empty).account(ESCROW) is None
+    schema.sync(empty)
+    assert DatabaseAccounts(empty).account(ESCROW) == Account(id=ESCROW)
 
 
 def test_a_document_longer_than_a_packet(database, wall):  # noqa: F811
@@ -457,11 +494,12 @@ def test_a_database_without_tables_says_what_to_do(empty):  # noqa: F811
         schema.check(empty)
 
 
-def test_a_sync_from_nothing_opens_bank_and_mint(empty):  # noqa: F811
+def test_a_sync_from_nothing_opens_the_clouds_own_accounts(empty):  # noqa: F811
     """And it changes nothing the second time."""
     for _ in range(2):
         assert schema.sync(empty) == schema.newest()
     assert [(one.id, one.balance) for one in DatabaseAccounts(empty).list()] == [
         (BANK, 0),
+        (ESCROW, 0),
         (MINT, 0),
     ]

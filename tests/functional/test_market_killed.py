@@ -18,7 +18,7 @@ import pytest
 
 from nova_market.adapters.leadership import SoleLeader
 from nova_market.core.currency import recharge
-from nova_market.core.ledger import BANK, Reason
+from nova_market.core.ledger import BANK, ESCROW, Reason
 from nova_market.core.record import RoundState
 from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.models import Base, accounts, horizons
@@ -77,6 +77,7 @@ class Life:
 def wrong_in(stores, ledger):
     """What is not as it should be, one sentence each; for every round what was charged and why."""
     found = list(ledger.discrepancies())
+    held = 0
     for record in stores.history.rounds(limit=10_000):
         confirmed = [a for a in all_allocations(stores.history, record.period) if a.confirmed]
         due = sum(a.charge_cpu + a.charge_memory for a in confirmed)
@@ -85,6 +86,13 @@ def wrong_in(stores, ledger):
             found.append(f'round {record.period}: {paid} was paid, {due} was due')
         if record.state == RoundState.UNDONE and paid:
             found.append(f'round {record.period} is undone, {paid} was paid')
+        kept = sum(ledger.totals(record.period, Reason.HOLD).values())
+        kept -= sum(ledger.totals(record.period, Reason.RELEASE).values())
+        held += kept
+        if kept and record.state in (RoundState.SETTLED, RoundState.UNDONE):
+            found.append(f'round {record.period} is over, {kept} is held still')
+    if held != ledger.balances([ESCROW])[ESCROW]:
+        found.append(f'open rounds hold {held}, escrow has {ledger.balances([ESCROW])}')
     return found
 
 
@@ -157,7 +165,7 @@ def _empty(base):
     with base.engine.begin() as connection:
         for table in reversed(Base.metadata.sorted_tables):
             connection.execute(table.delete())
-        connection.execute(accounts.insert(), [{'id': 'bank'}, {'id': 'mint'}])
+        connection.execute(accounts.insert(), [{'id': n} for n in ('bank', 'escrow', 'mint')])
         connection.execute(horizons.insert(), {'name': 'postings'})
 
 

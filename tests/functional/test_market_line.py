@@ -2,6 +2,7 @@
 """Who may allocate, over transports that prove the sender and over one that does not; hostile letters."""
 
 import contextlib
+import json
 import logging
 
 import oslo_messaging
@@ -174,6 +175,19 @@ def test_a_host_confirms_for_itself_only(street):
     assert street.engine.confirmed(7) == {}
 
 
+@pytest.mark.parametrize('value', [float('nan'), 1e300, 'much', [1.0], None])
+def test_a_heaviness_that_is_none_is_refused(street, value):
+    """With the whole confirmation: who writes that can't be believed in anything."""
+    now = street.clock.wall() + 180.0
+    street.engine.send(7, now, {'a': letter(street.clock).allocations})
+    word = Confirmation(host='a', engine=ENGINE, period=7, servers=('s1',))
+    values = market_values(word) | {'heaviness': {'dora': value}}
+    street.says('a', json.dumps(values).encode(), to=ENGINE)
+    assert street.engine.confirmed(7) == {}
+    assert street.engine.heaviness() == {}
+    assert street.engine.dropped == {'malformed': 1}
+
+
 def test_a_letter_that_got_lost_is_sent_again(street):
     """To hosts that have something to confirm and do not, ever more rarely, until it expires."""
     began = street.clock.monotonic()
@@ -205,7 +219,7 @@ def test_an_engine_takes_over(street):
     )
     other.start()
     other.send(7, street.clock.wall() + 180.0, {'a': letter(street.clock).allocations})
-    street.line.confirm(street.granted, ['s1'])
+    street.line.confirm(street.granted, ['s1'], {})
     assert other.confirmed(7) == {'s1': 'a'}
     assert street.engine.confirmed(7) == {}
 
@@ -275,7 +289,7 @@ def test_over_zmq_the_key_is_the_name(town):
         def confirmed():
             engine.send(7, clock.wall() + 180.0, {'a': letter(clock).allocations})
             if eventually(lambda: line.look().period == 7, 0.3):
-                line.confirm(line.look(), ['s1'])
+                line.confirm(line.look(), ['s1'], {})
             return eventually(lambda: engine.confirmed(7) == {'s1': 'a'}, 0.3)
 
         assert eventually(confirmed)
@@ -311,7 +325,7 @@ def test_over_oslo_the_name_is_what_the_letter_says(caplog):
         def confirmed():
             engine.send(7, clock.wall() + 180.0, {'a': letter(clock).allocations})
             if eventually(lambda: line.look().period == 7, 0.5):
-                line.confirm(line.look(), ['s1'])
+                line.confirm(line.look(), ['s1'], {})
             return eventually(lambda: engine.confirmed(7) == {'s1': 'a'}, 0.5)
 
         assert eventually(confirmed)

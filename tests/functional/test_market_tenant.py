@@ -51,8 +51,11 @@ def test_a_bid_raised_by_command_is_in_force_in_the_next_period(
     lines = shown(run, 'alice', 'statement', 'show')
     charges = [-line['Change'] for line in lines if line['Reason'] == 'charge']
     assert sorted(set(charges)) == [MICRO, 3 * MICRO]
+    # of the round of this period
+    held = -sum(line['Change'] for line in lines if line['Reason'] in ('hold', 'release'))
+    assert held == 3 * MICRO
     balance = shown(run, 'alice', 'account', 'show', own)['balance']
-    assert balance == lines[0]['Balance'] == 100 * MICRO - sum(charges)
+    assert balance == lines[0]['Balance'] == 100 * MICRO - sum(charges) - held
     seen = shown(run, 'alice', 'allocation', 'list', '--server', 'web-1')
     assert seen[1]['CPU'] == pytest.approx(3.0) and seen[1]['Confirmed']
 
@@ -71,3 +74,13 @@ def test_who_runs_out_of_credits_is_scaled_down_and_told_why(
     assert bed.cores() == pytest.approx({OF_ALICE: 4 * 2 / 3, OF_BOB: 4 / 3})
     _, table, _ = run('alice', 'round', 'show', '--fit-width')
     assert 'can pay 2 of 8 bid' in ' '.join(table.split())
+
+
+def test_a_private_flavor_is_quoted_to_those_who_may_see_it(market_service, run, bed):  # noqa: F811
+    """By what it holds: the market itself knows public flavors only."""
+    bed.run(1)
+    quote = shown(run, 'alice', 'price', 'quote', '--flavor', 'm1.own')
+    assert (quote['flavor'], quote['cpu'], quote['memory_mib']) == (None, 2.0, 512.0)
+    assert shown(run, 'alice', 'price', 'quote', '--flavor', 'm1.small')['flavor'] == 'small'
+    status, _, err = run('bob', 'price', 'quote', '--flavor', 'm1.own')
+    assert status == 1 and 'm1.own' in err

@@ -151,6 +151,15 @@ def test_a_bid_is_felt_and_charged(city):
     assert city.cores() == pytest.approx({'r': 0.5, 'b': 1.5}, rel=0.01)
 
 
+def test_rounds_show_who_is_heavy(city):
+    """As the host has computed it: red, who pays for more, uses more than its part of the cloud."""
+    city.run(4)
+    rounds = city.market.stores.history
+    heaviness = rounds.round(rounds.rounds(limit=1)[0].period).document['heaviness']
+    assert heaviness == pytest.approx(city.agent.round().plan.owner_heaviness, rel=0.05)
+    assert heaviness['red'] > heaviness['blue']
+
+
 def test_a_host_that_does_not_apply_is_not_paid_for(city):
     """Its guests keep what they had; when it confirms again they are charged again, not for before."""
     city.run(2, host=False)

@@ -54,6 +54,7 @@ statements = st.builds(
     vectors=st.none() | vectors,
     quotas=st.none() | quotas,
     reads_quotas=st.booleans(),
+    again=st.booleans(),
 )
 answers = st.builds(
     Answer,

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accounts and their statements (rules M1, M2)."""
 
-from dataclasses import replace
 from typing import Any
 
 from nova_market.api.call import Call
@@ -42,9 +41,7 @@ def update(call: Call) -> Any:
         call.authorize('accounts:rename', found.project_id)
     if 'weight' in call.body:
         call.authorize('accounts:weigh', found.project_id)
-    changed = replace(found, **call.body)
-    call.stores.accounts.set(changed)
-    return {'account': shown(changed)}
+    return {'account': shown(call.stores.accounts.set(found.id, call.body))}
 
 
 @takes_query(limit=LIMIT, marker=marker({'type': 'integer', 'minimum': 1, 'maximum': 2**53}))

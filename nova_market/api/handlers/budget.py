@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Budgets: accounts that a project sets aside for its applications (rule M4)."""
 
-from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -13,7 +12,7 @@ from nova_market.api.schemas import account as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, BUDGET_ID, LIMIT, OF_PROJECT, marker
 from nova_market.core.ledger import AccountId, account
 from nova_market.core.record import Account
-from nova_market.errors import Conflict
+from nova_market.errors import Conflict, UnknownAccount
 
 PREFIX = 'budget:'
 
@@ -38,14 +37,11 @@ def create(call: Call) -> Any:
     wanted = dict(call.body)
     project = wanted.pop('project_id', call.project_id)
     call.authorize('budgets:create', project)
-    most = call.settings.max_budgets
-    if len(_budgets(call, project, PREFIX, most)) >= most:
-        raise ApiError(
-            409, 'market.budget.too_many', f'the project has {most} budgets: delete one first'
-        )
-    own = Account(id=account('project', project), project_id=project)
     made = Account(id=account('budget', str(uuid4())), project_id=project, **wanted)
-    call.stores.accounts.open([own, made])
+    try:
+        call.stores.accounts.open_budget(made, call.settings.max_budgets)
+    except Conflict as error:
+        raise ApiError(409, 'market.budget.too_many', str(error)) from None
     return Answer(body={'budget': shown(made)}, status=201)
 
 
@@ -61,9 +57,7 @@ def update(call: Call) -> Any:
     """Change a budget's name or renewal."""
     found = _visible(call)
     call.authorize('budgets:update', found.project_id)
-    changed = replace(found, **call.body)
-    call.stores.accounts.set(changed)
-    return {'budget': shown(changed)}
+    return {'budget': shown(call.stores.accounts.set(found.id, call.body))}
 
 
 @gives(204)
@@ -75,6 +69,8 @@ def delete(call: Call) -> Any:
         call.stores.accounts.close(found.id)
     except Conflict as error:
         raise ApiError(409, 'market.account.not_empty', str(error)) from None
+    except UnknownAccount:
+        pass  # somebody else was faster
     return Answer(status=204)
 
 

@@ -50,14 +50,15 @@ def show(call: Call) -> Any:
     """One round: its prices, and why each of the caller's servers got what it got."""
     call.authorize('rounds:show', call.project_id)
     period = int(call.path['period'])
-    explained = call.documents.of(period)
+    # the state as it is now; a document that is still kept does not say that the round was purged
+    found = [r for r in call.stores.history.rounds(period + 1, 1) if r.period == period]
+    explained = call.documents.of(period) if found else None
     if explained is None:
         raise not_found('round', period)
-    newest = call.stores.history.rounds(period + 1, 1)
     whole = call.may('rounds:show_all')
     return {
         'round': {
-            **_summary(call, newest[0]),
+            **_summary(call, found[0]),
             'leader': explained.record.leader if whole else None,
             'prices': [shown_price(call, p) for p in call.stores.history.prices(period, period)],
             **_context(explained.record.document, None if whole else call.project_id),

@@ -72,7 +72,7 @@ def history(call: Call) -> Any:
 
 
 @takes_query(
-    flavor=said({**TEXT, 'minLength': 1, 'maxLength': 255}, "a flavor's id or name"),
+    flavor=said({**TEXT, 'minLength': 1, 'maxLength': 255}, "a public flavor's id or name"),
     cpu=said(
         {'type': 'number', 'exclusiveMinimum': 0, 'maximum': MAX_CORES}, 'cores, without a flavor'
     ),

@@ -10,7 +10,7 @@ Schema = dict[str, Any]
 
 UUID_PATTERN = '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
 PROJECT_PATTERN = '^[A-Za-z0-9_-]{1,64}$'
-ACCOUNT_PATTERN = '^(mint|bank|(project|budget|escrow):[A-Za-z0-9_-]{1,64})$'
+ACCOUNT_PATTERN = '^(mint|bank|escrow|(project|budget):[A-Za-z0-9_-]{1,64})$'
 BUDGET_PATTERN = '^budget:[A-Za-z0-9_-]{1,64}$'
 MAX_PERIOD = 2**53
 MAX_EVERY = 2**31 - 1

@@ -26,7 +26,8 @@ SHOW: tuple[Column, ...] = (
 )
 
 ACCOUNT_HELP = (
-    'Account id (project:<id>, budget:<id>, bank, mint), or a name: of a budget, or of a project'
+    'Account id (project:<id>, budget:<id>, bank, escrow, mint), '
+    'or a name: of a budget, or of a project'
 )
 
 
@@ -125,7 +126,18 @@ class SetAccount(MarketShowOne):
         return shown(SHOW, self.market.update_account(wanted, **changes))
 
 
-class GrantAccount(MarketShowOne):
+class _OfAmount(MarketShowOne):
+    """A command of the administrator on an account and an amount."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('account', metavar='<account>', help=ACCOUNT_HELP)
+        parser.add_argument('amount', metavar='<credits>', type=credit_argument, help='Credits')
+        add_key(parser)
+        return parser
+
+
+class GrantAccount(_OfAmount):
     """Issue credits to an account (admin only)
 
     The credits are new: the mint pays. Shows the account afterwards.
@@ -135,20 +147,13 @@ class GrantAccount(MarketShowOne):
         openstack market account grant --key 2026-q4-astronomy astronomy 5000
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument('account', metavar='<account>', help=ACCOUNT_HELP)
-        parser.add_argument('amount', metavar='<credits>', type=credit_argument, help='Credits')
-        add_key(parser)
-        return parser
-
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         wanted = account_id(self.conn, parsed_args.account)
         self.market.grant(wanted, parsed_args.amount, key=parsed_args.key)
         return shown(SHOW, self.market.get_account(wanted))
 
 
-class RevokeAccount(MarketShowOne):
+class RevokeAccount(_OfAmount):
     """Take credits back from an account (admin only)
 
     No more than there are. Shows the account afterwards.
@@ -157,13 +162,6 @@ class RevokeAccount(MarketShowOne):
 
         openstack market account revoke astronomy 500
     """
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument('account', metavar='<account>', help=ACCOUNT_HELP)
-        parser.add_argument('amount', metavar='<credits>', type=credit_argument, help='Credits')
-        add_key(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         wanted = account_id(self.conn, parsed_args.account)

@@ -26,8 +26,9 @@ HOST: tuple[Column, ...] = (
 class ShowHeaviness(MarketLister):
     """Show how heavy a project is
 
-    What it holds and uses of the whole cloud, against what it is entitled to; heavier projects have
-    smaller parts of a host that is busy.
+    What it holds and uses of the whole cloud, against what it is entitled to, as the hosts said that
+    confirmed one of the last rounds. Where heaviness counts, not bids alone, heavier projects have smaller
+    parts of a host that is busy.
 
     Example::
 

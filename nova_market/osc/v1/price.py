@@ -121,8 +121,10 @@ class QuotePrice(MarketShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         flavor = self.conn.compute.find_flavor(parsed_args.flavor, ignore_missing=False)
+        # the market tells nobody what a private flavor holds; who may see it says so himself
+        private = {'cpu': flavor.vcpus, 'memory_mib': flavor.ram}
         quote = self.market.quote(
-            flavor=flavor.id,
+            **({'flavor': flavor.id} if flavor.is_public else private),
             count=parsed_args.count,
             periods=parsed_args.periods,
             since=parsed_args.since,

@@ -90,6 +90,8 @@ class ListRound(MarketLister):
 class ShowRound(MarketShowOne):
     """Show what a round decided, and why
 
+    Of servers the first ones by id are shown; ``allocation list --server`` is about one of them.
+
     Examples::
 
         openstack market round show
@@ -100,7 +102,12 @@ class ShowRound(MarketShowOne):
         parser = super().get_parser(prog_name)
         add_period(parser)
         parser.add_argument(
-            '--limit', metavar='<n>', type=count_argument, default=100, help='Servers, default 100'
+            '--limit',
+            metavar='<n>',
+            type=count_argument,
+            default=100,
+            help='Explain the first <n> servers by id, as many as a page of the API holds at most; '
+            'default 100',
         )
         return parser
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whom and what a user means: accounts, projects, servers and flavors by name or id.
 
-An account is given by its id (`project:<id>`, `budget:<id>`, `bank`, `mint`), by the name of a budget, or
-by name or id of a project; nothing at all means one's own project.
+An account is given by its id (`project:<id>`, `budget:<id>`, `bank`, `escrow`, `mint`), by the name of a
+budget, or by name or id of a project; nothing at all means one's own project.
 """
 
 import uuid

@@ -7,7 +7,7 @@ from nova_market.sdk.v1.market_resource import MarketResource
 
 
 class Account(MarketResource):
-    """`project:<id>`, `budget:<id>`, `escrow:<id>`, `bank` or `mint`."""
+    """`project:<id>`, `budget:<id>`, `bank`, `escrow` or `mint`."""
 
     base_path = '/accounts'
     resource_key = 'account'

@@ -2,7 +2,9 @@
 """Prices, quotes, rounds, allocations, plans, heaviness and hosts through the API."""
 
 import pytest
+from sqlalchemy import delete
 
+from nova_market.db.market_tables import allocations, prices, round_documents, rounds
 from tests.fixtures.market_api import (
     ALICE,
     BOB,
@@ -123,6 +125,19 @@ def test_the_state_of_a_round_is_the_newest(busy):
     assert busy.call('GET', f'/v1/rounds/{PERIOD}', READER).json['round']['state'] == 'planned'
     busy.stores.history.advance(PERIOD, 'planned', 'applied')
     assert busy.call('GET', f'/v1/rounds/{PERIOD}', READER).json['round']['state'] == 'applied'
+
+
+@pytest.mark.parametrize('gone', [PERIOD - 3, PERIOD - 1])
+def test_a_round_that_was_purged_is_no_round(busy, gone):
+    """Also while its document is still kept by this process, and while an older round is still there."""
+    assert busy.call('GET', f'/v1/rounds/{gone}', READER).status_code == 200
+
+    def take_away(connection):
+        for table in (round_documents, allocations, prices, rounds):
+            connection.execute(delete(table).where(table.c.period == gone))
+
+    busy.stores.accounts._database.write(take_away)
+    assert code(busy.call('GET', f'/v1/rounds/{gone}', READER)) == (404, 'market.round.not_found')
 
 
 def test_allocations_of_a_round_and_of_a_server(busy):

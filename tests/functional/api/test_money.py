@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accounts, grants, transfers, budgets and statements through the API."""
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from flask import Flask
 from werkzeug.test import Client
 
-from tests.fixtures.market_api import ALICE, BOB, OPERATOR, empty_tables, market  # noqa: F401
+from nova_market.db.database import Database
+from tests.fixtures.market_api import (
+    ALICE,
+    BOB,
+    OPERATOR,
+    empty_tables,  # noqa: F401
+    make_market,
+    market,  # noqa: F401
+)
 
 pytestmark = pytest.mark.functional
 
@@ -90,7 +99,7 @@ def test_a_transfer_above_the_balance_says_what_is_left_and_needed(funded):
         (OTHER, OWN, (404, 'market.account.not_found')),
         ('bank', OWN, (404, 'market.account.not_found')),
         ('mint', OWN, (400, 'market.request.invalid')),
-        ('escrow:x', OWN, (400, 'market.request.invalid')),
+        ('escrow', OWN, (400, 'market.request.invalid')),
         (OWN, 'project:a b', (400, 'market.request.invalid')),
     ],
 )
@@ -204,6 +213,42 @@ def test_weight_is_the_operators_name_the_projects(funded):
         assert code(funded.call('PATCH', path, ADMIN, json=wrong))[0] == 400
 
 
+def test_budgets_have_their_limit_also_when_many_ask_at_once(tmp_path, empty_tables):  # noqa: F811
+    """Eight threads with room for three; what is deleted makes room."""
+    copy = shutil.copy(empty_tables, tmp_path / 'market.sqlite')
+    database = Database({'connection': f'sqlite:///{copy}'})
+    few = make_market(database, max_budgets=3)
+
+    def ask(_):
+        client = Client(few.application, Flask.response_class)
+        return client.post(
+            '/v1/budgets', headers={'X-Auth-Token': MEMBER}, json={'name': 'x'}
+        ).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(ask, range(8))) == [201] * 3 + [409] * 5
+    made = few.call('GET', '/v1/budgets', MEMBER).json['budgets']
+    assert few.call('DELETE', f'/v1/budgets/{made[0]["id"]}', MEMBER).status_code == 204
+    assert ask(0) == 201
+    database.close()
+
+
+def test_a_rename_keeps_a_weight_that_was_set_meanwhile(funded, monkeypatch):
+    """What the manager's request read before the admin's change is not written back."""
+    path, read = f'/v1/accounts/{OWN}', funded.stores.accounts.account
+
+    def then_weighed(name):
+        found = read(name)
+        monkeypatch.undo()
+        assert funded.call('PATCH', path, ADMIN, json={'weight': 4.0}).status_code == 200
+        return found
+
+    monkeypatch.setattr(funded.stores.accounts, 'account', then_weighed)
+    renamed = funded.call('PATCH', path, MANAGER, json={'name': 'ours'}).json['account']
+    assert (renamed['name'], renamed['weight']) == ('ours', 4.0)
+    assert funded.call('GET', path, MANAGER).json['account'] == renamed
+
+
 def test_pages_follow_each_other_to_the_end(funded):
     """Each link leads to the next page; together they hold every line once, newest first."""
     for i in range(7):
@@ -217,8 +262,8 @@ def test_pages_follow_each_other_to_the_end(funded):
         path = links[0]['href'].removeprefix('http://localhost') if links else ''
     assert seen == [7, 6, 5, 4, 3, 2, 1, 1000]
     names = funded.call('GET', '/v1/accounts?all_projects=true&limit=2', ADMIN).json
-    assert [one['id'] for one in names['accounts']] == ['bank', 'mint']
-    assert 'marker=mint' in names['accounts_links'][0]['href']
+    assert [one['id'] for one in names['accounts']] == ['bank', 'escrow']
+    assert 'marker=escrow' in names['accounts_links'][0]['href']
     assert 'all_projects=true' in names['accounts_links'][0]['href']
 
 

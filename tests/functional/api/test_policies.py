@@ -8,7 +8,6 @@ import pytest
 from nova_market.api.policies import list_rules
 from nova_market.api.routes import ROUTES
 from nova_market.core.record import Account
-from nova_market.db.models import accounts
 from tests.fixtures.market_api import (
     ALICE,
     ALSO_OF_ALICE,
@@ -140,8 +139,7 @@ def _restore(market, path):  # noqa: F811
     if 'bids' in path:
         market.call('PUT', f'/v1/bids/{name}', TOKENS['admin'], json=BID)
     else:
-        with market.stores.accounts._database.engine.begin() as connection:
-            connection.execute(accounts.update().where(accounts.c.id == name).values(closed=False))
+        market.stores.accounts.open([_budget(name)])
 
 
 def test_the_matrix_has_every_route():

@@ -8,7 +8,7 @@ left running, without the servers that the tests made.
 import json
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,15 @@ class Cloud:
 
     def virsh(self, host: str, *arguments: str) -> str:
         return self.tool('on', host, 'virsh', '-q', *arguments)
+
+
+def within(seconds: float, ask: Callable[[], object]) -> float:
+    """Seconds until ask() is true; fails when it does not become so."""
+    began = time.monotonic()
+    while not ask():
+        assert time.monotonic() - began < seconds, f'not within {seconds:.0f} s'
+        time.sleep(0.2)
+    return time.monotonic() - began
 
 
 @pytest.fixture(scope='session')

@@ -12,15 +12,18 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import openstack
 
 from nova_market.adapters.cpu import CpuShares
 from nova_market.adapters.host_supply import SupplySettings
 from nova_market.adapters.libvirt_host import LibvirtHost
+from nova_market.sdk import market_service
 from nova_market.sim.experiments.service_process import Daemon, Options, ServiceProcess
-from tests.integration.cloud.conftest import Cloud
+from tests.integration.cloud.conftest import Cloud, within
 
 PERIOD = 10
 INTERVAL = 2.0
@@ -34,6 +37,7 @@ class MarketBed:
 
     def __init__(self, cloud: Cloud, environment: Mapping[str, str], directory: Path) -> None:
         self.cloud = cloud
+        self.first = 0
         self._environment = environment
         self._directory = directory
         self.engines = {name: self._engine(name, 'off') for name in ENGINES}
@@ -53,6 +57,8 @@ class MarketBed:
         }
 
     def start(self) -> None:
+        # the database may have rounds of an earlier bed
+        self.first = int(time.time() // PERIOD) + 1
         self.api.configure()
         self.manage('db', 'sync')
         for service in self.services.values():
@@ -102,6 +108,20 @@ class MarketBed:
         """The same, for commands that print nothing to be read."""
         program = [sys.executable, '-m', 'openstackclient.shell', 'market']
         return said([*program, *words], env=self.who(project))
+
+    def connection(self, project: str) -> Any:
+        """openstacksdk's, as the project's user or as admin, with the market."""
+        chosen = {k[3:].lower(): v for k, v in self.who(project).items() if k.startswith('OS_')}
+        names = ('auth_url', 'username', 'password', 'project_name', 'region_name')
+        found = openstack.connect(
+            **{name: chosen[name] for name in names},
+            user_domain_name='Default',
+            project_domain_name='Default',
+            load_yaml_config=False,
+            load_envvars=False,
+        )
+        market_service.load(found)
+        return found
 
     def who(self, project: str) -> dict[str, str]:
         """The environment in which a client is this project's user."""
@@ -217,12 +237,3 @@ def descendants(pid: int) -> list[int]:
         for child in map(int, task.read_text().split()):
             found += [child, *descendants(child)]
     return found
-
-
-def within(seconds: float, ask: Callable[[], object]) -> float:
-    """Seconds until ask() is true; fails when it does not become so."""
-    began = time.monotonic()
-    while not ask():
-        assert time.monotonic() - began < seconds, f'not within {seconds:.0f} s'
-        time.sleep(0.2)
-    return time.monotonic() - began

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import openstack
@@ -22,7 +22,7 @@ from nova_market.adapters.host_supply import SupplySettings
 from nova_market.adapters.libvirt_host import LibvirtHost
 from nova_market.sim.experiments.recording import jain
 from nova_market.sim.experiments.service_process import ServiceProcess, running
-from tests.integration.cloud.conftest import Cloud
+from tests.integration.cloud.conftest import Cloud, within
 
 pytestmark = [
     pytest.mark.cloud('mariadbd', 'libvirtd', 'ovs-vswitchd', 'qemu-system-x86_64'),
@@ -118,15 +118,6 @@ def options(
         'host': {'name': host, 'libvirt_uri': uri, 'cpus': cpu},
         'openstack': credentials,
     }
-
-
-def within(seconds: float, ask: Callable[[], bool]) -> float:
-    """Seconds until ask() is true; fails when it does not become so."""
-    began = time.monotonic()
-    while not ask():
-        assert time.monotonic() - began < seconds, f'not within {seconds:.0f} s'
-        time.sleep(0.2)
-    return time.monotonic() - began
 
 
 def say(text: str) -> None:

@@ -17,8 +17,8 @@ import pytest
 import requests
 
 from nova_market.core.money import MICRO
-from tests.integration.cloud.conftest import Cloud
-from tests.integration.cloud.market_bed import PERIOD, MarketBed, within
+from tests.integration.cloud.conftest import Cloud, within
+from tests.integration.cloud.market_bed import PERIOD, MarketBed
 
 pytestmark = [
     pytest.mark.cloud('mariadbd', 'libvirtd', 'ovs-vswitchd', 'qemu-system-x86_64'),
@@ -123,37 +123,26 @@ def test_cpu_follows_the_bids(bed: MarketBed, servers: dict[str, str], accounts:
 
 
 def test_a_raised_bid_is_seen_in_the_guest(bed: MarketBed, servers: dict[str, str]):
-    """Within two periods of the command; and the guest itself counts more work."""
+    """Within two periods of the command."""
     expected = parts(BIDS | {'d1': 4})
-    before = work(bed.cloud, 'market-d1')
     bid(bed, servers, {'d1': 4})
     passed = within(2 * PERIOD, lambda: have(bed, servers, expected))
     say(f'raised bid in force after {passed:.1f} s')
     got = measured(bed, servers)
     say(f'parts of the CPU: {got}, expected {expected}')
     assert got == pytest.approx(expected, rel=0.05)
-    assert work(bed.cloud, 'market-d1') > 1.5 * before
-
-
-def work(cloud: Cloud, server: str) -> float:
-    """Units of work a second that a guest counts itself."""
-    counts = []
-    for _ in range(2):
-        counts.append(
-            (time.monotonic(), int(cloud.order(server, 'load').split('work=')[1].split()[0]))
-        )
-        time.sleep(10.0)
-    (began, first), (ended, last) = counts
-    return (last - first) / (ended - began)
 
 
 def test_without_credit_a_server_is_scaled_down_and_runs(
     bed: MarketBed, servers: dict[str, str], accounts: dict[str, str]
 ):
-    """Emil's is first scaled to what he can pay, then has the least weight; he is told; nothing stops."""
+    """Emil's is scaled to what he can pay, further with each period; he is told; nothing stops."""
     balance = bed.market('emil', 'account', 'show')['balance']
     bed.market('admin', 'account', 'revoke', accounts['emil'], str((balance - 4 * MICRO) / MICRO))
-    within(6 * PERIOD, lambda: bed.weights()[servers['e1']][1] <= 2)
+    # each period takes a third of what is left, so it goes down smoothly
+    weight = 0.05 * parts(BIDS | {'d1': 4})['e1'] * CORE
+    passed = within(30 * PERIOD, lambda: bed.weights()[servers['e1']][1] <= weight)
+    say(f'scaled down to a twentieth after {passed:.1f} s')
     assert active(bed)
     assert bed.market('emil', 'account', 'show')['balance'] >= 0
     lines = bed.market('emil', 'round', 'show')['explanation']
@@ -180,7 +169,7 @@ def test_an_imbalance_is_removed_by_a_migration(bed: MarketBed, servers: dict[st
         return list(bed.market('admin', 'plan', 'list', '--state', 'done'))
 
     within(120.0, done)
-    plan = bed.market('admin', 'plan', 'show', done()[0]['Id'])
+    plan = bed.market('admin', 'plan', 'show', done()[0]['ID'])
     say(f'plan: {json.dumps(plan["moves"])}')
     move = plan['moves'][0]
     assert (move['source'], move['destination'], move['state']) == ('h1', 'h2', 'done')
@@ -201,11 +190,15 @@ def test_everything_breaks_at_once(
     with asking(bed, servers, environment) as answers:
         leader = bed.leader()
         time.sleep(PERIOD / 3)
+        starts = bed.engines[leader].log.read_text().count(f'{leader}: period')
         bed.engines[leader].kill()
         say(f'killed {leader} in the middle of a round')
         other = next(name for name in bed.engines if name != leader)
         say(f'{other} leads after {within(4 * PERIOD, lambda: bed.leader() == other):.1f} s')
         bed.engines[leader].launch()
+        # it must have found the database once; one that never did ends, for its supervisor to start again
+        log = bed.engines[leader].log
+        within(60.0, lambda: log.read_text().count(f'{leader}: period') >= starts + 1)
         for label in ('mariadb', 'rabbitmq'):
             bed.crash(label)
             time.sleep(2 * PERIOD)
@@ -268,28 +261,32 @@ def test_it_adds_up_to_the_last_micro_credit(bed: MarketBed, accounts: dict[str,
     """Balances are what statements say; charges are what confirmed allocations cost; all is zero in sum."""
     for engine in bed.engines.values():
         engine.stop()
-    balances = bed.market('admin', 'account', 'list', '--all-projects')
-    assert sum(account['Balance'] for account in balances) == 0
+    admin = bed.connection('admin')
+    assert sum(account.balance for account in admin.market.accounts(all_projects='true')) == 0
+    states = {r.period: r.state for r in admin.market.rounds() if r.period >= bed.first}
     checked = 0
-    for project in accounts:
-        lines = bed.market(project, 'statement', 'show', '--limit', '100000', '--long')
-        assert sum(line['Change'] for line in lines) == lines[0]['Balance']
-        assert bed.market(project, 'account', 'show')['balance'] == lines[0]['Balance']
-        assert len({line['Number'] for line in lines}) == len(lines)
-        states = {
-            r['Period']: r['State']
-            for r in bed.market('admin', 'round', 'list', '--limit', '100000')
-        }
-        for period, state in sorted(states.items())[:20]:
-            got = bed.market(project, 'allocation', 'list', str(period))
-            due = sum(a['Charge CPU'] + a['Charge Memory'] for a in got if a['Confirmed'])
-            paid = -sum(
-                line['Change']
-                for line in lines
-                if line['Reason'] == 'charge' and f':{period}:' in f':{line["Key"]}:'
-            )
-            assert paid == (due if state == 'settled' else 0), (project, period, state, due, paid)
+    for project, account in accounts.items():
+        market = bed.connection(project).market
+        lines = list(market.statement(account))
+        assert sum(line.change for line in lines) == lines[0].balance
+        assert market.get_account(account).balance == lines[0].balance
+        assert len({line.number for line in lines}) == len(lines)
+        paid: Counter[int] = Counter()
+        held: Counter[int] = Counter()
+        for line in lines:
+            if line.reason == 'charge':
+                period = int(line.key.split(':')[1])
+                paid[period] -= line.change if period >= bed.first else 0
+            elif line.reason in ('hold', 'release'):
+                held[int(line.key.split(':')[1])] -= line.change
+        for period, state in states.items():
+            got = [one for one in market.allocations(period) if one.confirmed]
+            due = sum(one.charge_cpu + one.charge_memory for one in got)
+            assert paid.pop(period, 0) == (due if state == 'settled' else 0), (project, period)
+            assert state not in ('settled', 'undone') or not held[period], (project, period)
             checked += due > 0
-    assert checked > 5
+        assert not any(paid.values()), 'charges of rounds that nobody knows'
+    say(f'{len(states)} rounds; {checked} sums of charges agree with their statements')
+    assert checked > 20
     for engine in bed.engines.values():
         engine.launch()

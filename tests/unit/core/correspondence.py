@@ -16,13 +16,14 @@ EPOCH = 'e'
 
 
 class Post:
-    """delay: intervals of 10 s there and back; loss: part of the letters that vanish."""
+    """delay: intervals of 10 s there and back; loss: part of the letters that vanish; again: is a
+    statement said again that has not been answered at once?"""
 
-    def __init__(self, hosts, aggregators=('a',), delay=0, loss=0.0, seed=1):
+    def __init__(self, hosts, aggregators=('a',), delay=0, loss=0.0, seed=1, again=False):
         self.correspondents = {h: Correspondent(h, METRIC, TTL, EPOCH) for h in hosts}
         self.aggregators = {a: Aggregator(a, METRIC, TTL, EPOCH) for a in aggregators}
         self.chosen = tuple(aggregators)
-        self.delay, self.loss = delay, loss
+        self.delay, self.loss, self.again = delay, loss, again
         self.letters, self.refused = [], []
         self.under_way = []
         self.rng = np.random.default_rng(seed)
@@ -47,6 +48,11 @@ class Post:
         for to, statement in statements.items():
             self.send(to, statement, now)
         self.deliver(now)
+        if self.again:
+            again = self.correspondents[report.host].again(self.chosen)
+            for to, statement in again.items():
+                self.send(to, statement, now)
+            self.deliver(now)
 
     def round(self, reports, now):
         """Each host publishes; what those before it could not know yet they hear in the next round."""

@@ -178,6 +178,65 @@ def test_a_refused_statement_does_not_prolong_a_life():
     assert isinstance(one.receive(statement('a', incarnation=3), 30.0), Answer)
 
 
+def test_what_is_said_again_is_answered_again_once_and_changes_nothing():
+    """Each answer may be the first that arrives, so they are the same whatever others have said meanwhile."""
+    one = aggregator()
+    one.receive(statement('b', owners={'d': (1.0,)}), 0.0)
+    first = one.receive(statement('a', owners={'d': (1.0,)}), 1.0)
+    one.receive(statement('b', 2, owners={'d': (5.0,)}), 2.0)
+    again = statement('a', owners={'d': (7.0,)}, again=True)
+    assert one.receive(again, 3.0) == first
+    assert one.receive(again, 4.0) == STALE
+    assert sums(one.receive(statement('b', 3), 5.0)) == {'d': 1.0}
+    assert sums(one.receive(statement('a', 2, heard=1), 6.0)) == {'d': 5.0}
+    assert one.receive(again, 7.0) == STALE
+    one.receive(statement('a', 3), 8.0)
+    one.receive(statement('c', again=True), 8.0)
+    one.receive(statement('a', 3, again=True), 37.9)
+    assert one.receive(statement('a', 4), 38.0).resync, 'what is said again prolongs no life'
+
+
+def test_what_is_said_again_counts_where_the_first_was_lost():
+    one = aggregator()
+    answer = one.receive(statement('a', owners={'d': (1.0,)}, again=True), 0.0)
+    assert sums(answer) == {'d': 0.0}
+    assert sums(one.receive(statement('b', owners={'d': (2.0,)}), 0.0)) == {'d': 1.0}
+
+
+def test_owners_come_and_go_and_widths_grow():
+    """Places of owners that are gone are used by others; a wider metric widens everything, once."""
+    one = aggregator()
+    for turn in range(3):
+        names = [f'{turn}{n}' for n in range(5)]
+        one.receive(
+            statement('a', owners=dict.fromkeys(names, (1.0,)), whole=True, sequence=turn), 0.0
+        )
+        answer = one.receive(
+            statement('b', owners=dict.fromkeys(names, (1.0,)), whole=True, sequence=turn), 0.0
+        )
+        assert sums(answer) == dict.fromkeys(names, 1.0)
+    one.receive(statement('a', 9, {'20': (1.0, 2.0), 'z': (3.0, 4.0)}), 1.0)
+    answer = one.receive(statement('b', 9, {'z': (0.5,)}, heard=2), 2.0)
+    assert answer.owners == {
+        '20': (1.0, 2.0),
+        '21': (1.0, 0.0),
+        '22': (1.0, 0.0),
+        '23': (1.0, 0.0),
+        '24': (1.0, 0.0),
+        'z': (3.0, 4.0),
+    }
+    one.leave(departure('a', sequence=10), 3.0)
+    answer = one.receive(statement('b', 10, heard=9), 3.0)
+    assert answer.owners == {
+        '20': (0.0, 0.0),
+        '21': (0.0, 0.0),
+        '22': (0.0, 0.0),
+        '23': (0.0, 0.0),
+        '24': (0.0, 0.0),
+        'z': (0.0, 0.0),
+    }
+
+
 def departure(host, incarnation=1, sequence=2):
     return Departure(host=host, incarnation=incarnation, sequence=sequence)
 

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One database object: how long it tries, what it logs, and who waits for whom on SQLite."""
+
+import logging
+import threading
+import time
+
+import pytest
+from oslo_db.exception import DBDeadlock, DBDuplicateEntry, RetryRequest
+from sqlalchemy import text
+
+from nova_market.core.ledger import BANK, account
+from nova_market.core.record import Account
+from nova_market.db import schema
+from nova_market.db.accounts import DatabaseAccounts
+from nova_market.db.database import Database
+from nova_market.errors import DatabaseUnavailable
+
+
+@pytest.fixture
+def database(tmp_path):
+    """SQLite with the tables."""
+    made = Database({'connection': f'sqlite:///{tmp_path}/market.sqlite'}, patience=5.0)
+    schema.sync(made)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def away():
+    """A database that does not answer, with oslo.db's defaults for trying."""
+    made = Database(
+        {
+            'connection': 'mysql+pymysql://root@127.0.0.1:1/x',
+            'max_retries': 10,
+            'retry_interval': 10,
+        },
+        patience=0.5,
+    )
+    yield made
+    made.close()
+
+
+@pytest.mark.timeout(20)
+def test_a_database_that_is_away_is_reported_in_time_and_once(away, caplog):
+    """oslo.db's own tries do not multiply ours, and nothing is logged beside the error that is raised."""
+    caplog.set_level(logging.WARNING)
+    begun = time.monotonic()
+    for _ in range(2):
+        with pytest.raises(DatabaseUnavailable, match='does not answer'):
+            away.read(lambda connection: connection.execute(text('SELECT 1')))
+    assert 1.0 <= time.monotonic() - begun < 8.0
+    assert [record.name for record in caplog.records] == []
+
+
+def test_work_is_tried_again_until_it_works(database):
+    """After a deadlock, and when it asks for it."""
+    errors = [DBDeadlock(), RetryRequest(DBDuplicateEntry())]
+
+    def work(connection):
+        if errors:
+            raise errors.pop()
+        return 7
+
+    assert database.write(work) == 7
+
+
+def test_work_that_asks_again_in_vain_fails_with_its_reason(tmp_path):
+    """The error behind the request is raised, not the request."""
+    database = Database({'connection': f'sqlite:///{tmp_path}/x'}, patience=0.0)
+
+    def work(connection):
+        raise RetryRequest(DBDuplicateEntry())
+
+    with pytest.raises(DBDuplicateEntry):
+        database.read(work)
+    database.close()
+
+
+@pytest.mark.timeout(20)
+def test_a_read_does_not_wait_for_a_writer(database):
+    """WAL: while one writes, another reads what was there before."""
+    accounts = DatabaseAccounts(database)
+    writing, end, found = threading.Event(), threading.Event(), []
+
+    def write(connection):
+        connection.execute(text("UPDATE accounts SET name = 'x' WHERE id = 'bank'"))
+        writing.set()
+        assert end.wait(15)
+
+    def read():
+        found.append(accounts.account(BANK))
+
+    threads = [
+        threading.Thread(target=database.write, args=(write,)),
+        threading.Thread(target=read),
+    ]
+    threads[0].start()
+    assert writing.wait(5)
+    threads[1].start()
+    threads[1].join(3)
+    waited = threads[1].is_alive()
+    end.set()
+    for thread in threads:
+        thread.join(10)
+    assert not waited and found == [Account(id=BANK)]
+    assert accounts.account(BANK).name == 'x' and accounts.account(account('project', 'a')) is None
