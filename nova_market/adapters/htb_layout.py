@@ -55,8 +55,11 @@ MIN_TOP, MAX_TOP = 60000, SPREAD * PACKET
 TURN_NS = 10_000_000
 """Q lasts so long at the rate of the device: what one borrower may hold up another."""
 
-BURST_NS = 1_000_000
-"""Send ahead of the rate by so much, plus one frame: the kernel's timers are late by less than that."""
+BURST_NS = 10_000_000
+"""Send ahead of the rate by so much, plus one frame: what timers may be late by without idling the device.
+
+A tick of the slowest kernels; where the host itself is a guest, 1 ms left up to a third of the device idle.
+"""
 
 MAX_BURST_NS = 60 * 10**9
 """HTB forgets debts above a minute."""

@@ -5,28 +5,23 @@
     guest 2 --+-- bridge -- up0 ======= out0 (the world)
     guest 3 --+      host               world
 
-Traffic is UDP or TCP by Python sockets; each sender is a thread that has entered its namespace. What
-arrives in the world is counted per sender. Everything ends with the bed, also on failure.
+Traffic is UDP or TCP by Python sockets of processes that have entered a namespace. What arrives in
+the world is counted per sender. Everything ends with the bed, also on failure.
 """
 
-import contextlib
 import os
-import socket
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from pyroute2 import netns
-
 from nova_market.core.host import Guest
 from tests.builders import guest
+from tests.integration.traffic import Counts, count, counters, drain, running, send, stream
 
 NET = '10.77.0'
 WORLD = f'{NET}.1'
 HOST = f'{NET}.2'
 PORT = 5000
-FRAME = 1472 + 28 + 14
 WARM_UP = 0.7
 
 
@@ -116,118 +111,46 @@ class NetworkBed:
 
         midway: called when sending has begun; what arrived before it returns is not counted.
         """
-        stop = threading.Event()
-        counted: dict[str, int] = {}
-        ready = threading.Event()
-        threads = [threading.Thread(target=self._count, args=(counted, ready, stop))]
-        threads += [threading.Thread(target=self._send, args=(s, rate, stop)) for s in sources]
-        for thread in threads:
-            thread.start()
-            assert ready.wait(5)
-        try:
+        sink = (WORLD, PORT)
+        counted = counters(len(sources))
+        senders = [
+            (send, self._namespace_of(source), source, self._nic_of(source), sink, rate)
+            for source in sources
+        ]
+        with running((count, self.world, sink, list(sources), counted), *senders):
             time.sleep(WARM_UP)
             if midway is not None:
                 midway()
-            before, began = dict(counted), time.monotonic()
-            time.sleep(seconds)
-            after, passed = dict(counted), time.monotonic() - began
-        finally:
-            stop.set()
-            for thread in threads:
-                thread.join()
-        return {s: 8e-6 * (after.get(s, 0) - before.get(s, 0)) / passed for s in sources}
+            return dict(zip(sources, rates(counted, seconds), strict=True))
 
     def streamed(self, numbers: Sequence[int], seconds: float) -> Mapping[int, float]:
         """Mbit/s of payload that guests send by one TCP connection each, with segmentation offload."""
-        stop = threading.Event()
-        counted = dict.fromkeys(numbers, 0)
-        threads: list[threading.Thread] = []
-        for number in numbers:
-            listening = threading.Event()
-            arguments = (number, counted, listening, stop)
-            threads.append(threading.Thread(target=self._sink, args=arguments))
-            threads.append(threading.Thread(target=self._stream, args=(number, stop)))
-            threads[-2].start()
-            assert listening.wait(5)
-            threads[-1].start()
-        try:
+        counted = counters(len(numbers))
+        parts: list[tuple[object, ...]] = []
+        for position, number in enumerate(numbers):
+            sink = (WORLD, PORT + number)
+            parts.append((drain, self.world, sink, position, counted))
+            parts.append((stream, f'{self.prefix}-g{number}', sink))
+        with running(*parts):
             time.sleep(2 * WARM_UP)
-            before, began = dict(counted), time.monotonic()
-            time.sleep(seconds)
-            after, passed = dict(counted), time.monotonic() - began
-        finally:
-            stop.set()
-            for thread in threads:
-                thread.join()
-        return {n: 8e-6 * (after[n] - before[n]) / passed for n in numbers}
-
-    def _stream(self, number: int, stop: threading.Event) -> None:
-        netns.setns(f'{self.prefix}-g{number}', flags=0, fork=False)
-        with socket.create_connection((WORLD, PORT + number), timeout=5) as sender:
-            sender.settimeout(0.2)
-            payload = bytes(65536)
-            while not stop.is_set():
-                # stalled, or the sink has stopped first
-                with contextlib.suppress(OSError):
-                    sender.send(payload)
-
-    def _sink(
-        self,
-        number: int,
-        counted: dict[int, int],
-        listening: threading.Event,
-        stop: threading.Event,
-    ) -> None:
-        netns.setns(self.world, flags=0, fork=False)
-        with socket.create_server((WORLD, PORT + number)) as server:
-            server.settimeout(5)
-            listening.set()
-            connection, _ = server.accept()
-            with connection:
-                connection.settimeout(0.2)
-                while not stop.is_set():
-                    with contextlib.suppress(TimeoutError):
-                        counted[number] += len(connection.recv(1 << 18))
+            return dict(zip(numbers, rates(counted, seconds), strict=True))
 
     def _namespace_of(self, address: str) -> str:
         if address == HOST:
             return self.host
         return f'{self.prefix}-g{(int(address.rpartition(".")[2]) - 10) % 100}'
 
-    def _send(self, address: str, rate: float, stop: threading.Event) -> None:
-        netns.setns(self._namespace_of(address), flags=0, fork=False)
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-            # two NICs in one subnet: the address alone does not choose the way out
-            nic = (
-                'br0' if address == HOST else f'eth{(int(address.rpartition(".")[2]) - 10) // 100}'
-            )
-            sender.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, nic.encode())
-            sender.bind((address, 0))
-            payload = bytes(1472)
-            began, sent = time.monotonic(), 0
-            while not stop.is_set():
-                due = (time.monotonic() - began) * rate / 8 / FRAME
-                while sent < due and not stop.is_set():
-                    with contextlib.suppress(OSError):  # ENOBUFS: its own queue is full
-                        sender.sendto(payload, (WORLD, PORT))
-                    sent += 1
-                stop.wait(0.004)
+    @staticmethod
+    def _nic_of(address: str) -> str:
+        return 'br0' if address == HOST else f'eth{(int(address.rpartition(".")[2]) - 10) // 100}'
 
-    def _count(
-        self, counted: dict[str, int], ready: threading.Event, stop: threading.Event
-    ) -> None:
-        netns.setns(self.world, flags=0, fork=False)
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
-            receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-            receiver.bind((WORLD, PORT))
-            receiver.settimeout(0.2)
-            ready.set()
-            while not stop.is_set():
-                try:
-                    _, (source, _) = receiver.recvfrom(2048)
-                except TimeoutError:
-                    continue
-                counted[source] = counted.get(source, 0) + FRAME
+
+def rates(counted: Counts, seconds: float) -> list[float]:
+    """Mbit/s that each counter grows by."""
+    before, began = list(counted), time.monotonic()
+    time.sleep(seconds)
+    after, passed = list(counted), time.monotonic() - began
+    return [8e-6 * (b - a) / passed for a, b in zip(before, after, strict=True)]
 
 
 def run(*words: str) -> str:
