@@ -40,19 +40,17 @@ class PlacementTraits:
             return frozenset(h for h, node in self._nodes().items() if node in wanted)
 
     def mark(self, host: HostName) -> None:
+        self.announce()
         with translated():
-            sdk_errors.raise_from_response(self._placement('put', f'/traits/{CLOSED_TRAIT}'))
             self._change(host, lambda traits: traits | {CLOSED_TRAIT})
 
     def unmark(self, host: HostName) -> None:
         with translated():
             self._change(host, lambda traits: traits - {CLOSED_TRAIT})
 
-    def forget(self) -> None:
+    def announce(self) -> None:
         with translated():
-            answer = self._placement('delete', f'/traits/{CLOSED_TRAIT}')
-            if answer.status_code not in {404, 409}:
-                sdk_errors.raise_from_response(answer)
+            sdk_errors.raise_from_response(self._placement('put', f'/traits/{CLOSED_TRAIT}'))
 
     def _change(self, host: HostName, change: Callable[[set[str]], set[str]]) -> None:
         node = self._nodes().get(host)

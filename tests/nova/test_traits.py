@@ -111,6 +111,10 @@ class TestTraits(MarketBed):
             vcpu=1, memory_mb=512, disk=1, ephemeral=0,
             extra_spec={f'trait:{CLOSED_TRAIT}': 'forbidden'},
         )  # fmt: skip
+        # what Placement does not know may not even be forbidden
+        self.boot(flavor, 'ERROR')
+        self.traits.announce()
+        self.boot(flavor)
         for name in ('host1', 'host3'):
             self.traits.mark(name)
         assert self.where(self.boot(flavor)) == 'host2'
