@@ -4,8 +4,6 @@
 Implements rule S3 of doc/source/specs/market.rst in the simulator: hosts with room (what Placement does), the
 affordable filter, then the sum of normalised weights; the first of the best. Servers of one request
 are placed one after the other, and each sees those before it as newcomers. Units as in core.server_request.
-
-Differs from Nova: the bounds that weights are normalised by are those of the request's first server.
 """
 
 from dataclasses import dataclass, field
@@ -19,6 +17,11 @@ from nova_market.core.quantity import Array, Rows
 from nova_market.core.scheduler_snapshot import SchedulerSnapshot
 from nova_market.core.server_request import ServerRequest
 from nova_market.sim.park import Park
+
+OPINIONS = ('cpu', 'ram', 'bid_load', 'allocation_error', 'packing')
+
+RANGED = 'allocation_error'
+"""Counts between fixed bounds, -1 and 0; the others between the least and the most of the candidates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +64,12 @@ def places(
     bench = _Bench(park, snapshot, request, setting.weights, rows)
     chosen: list[int] = []
     for _ in range(request.count):
-        best = int(bench.total.argmax())
-        if bench.total[best] == -np.inf:
+        if not len(bench.rows):
             park.release(np.array(chosen, dtype=np.intp), size)
             return None
-        host = int(rows[best])
-        chosen.append(host)
-        park.take(rows[best : best + 1], size)
+        best = bench.best()
+        chosen.append(int(bench.rows[best]))
+        park.take(bench.rows[best : best + 1], size)
         bench.look_again(best)
     return np.array(chosen, dtype=np.intp)
 
@@ -83,7 +85,7 @@ def _candidates(rows: Rows, most: int, rng: np.random.Generator) -> Rows:
 
 
 class _Bench:
-    """The weights of the candidates of one request. total: -inf where it does not fit any more."""
+    """The opinions on the candidates of one request; those where it does not fit any more are out."""
 
     def __init__(
         self,
@@ -94,30 +96,29 @@ class _Bench:
         rows: Rows,
     ) -> None:
         self._park, self._snapshot, self._request = park, snapshot, request
-        self._size, self._rows = np.array(request.size), rows
-        names = ('cpu', 'ram', 'bid_load', 'allocation_error', 'packing')
-        chosen = np.array([getattr(weights, name) for name in names])
+        self._size, self.rows = np.array(request.size), rows
+        chosen = np.array([getattr(weights, name) for name in OPINIONS])
         self._counts = chosen != 0
         self._multiplier = chosen[self._counts]
-        opinions = self._opinions(rows)
-        least, most = opinions.min(axis=1), opinions.max(axis=1)
-        ranged = np.array([name == 'allocation_error' for name in names])[self._counts]
-        self._least = np.where(ranged, -1.0, least)[:, None]
-        span = np.where(ranged, 1.0, most - least)
-        self._scale = np.divide(1.0, span, out=np.zeros_like(span), where=span > 0)[:, None]
-        self.total = self._totals(opinions)
+        self._ranged = np.array([name == RANGED for name in OPINIONS])[self._counts]
+        self._found = self._opinions(rows)
+
+    def best(self) -> int:
+        """Position of the first of the candidates with the largest sum of weights, as Nova normalises."""
+        found = self._found
+        least = np.where(self._ranged, -1.0, found.min(axis=1))
+        span = np.where(self._ranged, 1.0, found.max(axis=1) - least)
+        scale = np.divide(self._multiplier, span, out=np.zeros_like(span), where=span > 0)
+        return int((scale @ found - scale @ least).argmax())
 
     def look_again(self, position: int) -> None:
         """One more server is on this candidate."""
-        row = self._rows[position : position + 1]
+        row = self.rows[position : position + 1]
         if self._park.fits(int(row[0]), self._size):
-            self.total[position] = self._totals(self._opinions(row))[0]
+            self._found[:, position] = self._opinions(row)[:, 0]
         else:
-            self.total[position] = -np.inf
-
-    def _totals(self, opinions: Array) -> Array:
-        total: Array = self._multiplier @ ((opinions - self._least) * self._scale)
-        return total
+            self.rows = np.delete(self.rows, position)
+            self._found = np.delete(self._found, position, axis=1)
 
     def _opinions(self, rows: Rows) -> Array:
         """(opinions that count, rows); 0 for no opinion."""
