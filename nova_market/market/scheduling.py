@@ -72,13 +72,17 @@ def published(document: Mapping[str, object], age: float) -> dict[str, object] |
 
 
 def _vcpus(inputs: RoundInputs) -> Array:
-    """(hosts,) of all servers on a host: what Nova counts as used there."""
+    """(hosts,) what Nova counts as used on a host, or the servers there where it does not say.
+
+    Servers are fewer: Nova counts reserved CPUs too, and servers that are deleted softly or resized.
+    """
     row = {host.name: number for number, host in enumerate(inputs.hosts)}
     found = np.zeros(len(inputs.hosts))
     for server in (*inputs.servers, *inputs.others):
         if server.host in row:
             found[row[server.host]] += server.vcpus
-    return found
+    said = np.array([h.vcpus_used for h in inputs.hosts], dtype=np.float64)  # None is NaN
+    return np.where(np.isnan(said), found, said)
 
 
 def _projects(inputs: RoundInputs, outcome: RoundOutcome) -> tuple[list[str], Array, Array]:

@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 
+from nova_market.core.crowding import newcomers_since
 from nova_market.core.host_weight import by_heaviness
 from nova_market.core.scheduler_snapshot import snapshot_from
 from nova_market.core.schema import MAX_AMOUNT
@@ -87,6 +88,31 @@ def test_a_round_of_the_engine_is_what_the_scheduler_reads(database):
     assert found.used[:, red].tolist() == [8.0, 8192.0]
     assert found.due[red] == outcome.due()[:2].sum()
     assert found.share is found.leases is found.heaviness is found.watts is None
+
+
+def test_nobody_has_come_while_nothing_changes(database):
+    """Reserved CPUs, softly deleted servers and both sides of a resize are no newcomers: Nova says them.
+
+    On b Nova does not say: the servers there are counted.
+    """
+    reserved, deleted, source = 8.0, 2.0, 4.0
+    hosts = [
+        host('a', vcpus_used=reserved + deleted + 4.0),
+        host('b'),
+        host('c', vcpus_used=source),
+    ]
+    servers = [
+        server('1', 'red', 'a', status='VERIFY_RESIZE'),
+        server('2', 'red', 'b'),
+        server('3', 'red', 'b', status='SHUTOFF', vcpus=1),
+    ]
+    bed = Market(database, hosts=hosts, servers=servers)
+    bed.run()
+    found = snapshot_from(get(make_market(database)).json['scheduler_snapshot'])
+    rows = np.array([found.hosts[name] for name in 'abc'])
+    used = np.array([14.0, 5.0, 4.0])
+    assert newcomers_since(found, ask(), rows, used).tolist() == [0.0, 0.0, 0.0]
+    assert newcomers_since(found, ask(2.0), rows, used + 2.0).tolist() == [1.0, 1.0, 1.0]
 
 
 def test_a_round_tells_how_heavy_projects_are(database):
