@@ -8,6 +8,7 @@ a time that results do not pile up. A cluster's workers need nova-market install
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from typing import Any, Protocol, TypeVar
 
 from nova_market.errors import ConfigurationError
@@ -39,7 +40,8 @@ class Processes:
         self._jobs = jobs
 
     def map(self, function: Callable[[Work], Result], work: Iterable[Work]) -> Iterator[Result]:
-        with ProcessPoolExecutor(self._jobs) as pool:
+        # not forked: libraries that have threads do not survive that
+        with ProcessPoolExecutor(self._jobs, get_context('spawn')) as pool:
             yield from _in_order(
                 lambda one: pool.submit(function, one), lambda f: f.result(), work, self._jobs
             )
