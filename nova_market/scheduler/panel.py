@@ -42,6 +42,9 @@ class Member(Protocol):
     def opinion(self, candidates: Candidates) -> Array | None:
         """Its weights; None: it has no opinion. Raises nothing."""
 
+    def tell(self) -> None:
+        """Log, once, that it does not work."""
+
 
 class Panel:
     """Weighers that were made together, in the order in which they were; those that somebody still has."""
@@ -68,10 +71,13 @@ class Panel:
         candidates = Candidates(hosts, spec)
         total: Array | None = None
         for member in self.members:
-            multiplier = multipliers(candidates, member)
-            if multiplier is None or (found := member.opinion(candidates)) is None:
+            try:
+                part = weighted(candidates, member)
+            except Exception:
+                member.tell()
                 continue
-            part = multiplier * normalised(found, member.least, member.most)
+            if part is None:
+                continue
             if LOG.isEnabledFor(logging.DEBUG):
                 LOG.debug('%s: %s', type(member).__name__, named(hosts, part))
             total = part if total is None else total + part
@@ -111,6 +117,14 @@ def normalised(weights: Array, least: float | None, most: float | None) -> Array
     high = float(weights.max()) if most is None else most
     found: Array = (weights - low) / (high - low) if high != low else np.zeros(len(weights))
     return found
+
+
+def weighted(candidates: Candidates, member: Member) -> Array | None:
+    """What one member adds to the sum; None: nothing."""
+    multiplier = multipliers(candidates, member)
+    if multiplier is None or (found := member.opinion(candidates)) is None:
+        return None
+    return multiplier * normalised(found, member.least, member.most)
 
 
 def multipliers(candidates: Candidates, member: Member) -> Array | float | None:

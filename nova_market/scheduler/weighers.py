@@ -35,6 +35,7 @@ class _MarketWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
 
     least: float | None = None
     most: float | None = None
+    """0 and 1 leave weights as they are: from -1 to 0, so that no multiplier makes a merit of a fault."""
 
     minval, maxval = 0.0, 1.0
     """What a panel says is normalised: with these Nova takes it as it is."""
@@ -42,6 +43,7 @@ class _MarketWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
     _failed = False
 
     def __init__(self) -> None:
+        self.configured()  # what is no number fails at the start, as with Nova's own
         self._panel = _panels.join(self)
 
     def weigh_objects(
@@ -53,7 +55,7 @@ class _MarketWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
                 return NO_OPINION
             return self._panel.sum([one.obj for one in weighed_obj_list], weight_properties)
         except Exception:
-            self._tell()
+            self.tell()
             return NO_OPINION
 
     def _weigh_object(self, obj: HostState, weight_properties: RequestSpec) -> float:
@@ -72,12 +74,13 @@ class _MarketWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
             if found is not None and not np.isfinite(found).all():
                 raise ValueError('a weight is no number')
         except Exception:
-            self._tell()
+            self.tell()
             return None
         self._failed = False
         return found
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
+        """Log the exception that is handled now, once until it works again."""
         # an exception would fail the build; this is no reason to
         if not self._failed:
             LOG.exception('%s does not work and is silent', type(self).__name__)
@@ -106,7 +109,7 @@ class AllocationErrorWeigher(_MarketWeigher):
     """Hosts first where everybody, the new server too, gets what his bid buys in the undivided cloud."""
 
     option = 'allocation_error_weight_multiplier'
-    least, most = -1.0, 0.0
+    least, most = 0.0, 1.0
 
     def _by_market(self, snapshot: SchedulerSnapshot, candidates: Candidates) -> Array | None:
         return host_weight.by_allocation_error(
@@ -118,7 +121,7 @@ class HeavinessWeigher(_MarketWeigher):
     """Hosts first whose projects are as heavy as this one. Silent until heaviness is published."""
 
     option = 'heaviness_weight_multiplier'
-    least, most = -1.0, 0.0
+    least, most = 0.0, 1.0
 
     def _by_market(self, snapshot: SchedulerSnapshot, candidates: Candidates) -> Array | None:
         return host_weight.by_heaviness(snapshot, candidates.request, candidates.rows)

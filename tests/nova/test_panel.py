@@ -131,6 +131,24 @@ def test_one_that_fails_is_left_out(market, monkeypatch, caplog):
     assert faults == ['PowerWeigher does not work and is silent']
 
 
+def test_a_multiplier_that_can_not_be_read_is_left_out(market, monkeypatch, caplog):
+    """The others count as before, and the log names the right one, once."""
+    made = [cls() for cls in WEIGHERS]
+    expected = weighed([cls() for cls in WEIGHERS if cls is not weighers.HeavinessWeigher])
+    monkeypatch.setattr(weighers.HeavinessWeigher, 'configured', lambda _: float('abc'))
+    for _ in range(3):
+        assert weighed(made) == pytest.approx(expected)
+    faults = [r.message for r in caplog.records if r.levelname == 'ERROR']
+    assert faults == ['HeavinessWeigher does not work and is silent']
+
+
+def test_a_multiplier_that_is_no_number_fails_at_the_start(monkeypatch):
+    """As one of Nova's own weighers does, before servers are placed by the rest."""
+    monkeypatch.setattr(weighers.HeavinessWeigher, 'configured', lambda _: float('abc'))
+    with pytest.raises(ValueError, match='abc'):
+        weighers.HeavinessWeigher()
+
+
 def test_debug_tells_what_each_says(market, caplog):
     """Nova's own log has the sum, under the name of the first."""
     caplog.set_level(logging.DEBUG, 'nova_market.scheduler.panel')
