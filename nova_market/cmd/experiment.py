@@ -16,9 +16,11 @@ from nova_market.sim.experiments import (
     fairness_fig3,
     fairness_fig4,
     market_day,
+    merkat_beyond,
     merkat_fig5,
     merkat_fig6,
     merkat_fig8,
+    merkat_maui,
 )
 
 PROGRAM = 'nova-market-experiment'
@@ -80,6 +82,10 @@ def _add_merkat(commands: Any) -> None:
         'A batch workload on the market, FCFS, EASY and EDF: satisfaction by contention; simulated.'
     )
     _add_simulated(commands, 'merkat-fig5', merkat_fig5, text)
+    text = 'The workload of merkat-fig5 with a better policy, a central scheduler and a bound; simulated.'
+    _add_simulated(commands, 'merkat-beyond', merkat_beyond, text)
+    text = '160 parallel applications on ten nodes: the market against EASY backfilling; simulated.'
+    _add_simulated(commands, 'merkat-maui', merkat_maui, text)
     text = 'Two batch frameworks that grow and shrink with their queues and the price; simulated.'
     _add_simulated(commands, 'merkat-fig6', merkat_fig6, text)
     text = (

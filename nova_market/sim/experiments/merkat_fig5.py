@@ -80,8 +80,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def from_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
-    setting = Setting(
+def setting_of(arguments: argparse.Namespace) -> Setting:
+    return Setting(
         log=arguments.log,
         jobs=arguments.jobs,
         levels=tuple(sorted(arguments.levels)),
@@ -91,6 +91,10 @@ def from_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
         workers=arguments.workers,
         output=arguments.output,
     )
+
+
+def from_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
+    setting = setting_of(arguments)
     setting.output.mkdir(parents=True, exist_ok=True)
     rows = list(measure(setting))
     summary = judge(rows, setting)
