@@ -9,13 +9,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from nova_market.db import schema
-from nova_market.db.accounts import DatabaseAccounts
-from nova_market.db.bids import DatabaseBids
-from nova_market.db.database import Database
-from nova_market.db.ledger import DatabaseLedger
-from nova_market.db.plans import DatabasePlans
-from nova_market.db.rounds import DatabaseRounds
 from nova_market.errors import ConfigurationError, NovaMarketError
 from nova_market.market.gathering import Stores
 from nova_market.ports import PlanStore
@@ -71,17 +64,10 @@ def run(
 
 def sqlite_stores(wall: Callable[[], float]) -> tuple[Stores, PlanStore]:
     """Empty stores of the services, in memory."""
-    database = Database({'connection': 'sqlite://'})
-    schema.sync(database)
-    rounds = DatabaseRounds(database, wall)
-    stores = Stores(
-        accounts=DatabaseAccounts(database),
-        ledger=DatabaseLedger(database, wall),
-        bids=DatabaseBids(database, wall),
-        rounds=rounds,
-        history=rounds,
-    )
-    return stores, DatabasePlans(database, wall)
+    # loaded where it is needed: most scenarios need no database
+    from nova_market.cmd.sim_stores import open_stores
+
+    return open_stores(wall)
 
 
 def _plot(output: Path, lines: Sequence[dict[str, Any]], varied: Sequence[str], shown: Any) -> None:

@@ -15,9 +15,8 @@ from nova_market.core.money import MICRO
 from nova_market.core.quantity import Array, Rows, Values
 from nova_market.errors import BadScenario
 from nova_market.sim.batch import easy, edf, fcfs
-from nova_market.sim.cloud_market import CloudMarket, CloudSetting
+from nova_market.sim.cloud_market import CloudMarket, CloudSetting, OpenStores
 from nova_market.sim.cloud_run import CloudLog, CloudRun
-from nova_market.sim.engine_market import EngineMarket, OpenStores
 from nova_market.sim.lublin import generate, kind_for
 from nova_market.sim.market_run import MarketResult, MarketRun, RoundLog
 from nova_market.sim.park import Park
@@ -156,6 +155,9 @@ def _market(
         return VectorMarket(park, setting, targets, payers, rate)
     if open_stores is None:
         raise BadScenario('cloud.engine: services: this runs with nova-market-sim only')
+    # loaded where it is needed: it brings the services' libraries with it
+    from nova_market.sim.engine_market import EngineMarket
+
     return EngineMarket(park, setting, targets, payers, rate, open_stores)
 
 

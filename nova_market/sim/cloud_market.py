@@ -6,7 +6,7 @@ in seconds. Whoever implements CloudMarket decides rounds, moves credits and mig
 `vector_market.VectorMarket` with the functions of core, `engine_market.EngineMarket` with the services.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,8 +15,13 @@ from nova_market.core.market_round import RoundOutcome
 from nova_market.core.market_snapshot import MarketSnapshot
 from nova_market.core.price import Pricing, clearing_price
 from nova_market.core.quantity import Array, Rows, Values
+from nova_market.market.gathering import Stores
+from nova_market.ports import PlanStore
 from nova_market.sim.moves import Move, MoveSetting
 from nova_market.sim.purses import MoneySetting
+
+OpenStores = Callable[[Callable[[], float]], tuple[Stores, PlanStore]]
+"""Empty stores of the services, from a clock's wall()."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -24,19 +24,15 @@ from nova_market.core.ledger import AccountId, account
 from nova_market.core.quantity import Array, HostName, Rows, Values
 from nova_market.core.record import Account, StoredBid
 from nova_market.market.engine import Engine
-from nova_market.market.gathering import Stores
 from nova_market.market.rebalancing import Rebalancing
 from nova_market.market.rebalancing_settings import RebalancingSettings
 from nova_market.market.round import Decided, Rounds
 from nova_market.market.settings import MarketSettings
 from nova_market.ports import PlanStore
-from nova_market.sim.cloud_market import CloudSetting, Offers, Ruling
+from nova_market.sim.cloud_market import CloudSetting, Offers, OpenStores, Ruling
 from nova_market.sim.moves import Flights, Move, MoveSetting
 from nova_market.sim.park import Park
 from nova_market.sim.purses import budget_of, closing, grants, opening, project_name
-
-OpenStores = Callable[[Callable[[], float]], tuple[Stores, PlanStore]]
-"""Empty stores, from a clock's wall()."""
 
 BY = 'simulator'
 

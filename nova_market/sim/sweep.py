@@ -16,7 +16,7 @@ import yaml
 
 from nova_market.errors import BadScenario
 from nova_market.sim.cases import Case, Key, keys, run_case
-from nova_market.sim.engine_market import OpenStores
+from nova_market.sim.cloud_market import OpenStores
 from nova_market.sim.pool import Pool
 from nova_market.sim.scenario import Scenario, scenario_from
 from nova_market.sim.scenario_schema import read
