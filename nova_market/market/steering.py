@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closes crowded hosts to new market servers, fleet-wide, by a trait that is ours alone.
+"""Closes crowded hosts to market servers, fleet-wide, by a trait that is ours alone.
+
+Nova sends a flavor's traits with every request but a rebuild, so servers that exist can not be moved or evacuated
+to a closed host either.
 
 The trait is set and taken away by the leader after each round, a few hosts at a time, and taken away
 everywhere when this is switched off. What is closed is read from Placement, so engines need not agree.
@@ -80,7 +83,7 @@ class Steering:
             self._open(name)
         for name in closed[: max(0, AT_ONCE - len(gone) - len(opened))]:
             self._traits.mark(name)
-            LOG.info('host %s is closed to new servers of the market', name)
+            LOG.info('host %s is closed to servers of the market', name)
 
     def _clean_up(self) -> None:
         left = sorted(self._traits.marked())
@@ -90,4 +93,4 @@ class Steering:
 
     def _open(self, name: HostName) -> None:
         self._traits.unmark(name)
-        LOG.info('host %s is open to new servers of the market', name)
+        LOG.info('host %s is open to servers of the market', name)
