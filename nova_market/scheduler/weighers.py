@@ -43,7 +43,7 @@ class _MarketWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
     _failed = False
 
     def __init__(self) -> None:
-        self.configured()  # what is no number fails at the start, as with Nova's own
+        self.configured()  # what is no number fails at the start
         self._panel = _panels.join(self)
 
     def weigh_objects(

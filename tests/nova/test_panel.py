@@ -143,7 +143,7 @@ def test_a_multiplier_that_can_not_be_read_is_left_out(market, monkeypatch, capl
 
 
 def test_a_multiplier_that_is_no_number_fails_at_the_start(monkeypatch):
-    """As one of Nova's own weighers does, before servers are placed by the rest."""
+    """Before servers are placed by the rest."""
     monkeypatch.setattr(weighers.HeavinessWeigher, 'configured', lambda _: float('abc'))
     with pytest.raises(ValueError, match='abc'):
         weighers.HeavinessWeigher()
