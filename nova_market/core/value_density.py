@@ -8,11 +8,12 @@ algorithms" (section 4) and loses to EDF at high contention. Units and shapes as
     urgency = remaining time at full speed / time to the deadline,   work in core-seconds, all servers
 
 Why each part:
+- A period's budget is the same for a job of a minute and one of a day. Bidding less when more work is left
+  lets the cloud do what satisfies most per core-second, as a central scheduler would that knew all values. This is most of it:
+  with all of the budget bid instead, it is far below full_deadline at high contention.
 - `full_deadline` begins at the price and doubles: when many come at once the price takes minutes to be found,
   and all of them share the cloud meanwhile and are late together. The clearing price charges what a share
   costs, not what was bid, so a bid of one's worth at once is no dearer.
-- A period's budget is the same for a job of a minute and one of a day. Bidding less when more work is left
-  lets the cloud do what satisfies most per core-second, as a central scheduler would that knew all values.
 - Urgency leaves room to those who cannot wait.
 - Who runs bids HELD times that: work that is done is lost when somebody who is hardly better takes over.
 - It starts or resumes only where its bid buys what meets the deadline, and suspends when it does not, unless

@@ -89,7 +89,7 @@ class Framework:
 
     def _start(self) -> None:
         """First come, first served: nobody passes the first in the queue."""
-        idle = min(self.ready, max(self.target, self.busy)) - self.busy
+        idle = self.ready - self.busy
         while self.waits and self.jobs.width[self.waits[0]] <= idle:
             job = self.waits.pop(0)
             self.runs.append(job)
