@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova's API tells of used vCPUs is what its scheduler counts: by their difference newcomers are found."""
+"""What Nova's API tells of used vCPUs is what its scheduler counts: newcomers are their difference."""
 
 from nova import context
 
