@@ -2,8 +2,8 @@
 """The market of a simulated cloud by the services themselves: the engine, its rounds, ledger and rebalancing.
 
 Implements cloud_market.CloudMarket: market.engine and market.rebalancing on adapters.memory_cloud, with
-stores that it is given and a clock that it turns. Much slower than vector_market, which decides the same;
-for small clouds, and to see that it does. Units as in cloud_market.
+stores that it is given and a clock that it turns. Some thirty times slower than vector_market, which
+decides the same; for small clouds, and to see that it does. Units as in cloud_market.
 """
 
 from collections.abc import Callable, Sequence
