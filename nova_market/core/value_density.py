@@ -9,8 +9,8 @@ algorithms" (section 4) and loses to EDF at high contention. Units and shapes as
 
 Why each part:
 - A period's budget is the same for a job of a minute and one of a day. Bidding less when more work is left
-  lets the cloud do what satisfies most per core-second, as a central scheduler would that knew all values. This is most of it:
-  with all of the budget bid instead, it is far below full_deadline at high contention.
+  lets the cloud do what satisfies most per core-second, as a central scheduler would that knew all values.
+  This is most of it: with all of the budget bid instead, it is far below full_deadline at high contention.
 - `full_deadline` begins at the price and doubles: when many come at once the price takes minutes to be found,
   and all of them share the cloud meanwhile and are late together. The clearing price charges what a share
   costs, not what was bid, so a bid of one's worth at once is no dearer.
@@ -20,8 +20,8 @@ Why each part:
   it bids more than all others together: of two that want all of a resource one stays, and they do not
   suspend and resume for ever.
 
-It gives way where full_deadline would insist, so it is for clouds whose users have one interest: an
-application that keeps full_deadline among those with this policy outbids them.
+It gives way where full_deadline would insist, so it is for clouds whose users have one interest: of a few
+that keep full_deadline among those with this policy more are in time, and when many do all are worse off.
 """
 
 import numpy as np
