@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ def measure(setting: Setting) -> Iterator[Row]:
     cases = [(level, r) for level in setting.levels for r in range(setting.repetitions)]
     one = partial(_case, log, setting)
     if setting.workers > 1:
-        with ProcessPoolExecutor(setting.workers) as pool:
+        with ProcessPoolExecutor(setting.workers, get_context('spawn')) as pool:
             for rows in pool.map(one, cases):
                 yield from rows
     else:
