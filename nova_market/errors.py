@@ -46,6 +46,14 @@ class KeyReused(NovaMarketError):
     """A posting's key belongs to a different posting already."""
 
 
+class BadWorkload(NovaMarketError):
+    """Jobs that no machine can have run, or a log that is none: names the job or the line."""
+
+
+class BadScenario(NovaMarketError):
+    """A scenario of the simulator that cannot be run: names the entry and what it may be."""
+
+
 class BadSnapshot(NovaMarketError):
     """Arrays of a round that do not fit together or hold what no cloud has: names the array."""
 

@@ -4,11 +4,13 @@
 # What tools/test and tools/demo share: Debian packages of bindep.txt, and a virtual environment.
 # Sourced, not run. Afterwards:
 #   ROOT   the source tree          VENV   the virtual environment (NOVA_MARKET_VENV, default .venv)
+#   NOVA_VENV   the one with Nova in it, beside it
 #   SUDO   array, the words before a command that needs root: empty for root, (sudo) with sudo
 #   CAN_BE_ROOT   yes or no
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 VENV=${NOVA_MARKET_VENV:-$ROOT/.venv}
+NOVA_VENV=$VENV-nova
 SUDO=()
 CAN_BE_ROOT=yes
 STARTED=$SECONDS
@@ -111,31 +113,51 @@ requirement_files() {
         doc/requirements.txt constraints.txt
 }
 
-# The environment is filled again only when a file that it is made from has changed.
-make_venv() {
-    local python stamp files
-    mapfile -t files < <(requirement_files)
+# fill_venv DIRECTORY FILES... -- PIP ARGUMENTS...: the environment is filled again only when one of the files
+# that it is made from has changed.
+fill_venv() {
+    local venv=$1 python stamp files=()
+    shift
+    while [ "$1" != -- ]; do
+        files+=("$1")
+        shift
+    done
+    shift
     stamp=$(cd "$ROOT" && { pwd; cat "${files[@]}"; } | sha256sum)
     # pbr asks git for the version; a tree from an archive has none
     git -C "$ROOT" rev-parse --verify -q HEAD >/dev/null 2>&1 ||
         export PBR_VERSION="${PBR_VERSION:-0.1.0}"
     (
         flock 9
-        [ "$(cat "$VENV/.nova-market" 2>/dev/null)" = "$stamp" ] &&
-            "$VENV/bin/python" -c pass 2>/dev/null && exit
-        if [ -d "$VENV" ] && [ ! -e "$VENV/pyvenv.cfg" ] && [ -n "$(ls -A "$VENV")" ]; then
-            say "$VENV is not empty and no virtual environment: it is left alone"
+        [ "$(cat "$venv/.nova-market" 2>/dev/null)" = "$stamp" ] &&
+            "$venv/bin/python" -c pass 2>/dev/null && exit
+        if [ -d "$venv" ] && [ ! -e "$venv/pyvenv.cfg" ] && [ -n "$(ls -A "$venv")" ]; then
+            say "$venv is not empty and no virtual environment: it is left alone"
             exit 1
         fi
         python=$(find_python) || exit
-        say "venv: filling $VENV ($("$python" --version))"
+        say "venv: filling $venv ($("$python" --version))"
         # one whose Python is gone (an upgrade, another user's) is made anew
-        "$VENV/bin/python" -c pass 2>/dev/null || "$python" -m venv --clear "$VENV" || exit
-        "$VENV/bin/python" -m pip install -q --disable-pip-version-check \
-            -c "$ROOT/constraints.txt" -r "$ROOT/requirements.txt" \
-            -r "$ROOT/test-requirements.txt" -r "$ROOT/doc/requirements.txt" \
-            -e "$ROOT" >&2 || exit
-        printf '%s\n' "$stamp" >"$VENV/.nova-market"
-    ) 9>"$VENV.lock" || die "could not make the virtual environment $VENV; see above"
+        "$venv/bin/python" -c pass 2>/dev/null || "$python" -m venv --clear "$venv" || exit
+        "$venv/bin/python" -m pip install -q --disable-pip-version-check "$@" >&2 || exit
+        printf '%s\n' "$stamp" >"$venv/.nova-market"
+    ) 9>"$venv.lock" || die "could not make the virtual environment $venv; see above"
+}
+
+make_venv() {
+    local files
+    mapfile -t files < <(requirement_files)
+    fill_venv "$VENV" "${files[@]}" -- \
+        -c "$ROOT/constraints.txt" -r "$ROOT/requirements.txt" \
+        -r "$ROOT/test-requirements.txt" -r "$ROOT/doc/requirements.txt" \
+        -e "$ROOT"
     export PATH="$VENV/bin:$PATH"
+}
+
+# Nova wants other versions than our services: the tests inside it have an environment of their own.
+make_nova_venv() {
+    fill_venv "$NOVA_VENV" setup.cfg setup.py pyproject.toml requirements.txt \
+        tests/nova/requirements.txt tests/nova/constraints.txt -- \
+        -c "$ROOT/tests/nova/constraints.txt" -r "$ROOT/requirements.txt" \
+        -r "$ROOT/tests/nova/requirements.txt" -e "$ROOT"
 }

@@ -5,7 +5,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nova_market.api.handlers import account, bid, budget, history, plan, price, transfer, version
+from nova_market.api.handlers import (
+    account,
+    bid,
+    budget,
+    history,
+    plan,
+    price,
+    scheduler,
+    transfer,
+    version,
+)
 from nova_market.api.schemas.shape import ACCOUNT_ID, BUDGET_ID, PERIOD, SERVER_ID, Schema
 
 Handler = Callable[..., Any]
@@ -68,4 +78,5 @@ ROUTES = (
     Route('POST', '/v1/plans/{plan_id}/reject', plan.reject),
     Route('GET', '/v1/heaviness', history.heaviness),
     Route('GET', '/v1/hosts', history.hosts),
+    Route('GET', '/v1/scheduler-snapshot', scheduler.show),
 )

@@ -2,6 +2,7 @@
 """Puts the market engine together from options."""
 
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from oslo_config import cfg
@@ -12,11 +13,12 @@ from nova_market.adapters.cloud import connector
 from nova_market.adapters.leadership import SoleLeader, ToozLeadership
 from nova_market.adapters.market_cloud import NovaCloud
 from nova_market.adapters.notices import MessagingNotices
+from nova_market.adapters.provider_traits import PlacementTraits
 from nova_market.cmd.exchange import build_enforcement
 from nova_market.cmd.manage_db import connect
 from nova_market.cmd.option_check import check_values
 from nova_market.conf import exchange as exchange_options
-from nova_market.conf import market, rebalancing
+from nova_market.conf import market, rebalancing, steering
 from nova_market.core.currency import PARTS
 from nova_market.core.money import micro_credits
 from nova_market.core.quantity import HostName
@@ -34,8 +36,9 @@ from nova_market.market.engine import Engine
 from nova_market.market.exporter import MarketCollector
 from nova_market.market.gathering import Stores
 from nova_market.market.rebalancing import Rebalancing
-from nova_market.market.round import Rounds
+from nova_market.market.round import Decided, Rounds
 from nova_market.market.settings import MarketSettings
+from nova_market.market.steering import Steering, SteeringSettings
 from nova_market.ports import Clock, Enforcement, Leadership, MarketCloud
 
 REDISTRIBUTE = 'redistribute'
@@ -75,6 +78,7 @@ def build(
     database = connect(conf)
     schema.check(database)
     stores = stores_of(database, clock)
+    own_cloud = cloud is None
     cloud = cloud or NovaCloud(
         connector(conf, 'nova-market-engine'), clock, conf.market.whole_reading
     )
@@ -96,7 +100,7 @@ def build(
         clock=clock,
         settings=settings,
         rebalancing=moves,
-        observe=collector.observe,
+        observe=_observers(conf, collector, real=own_cloud),
     )
     return Parts(
         engine=engine,
@@ -136,9 +140,42 @@ def start_metrics(conf: cfg.ConfigOpts, collector: MarketCollector) -> None:
         ) from None
 
 
+def _observers(
+    conf: cfg.ConfigOpts, collector: MarketCollector, *, real: bool
+) -> Callable[[Decided], None]:
+    """Who is told of each round; hosts of a cloud that is not real have no providers."""
+    if not real:
+        return collector.observe
+    traits = PlacementTraits(connector(conf, 'nova-market-engine'))
+    hosts = Steering(traits, load_steering(conf))
+
+    def observe(decided: Decided) -> None:
+        collector.observe(decided)
+        hosts.consider(decided)
+
+    return observe
+
+
+def load_steering(conf: cfg.ConfigOpts) -> SteeringSettings:
+    """Settings from group [steering].
+
+    :raises ConfigurationError: names the options and what to do.
+    """
+    options = conf.steering
+    if options.open_below >= options.close_above:
+        raise ConfigurationError(
+            f'[steering]open_below = {options.open_below} must be below close_above = '
+            f'{options.close_above}: hosts would go back and forth'
+        )
+    return SteeringSettings(
+        traits=options.traits, close_above=options.close_above, open_below=options.open_below
+    )
+
+
 def check_options(conf: cfg.ConfigOpts) -> None:
     """:raises ConfigurationError: names the option, its value, the limit and where it stands."""
-    check_values(conf, market.list_opts() + rebalancing.list_opts() + exchange_options.list_opts())
+    groups = (market, rebalancing, steering, exchange_options)
+    check_values(conf, [listed for group in groups for listed in group.list_opts()])
 
 
 def engine_name(conf: cfg.ConfigOpts) -> str:

@@ -3,9 +3,9 @@
 
 from oslo_config import cfg
 
-from nova_market.conf import api, exchange, fairness, host, market, openstack, rebalancing
+from nova_market.conf import api, exchange, fairness, host, market, openstack, rebalancing, steering
 
-GROUPS = (api, fairness, exchange, host, market, openstack, rebalancing)
+GROUPS = (api, fairness, exchange, host, market, openstack, rebalancing, steering)
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:

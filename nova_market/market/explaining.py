@@ -17,6 +17,7 @@ from nova_market.core.quantity import Array, OwnerId
 from nova_market.core.record import AllocationRecord, PriceRecord
 from nova_market.market.gathering import RoundInputs
 from nova_market.market.past import Memory
+from nova_market.market.scheduling import KEY, scheduler_document
 from nova_market.market.settings import MarketSettings
 
 FORMAT = 1
@@ -108,6 +109,7 @@ def document(
         'servers_left_out': len(inputs.servers) - len(shown),
         'memory': memory.plain(),
         'postings': [[p.key, str(p.reason), p.debit, p.credit, p.amount] for p in postings],
+        KEY: scheduler_document(inputs, outcome, heaviness),
     }
 
 

@@ -10,7 +10,14 @@ from nova_market.ports.exchange import (
     WireFormat,
 )
 from nova_market.ports.host import Actuator, Clock, HostDriver, QuotaSource, StateFile
-from nova_market.ports.market import Flavors, Leadership, MarketCloud, Notices, ServerOwners
+from nova_market.ports.market import (
+    Flavors,
+    Leadership,
+    MarketCloud,
+    Notices,
+    ProviderTraits,
+    ServerOwners,
+)
 from nova_market.ports.market_store import (
     AccountStore,
     BidStore,
@@ -37,6 +44,7 @@ __all__ = [
     'Membership',
     'Notices',
     'PlanStore',
+    'ProviderTraits',
     'QuotaSource',
     'RoundStore',
     'ServerOwners',

@@ -47,6 +47,22 @@ class Notices(Protocol):
         """One event, such as `market.credit.low`; never raises and never blocks long."""
 
 
+class ProviderTraits(Protocol):
+    """A mark on compute hosts that Placement looks at. Any method may raise errors.CloudUnavailable."""
+
+    def marked(self) -> frozenset[HostName]:
+        """The hosts that have it, whoever set it."""
+
+    def mark(self, host: HostName) -> None:
+        """Set it; nothing happens when it is there, or the host is gone."""
+
+    def unmark(self, host: HostName) -> None:
+        """Take it away; nothing happens when it is not there, or the host is gone."""
+
+    def announce(self) -> None:
+        """Let Placement know the mark: it refuses every request that names one it does not know."""
+
+
 class ServerOwners(Protocol):
     """Whose servers are."""
 

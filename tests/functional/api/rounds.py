@@ -8,7 +8,9 @@ from nova_market.core.record import (
     StoredMove,
     StoredPlan,
 )
+from nova_market.core.scheduler_snapshot import document_of
 from tests.fixtures.market_api import ALICE, BOB, OF_ALICE, OF_BOB, Market
+from tests.scheduler_builders import quiet
 
 PERIOD = 30_000_000
 """The period of the tests' wall clock, 1.8e9 s."""
@@ -53,6 +55,7 @@ def add_round(market: Market, period: int = PERIOD, cpu_price: float = 200.0) ->
         'servers': [line(OF_ALICE, ALICE), line(OF_BOB, BOB)],
         'heaviness': {ALICE: 0.5, BOB: -0.25},
         'memory': {'secret': True},
+        'scheduler': document_of(quiet(period=period)),
     }
     record = RoundRecord(
         period=period, leader='engine1', started_at=period * 60.0, document=document

@@ -89,6 +89,7 @@ MATRIX = {
     ('GET', f'/v1/heaviness?project_id={ALICE}', None): (TOKEN, NO, OK, OK, OK, NO, OK, OK),
     ('GET', '/v1/heaviness?all_projects=true', None): (TOKEN, NO, NO, NO, NO, NO, OK, OK),
     ('GET', '/v1/hosts', None): ADMINS,
+    ('GET', '/v1/scheduler-snapshot', None): (TOKEN, NO, NO, NO, NO, NO, OK, OK),
     ('GET', '/', None): (OK,) * 8,
     ('GET', '/v1', None): (OK,) * 8,
     ('GET', '/v1/openapi.json', None): (OK,) * 8,

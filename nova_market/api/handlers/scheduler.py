@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Nova's scheduler plug-ins decide by (rule S2)."""
+
+from typing import Any
+
+from nova_market.api.call import Call
+from nova_market.api.contract import gives, takes_query
+from nova_market.api.errors import ApiError
+from nova_market.api.schemas import scheduler as schemas
+from nova_market.api.schemas.shape import PERIOD, said
+from nova_market.market.scheduling import published
+
+
+@takes_query(
+    known=said(PERIOD, 'a period the caller has: if it is the newest, only its age is answered')
+)
+@gives(200, schemas.SNAPSHOT)
+def show(call: Call) -> Any:
+    """The newest round as the scheduler needs it."""
+    call.authorize('scheduler_snapshot:show')
+    newest = call.documents.newest()
+    found = None
+    if newest is not None:
+        age = max(0.0, round(call.stores.wall() - newest.record.started_at, 3))
+        found = published(newest.record.document, age)
+    if newest is None or found is None:
+        raise ApiError(
+            404, 'market.scheduler_snapshot.not_found', 'the engine has decided no round yet'
+        )
+    if call.query.get('known') == newest.record.period:
+        found = {'period': newest.record.period, 'age': age}
+    return {'scheduler_snapshot': found}

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schema of what Nova's scheduler is told; core.scheduler_snapshot says what the tables hold."""
+
+from nova_market.api.schemas.shape import NUMBER, PERIOD, Schema, record, said, wrapped
+
+NUMBERS: Schema = {'type': 'array', 'items': NUMBER}
+TABLES: Schema = {
+    'format': said({'type': 'integer'}, 'of this document'),
+    'levels': said(NUMBERS, 'levels at which `demand` of a host is told'),
+    'price': said(NUMBERS, 'cpu, memory: micro-credits per unit and period'),
+    'bid_price': NUMBERS,
+    'hosts': said(
+        {'type': 'object'},
+        'columns: name; capacity, bids [resource][host]; demand [level][resource][host]; '
+        'heaviness, watts where known',
+    ),
+    'projects': said(
+        {'type': 'object'},
+        'columns: id, available, due; used [resource][project]; share, heaviness where known',
+    ),
+    'leases': said({'type': 'array', 'items': {'type': 'object'}}, 'where known'),
+}
+SNAPSHOT: Schema = wrapped(
+    'scheduler_snapshot',
+    record(
+        {
+            'period': PERIOD,
+            'age': said({**NUMBER, 'minimum': 0}, 'seconds since the round was decided'),
+            **TABLES,
+        },
+        optional=tuple(TABLES),
+    ),
+)

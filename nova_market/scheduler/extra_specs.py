@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Validators of the extra specs `market:*` for nova-api, which refuses a flavor with a wrong value.
+
+Implements rule S4 of doc/source/specs/market.rst; what a value may be stands in core.flavor_key.
+"""
+
+from nova import exception
+from nova.api.validation.extra_specs import base
+
+from nova_market.core.flavor_key import KEYS, complaint
+
+
+class MarketValidator(base.ExtraSpecValidator):  # type: ignore[misc]
+    """Says which key, which value, and what it may be; Nova's own would show a regular expression."""
+
+    def validate(self, name: str, value: str) -> None:
+        if trouble := complaint(name, value):
+            raise exception.ValidationError(f'Validation failed; {trouble}.')
+
+
+def register() -> list[base.ExtraSpecValidator]:
+    """What nova.api.extra_spec_validators loads."""
+    return [
+        MarketValidator(name=key.name, description=key.description, value={'type': str})
+        for key in KEYS.values()
+    ]

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Filters for nova-scheduler; what each decides is a function of core.host_filter.
+
+Implements rules S2 and S3 of doc/source/specs/market.rst: without a snapshot, or when anything goes
+wrong, every host passes. Each request is looked at once, with all servers it asks for.
+"""
+
+import logging
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from nova.objects.request_spec import RequestSpec
+from nova.scheduler import filters
+from nova.scheduler.host_manager import HostState
+
+from nova_market.core import host_filter
+from nova_market.core.host_filter import Verdict
+from nova_market.core.scheduler_snapshot import SchedulerSnapshot
+from nova_market.core.server_request import ServerRequest
+from nova_market.scheduler import market_feed
+from nova_market.scheduler.asking import host_rows, rebuilds, request_from
+from nova_market.scheduler.options import CONF
+
+LOG = logging.getLogger(__name__)
+
+
+class _MarketFilter(filters.BaseHostFilter):  # type: ignore[misc]
+    run_filter_once_per_request = True
+    _failed = False
+
+    def filter_all(
+        self, filter_obj_list: Sequence[HostState], spec_obj: RequestSpec
+    ) -> Sequence[HostState]:
+        """The hosts that pass. All of them at once: a call per host would cost more than the decision."""
+        hosts = list(filter_obj_list)
+        try:
+            return self._passing(hosts, spec_obj)
+        except Exception:
+            # an exception would fail the build; this is no reason to
+            if not self._failed:
+                LOG.exception('%s does not work and lets everything pass', type(self).__name__)
+            self._failed = True
+            return hosts
+
+    def host_passes(self, host_state: HostState, spec_obj: RequestSpec) -> bool:
+        return bool(self.filter_all([host_state], spec_obj))
+
+    def _passing(self, hosts: list[HostState], spec: RequestSpec) -> Sequence[HostState]:
+        if not hosts or rebuilds(spec):
+            return hosts
+        snapshot = market_feed.current()
+        if snapshot is None:
+            return hosts
+        request = request_from(spec)
+        flags, why = self._verdict(snapshot, request, hosts)
+        self._failed = False
+        if flags.all():
+            return hosts
+        LOG.info(
+            '%s refuses %d of %d hosts: %s',
+            type(self).__name__,
+            int((~flags).sum()),
+            len(hosts),
+            why,
+        )
+        return [hosts[row] for row in np.flatnonzero(flags).tolist()]
+
+    def _verdict(
+        self, snapshot: SchedulerSnapshot, request: ServerRequest, hosts: list[HostState]
+    ) -> Verdict:
+        raise NotImplementedError
+
+
+def everywhere(hosts: Sequence[HostState]) -> Verdict:
+    """Nothing is refused, and no host looked at."""
+    return np.ones(len(hosts), dtype=np.bool_), ''
+
+
+class AffordableFilter(_MarketFilter):
+    """Hosts where the project can pay for the new server, for flavors that ask for the market."""
+
+    def _verdict(
+        self, snapshot: SchedulerSnapshot, request: ServerRequest, hosts: list[HostState]
+    ) -> Verdict:
+        rows = host_rows(snapshot, hosts)
+        return host_filter.affordable_hosts(
+            snapshot, request, rows, CONF.nova_market.affordable_periods
+        )
+
+
+class ShareGuaranteeFilter(_MarketFilter):
+    """No host for a new server that would take its project above its granted share of the cloud.
+
+    Abstains until shares are published.
+    """
+
+    def _verdict(
+        self, snapshot: SchedulerSnapshot, request: ServerRequest, hosts: list[HostState]
+    ) -> Verdict:
+        if snapshot.share is None:
+            return everywhere(hosts)
+        return host_filter.within_share(snapshot, request, host_rows(snapshot, hosts))
+
+
+class LeaseFilter(_MarketFilter):
+    """No host that another project has reserved while the server lives.
+
+    Abstains until leases are published.
+    """
+
+    def _verdict(
+        self, snapshot: SchedulerSnapshot, request: ServerRequest, hosts: list[HostState]
+    ) -> Verdict:
+        if not snapshot.leases:
+            return everywhere(hosts)
+        names = [host.host for host in hosts]
+        return host_filter.unreserved(
+            snapshot, request, names, time.time(), CONF.nova_market.lease_window
+        )

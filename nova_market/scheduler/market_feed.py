@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The feed that all filters and weighers of a process share, made of the options of nova.conf."""
+
+from nova_market.core.scheduler_snapshot import SchedulerSnapshot
+from nova_market.scheduler.feed import Feed
+from nova_market.scheduler.options import CONF
+from nova_market.scheduler.source import MarketApi
+
+_shared = Feed(
+    lambda: MarketApi(CONF),
+    refresh=lambda: CONF.nova_market.refresh,
+    max_age=lambda: CONF.nova_market.max_age,
+)
+
+
+def current() -> SchedulerSnapshot | None:
+    """The newest snapshot that is not too old."""
+    return _shared.current()
+
+
+def use(feed: Feed) -> Feed:
+    """Let this process use another feed; returns the one it used."""
+    global _shared
+    before, _shared = _shared, feed
+    return before
