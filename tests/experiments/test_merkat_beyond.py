@@ -2,19 +2,19 @@
 """A better policy than the paper's, and the price of decentralisation: the stored run, and a small one anew.
 
 data/merkat-beyond.json is what `nova-market-experiment merkat-beyond` wrote for the log that its checksum
-names, which is not shipped. Where it is, in HPC2N_LOG, one level is computed anew.
+names, which
+is not shipped.
 """
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from nova_market.cmd import experiment
-from nova_market.sim.experiments.merkat_beyond import DISCIPLINES, judge, measure
-from nova_market.sim.experiments.merkat_fig5 import Setting, means_of
+from nova_market.sim.experiments.merkat_beyond import DISCIPLINES, judge
+from nova_market.sim.experiments.merkat_fig5 import Setting
 
 DATA = Path(__file__).parent / 'data'
 GUIDE = Path(__file__).resolve().parents[2] / 'doc' / 'source' / 'user' / 'merkat.rst'
@@ -78,15 +78,3 @@ def test_the_guide_tells_these_numbers(stored):
         told = [f'{stored["satisfaction"][name][i]:+.2f}' for name in DISCIPLINES]
         price = f'{stored["price_of_decentralisation"][i]:.1%}'.replace('%', ' %')
         assert ' '.join(f'{level:g} {" ".join(told)} {price}'.split()) in text
-
-
-def test_the_run_can_be_repeated(stored):
-    """The level of least work, from the log, to rounding."""
-    path = os.environ.get('HPC2N_LOG')
-    if not path:
-        pytest.skip('HPC2N_LOG names no log: it is not shipped')
-    setting = Setting(log=Path(path), levels=(0.1,), repetitions=stored['repetitions'])
-    found = list(measure(setting))
-    for name in DISCIPLINES:
-        mean = means_of(found, name, 'satisfaction')[0]
-        assert mean == pytest.approx(stored['satisfaction'][name][0], abs=1e-4)
