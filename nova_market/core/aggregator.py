@@ -84,6 +84,7 @@ class Aggregator:
         self._homed = 0
         self._vectors = NO_VECTORS
         self._quotas: dict[OwnerId, dict[HostName, Quota]] = {}
+        self._believed: dict[OwnerId, Quota] = {}
         self._tally: QuotaTally | None = None
         self._reader: HostName | None = None
         self._rosters: dict[str, tuple[float, float]] = {}
@@ -111,12 +112,14 @@ class Aggregator:
         first, _ = self._rosters.get(statement.roster, (now, now))
         self._rosters[statement.roster] = (first, now)
         owners = self._sums.news(row.terms, statement.sequence, _heard(statement))
+        if not statement.reads_tables:
+            owners = dict(owners)
         row.answer = self._answer(
             statement,
             whole=statement.whole,
             complete=now - first >= SETTLING * self._ttl,
             owners=owners,
-            quotas={owner: quota for owner in owners if (quota := self._quota(owner)) is not None},
+            quotas=self._quotas_of(owners),
             cloud=self._cloud_news(row, statement),
             asked=self._asked(row, statement.host),
         )
@@ -164,9 +167,12 @@ class Aggregator:
             return TOO_MANY_HOSTS
         known = {} if row is None else row.terms.places
         had = 0 if row is None else len(known) + len(row.quotas)
+        quotas = len(statement.quotas or (row.quotas if row is not None else ()))
+        owners = len(known) + len(statement.owners)
+        if owners <= MAX_OWNERS and owners + quotas - had <= self._room:
+            return ''  # even if none of them is known
         before = 0 if statement.whole else len(known.keys() - statement.owners.keys())
         owners = before + len(statement.owners)
-        quotas = len(statement.quotas or (row.quotas if row is not None else ()))
         if owners > MAX_OWNERS or owners + quotas - had > self._room:
             return TOO_MANY_OWNERS
         return ''
@@ -217,15 +223,19 @@ class Aggregator:
             return
         self._room += len(row.quotas) - len(quotas)
         for owner in row.quotas.keys() | quotas.keys():
-            before = self._quota(owner)
+            before = self._believed.get(owner)
             said = self._quotas.setdefault(owner, {})
             if owner in quotas:
                 said[host] = quotas[owner]
             else:
                 del said[host]
-            if not said:
+            if said:
+                # where hosts differ the last by name is believed, as in core.exchange.add_up
+                self._believed[owner] = said[max(said)]
+            else:
                 del self._quotas[owner]
-            if self._quota(owner) != before:
+                self._believed.pop(owner, None)
+            if self._believed.get(owner) != before:
                 self._sums.mark(owner)
         row.quotas = dict(quotas)
         self._tally = self._reader = None
@@ -245,8 +255,8 @@ class Aggregator:
     def _cloud_news(self, row: _Row, statement: Statement) -> CloudPart | None:
         """The others homed here and the owners of all, if the host may not know them yet."""
         if self._tally is None or self._sums.changed:
-            quotas = {o: q for o in self._sums.owners if (q := self._quota(o)) is not None}
-            self._tally, self._sums.changed = tally(quotas, quotas), False
+            self._tally = tally(self._sums.owners, self._believed)
+            self._sums.changed = False
         sums = without(self._vectors, row.vectors)
         counts = (self._homed - row.homed, len(self._sums.owners), self._tally)
         told = row.told
@@ -266,10 +276,9 @@ class Aggregator:
             tally=told.counts[2],
         )
 
-    def _quota(self, owner: OwnerId) -> Quota | None:
-        """Where hosts differ the last by name is believed, as in core.exchange.add_up."""
-        said = self._quotas.get(owner)
-        return said[max(said)] if said else None
+    def _quotas_of(self, owners: Collection[OwnerId]) -> dict[OwnerId, Quota]:
+        believed = self._believed
+        return {owner: believed[owner] for owner in owners if owner in believed} if believed else {}
 
     def _asked(self, row: _Row, host: HostName) -> tuple[OwnerId, ...]:
         """Owners whose quotas nobody else reads; one host is asked, if it can a host that has read some."""

@@ -27,6 +27,7 @@ from nova_market.core.exchange import (
     sums_from_wire,
     to_wire,
 )
+from nova_market.core.owner_table import OwnerTable
 from nova_market.core.quantity import RESOURCES, HostName, OwnerId
 from nova_market.core.quota_tally import Quota, QuotaTally
 from nova_market.core.schema import (
@@ -41,6 +42,9 @@ from nova_market.core.schema import (
     whole_number,
 )
 from nova_market.errors import MalformedReport
+
+WITHOUT_TABLES = 1
+"""Who writes this version reads owners as a mapping only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +69,7 @@ class Statement:
     quotas:  of owners of this aggregator, all that the host knows; None = as before
     reads_quotas: may be asked for quotas
     again:   said before, and no answer has come
+    reads_tables: is an answer understood that has an OwnerTable?
     """
 
     host: HostName
@@ -81,6 +86,7 @@ class Statement:
     quotas: Mapping[OwnerId, Quota] | None = None
     reads_quotas: bool = False
     again: bool = False
+    reads_tables: bool = True
 
     @property
     def version(self) -> tuple[int, int]:
@@ -109,6 +115,7 @@ class Answer:
     cloud:    None = as before
     asked:    owners whose quotas `to` shall read
     resync:   I do not know you; send a whole statement
+    reads_tables: is a statement understood that has an OwnerTable?
     """
 
     host: HostName
@@ -124,6 +131,7 @@ class Answer:
     cloud: CloudPart | None = None
     asked: tuple[OwnerId, ...] = ()
     resync: bool = False
+    reads_tables: bool = True
 
     @property
     def version(self) -> tuple[int, int]:
@@ -163,7 +171,7 @@ def from_values(message: object) -> Word:
 
 def _statement_values(word: Statement) -> dict[str, object]:
     values: dict[str, object] = {
-        'v': WIRE_VERSION,
+        'v': WIRE_VERSION if word.reads_tables else WITHOUT_TABLES,
         'kind': 'state',
         'host': word.host,
         'incarnation': word.incarnation,
@@ -171,7 +179,7 @@ def _statement_values(word: Statement) -> dict[str, object]:
         'metric': word.metric,
         'epoch': word.epoch,
         'roster': word.roster,
-        'owners': dict(word.owners),
+        'owners': word.owners if isinstance(word.owners, OwnerTable) else dict(word.owners),
     }
     if word.heard is not None:
         values['heard'] = word.heard
@@ -185,7 +193,7 @@ def _statement_values(word: Statement) -> dict[str, object]:
 
 
 def _statement(message: dict[str, object]) -> Statement:
-    check_version(message)
+    version = check_version(message)
     return Statement(
         host=HostName(name(message.get('host'), 'host')),
         incarnation=whole_number(message, 'incarnation'),
@@ -201,12 +209,13 @@ def _statement(message: dict[str, object]) -> Statement:
         quotas=quotas_from_wire(message) if 'quotas' in message else None,
         reads_quotas=flag(message, 'reads_quotas'),
         again=flag(message, 'again'),
+        reads_tables=version > WITHOUT_TABLES,
     )
 
 
 def _answer_values(word: Answer) -> dict[str, object]:
     values: dict[str, object] = {
-        'v': WIRE_VERSION,
+        'v': WIRE_VERSION if word.reads_tables else WITHOUT_TABLES,
         'kind': 'answer',
         'host': word.host,
         'to': word.to,
@@ -214,7 +223,7 @@ def _answer_values(word: Answer) -> dict[str, object]:
         'sequence': word.sequence,
         'epoch': word.epoch,
         'roster': word.roster,
-        'owners': dict(word.owners),
+        'owners': word.owners if isinstance(word.owners, OwnerTable) else dict(word.owners),
     }
     if word.quotas:
         values['quotas'] = {owner: list(quota) for owner, quota in word.quotas.items()}
@@ -229,7 +238,7 @@ def _answer_values(word: Answer) -> dict[str, object]:
 
 
 def _answer(message: dict[str, object]) -> Answer:
-    check_version(message)
+    version = check_version(message)
     return Answer(
         host=HostName(name(message.get('host'), 'host')),
         to=HostName(name(message.get('to'), 'to')),
@@ -244,6 +253,7 @@ def _answer(message: dict[str, object]) -> Answer:
         cloud=_cloud_part(message) if 'supply' in message else None,
         asked=_owner_list(message, 'asked'),
         resync=flag(message, 'resync'),
+        reads_tables=version > WITHOUT_TABLES,
     )
 
 
@@ -257,10 +267,9 @@ def _vector_values(vectors: Vectors) -> dict[str, object]:
 
 def _vectors(message: Mapping[str, object], maximum: float = MAX_AMOUNT) -> Vectors:
     size = len(RESOURCES)
-    supply, load, virtual = (
-        numbers(message.get(key), key, size, size, 0.0, maximum)
-        for key in ('supply', 'load', 'virtual')
-    )
+    supply = numbers(message.get('supply'), 'supply', size, size, 0.0, maximum)
+    load = numbers(message.get('load'), 'load', size, size, 0.0, maximum)
+    virtual = numbers(message.get('virtual'), 'virtual', size, size, 0.0, maximum)
     return Vectors(supply=supply, load=load, virtual=virtual)
 
 

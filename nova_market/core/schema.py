@@ -7,10 +7,12 @@ field and the limit it breaks, and is short and printable whatever was sent.
 """
 
 import math
+import struct
 from collections.abc import Collection, Mapping
 from itertools import chain
 from typing import Any
 
+from nova_market.core.owner_table import ID_BYTES, OwnerTable
 from nova_market.core.quantity import RESOURCES
 from nova_market.errors import MalformedReport
 
@@ -25,10 +27,11 @@ MAX_QUOTA = 2**53
 """Bound of cores and MiB, so that every JSON library reads them exactly."""
 
 
-def check_version(message: Mapping[str, object]) -> None:
+def check_version(message: Mapping[str, object]) -> int:
     version = message.get('v')
     if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version < 2**31:
         raise MalformedReport(f'v: {shown(version)} is not a version number')
+    return version
 
 
 def name(value: object, where: str) -> str:
@@ -134,6 +137,19 @@ def _are_plain_rows(values: Collection[Any], most: int, maximum: float) -> bool:
         return False
     # NaN may escape min and max, though not a sum
     return -maximum <= min(cells) and max(cells) <= maximum and not math.isnan(sum(cells))
+
+
+def check_table(table: OwnerTable, where: str, maximum: float) -> None:
+    """Numbers for 1 to MAX_OWNERS different owners, 1 to MAX_WIDTH for each, none beyond +-maximum."""
+    count, width = table.numbers.shape
+    if not 0 < count <= MAX_OWNERS or not 0 < width <= MAX_WIDTH:
+        raise MalformedReport(f'{where}: a table of {count} owners with {width} numbers each')
+    amounts = abs(table.numbers)
+    largest = amounts.item(amounts.argmax())
+    if not largest <= maximum:  # NaN counts as the largest
+        raise MalformedReport(f'{where}: {largest} is not a number in +-{maximum:g}')
+    if len(set(struct.iter_unpack(f'{ID_BYTES}s', table.ids))) < count:
+        raise MalformedReport(f'{where}: an owner is in the table twice')
 
 
 def shown(value: object) -> str:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sums of an aggregator, statement by statement. Answers hold what the others add to the asker's own."""
 
+import numpy as np
 import pytest
 
 from nova_market.core.aggregator import TOO_MANY_OWNERS, Aggregator
 from nova_market.core.exchange import Departure
 from nova_market.core.letters import Answer, Statement, Vectors
+from nova_market.core.owner_table import OwnerTable, table_of
 from nova_market.core.quota_tally import QuotaTally
 from nova_market.core.report_book import OTHER_METRIC, STALE, TOO_MANY_HOSTS
 
@@ -354,3 +356,24 @@ def test_another_reader_is_asked_when_the_first_is_gone():
     assert one.receive(statement('c', 2, reads_quotas=True), 2.0).asked == ('d',)
     one.receive(statement('c', 3), 3.0)
     assert one.receive(statement('e', reads_quotas=True), 4.0).asked == ('d',)
+
+
+def test_tables_and_names_give_the_same_sums():
+    """Owners in the order of the last whole statement, in another one, and some of them; narrow and wide."""
+    rng = np.random.default_rng(1)
+    owners = [f'{number:032x}' for number in range(12)]
+    by_name, by_table = aggregator(), aggregator()
+    for sequence in range(1, 60):
+        host = 'abc'[sequence % 3]
+        count = 12 if sequence % 4 else 5
+        chosen = owners[:count] if sequence % 5 else [*rng.permutation(owners[:count]).tolist()]
+        width = 1 if sequence < 20 else 1 + sequence % 3
+        said = {owner: tuple(rng.normal(size=width).tolist()) for owner in chosen}
+        gone = tuple(owner for owner in owners[10:] if owner not in chosen)
+        more = {'whole': sequence <= 3 or sequence % 11 == 0, 'gone': gone, 'heard': sequence - 6}
+        more |= {'vectors': vectors(sequence % 3 + 1.0)} if sequence % 2 else {}
+        one = by_name.receive(statement(host, sequence, said, reads_tables=False, **more), 0.0)
+        other = by_table.receive(statement(host, sequence, table_of(said), **more), 0.0)
+        assert isinstance(one.owners, dict) and one.owners == other.owners
+        assert isinstance(other.owners, OwnerTable) or not other.owners
+        assert one.cloud == other.cloud
