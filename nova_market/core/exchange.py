@@ -241,6 +241,8 @@ def sums_from_wire(
         check_table(table, 'owners', maximum)
         return table
     found = mapping(message, 'owners')
+    if not found:
+        return {}
     names(found.keys(), 'owners')
     partials = number_rows(found.values(), 'owners', MAX_WIDTH, maximum)
     return dict(zip(cast('Iterable[OwnerId]', found), partials, strict=True))

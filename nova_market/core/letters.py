@@ -16,6 +16,7 @@ say, so that a later version can be read as far as it can be.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from nova_market.core.exchange import (
     WIRE_VERSION,
@@ -34,6 +35,7 @@ from nova_market.core.schema import (
     MAX_AMOUNT,
     MAX_OWNERS,
     MAX_SUM,
+    are_plain_rows,
     check_version,
     flag,
     name,
@@ -45,6 +47,8 @@ from nova_market.errors import MalformedReport
 
 WITHOUT_TABLES = 1
 """Who writes this version reads owners as a mapping only."""
+
+VECTORS = ('supply', 'load', 'virtual')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,10 +271,12 @@ def _vector_values(vectors: Vectors) -> dict[str, object]:
 
 def _vectors(message: Mapping[str, object], maximum: float = MAX_AMOUNT) -> Vectors:
     size = len(RESOURCES)
-    supply = numbers(message.get('supply'), 'supply', size, size, 0.0, maximum)
-    load = numbers(message.get('load'), 'load', size, size, 0.0, maximum)
-    virtual = numbers(message.get('virtual'), 'virtual', size, size, 0.0, maximum)
-    return Vectors(supply=supply, load=load, virtual=virtual)
+    rows: list[Any] = [message.get(key) for key in VECTORS]
+    if not are_plain_rows(rows, size, size, 0.0, maximum):
+        pairs = zip(rows, VECTORS, strict=True)
+        rows = [numbers(row, key, size, size, 0.0, maximum) for row, key in pairs]
+    supply, load, virtual = rows
+    return Vectors(supply=tuple(supply), load=tuple(load), virtual=tuple(virtual))
 
 
 def _cloud_part(message: Mapping[str, object]) -> CloudPart:

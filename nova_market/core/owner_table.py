@@ -39,7 +39,7 @@ class OwnerTable(Mapping[OwnerId, Partial]):
         return self._partials[owner]
 
     def __iter__(self) -> Iterator[OwnerId]:
-        return iter(self._partials)
+        return iter(owners_of(self.ids))
 
     def __len__(self) -> int:
         return len(self.numbers)
