@@ -10,6 +10,7 @@ import logging
 import os
 import shutil
 from collections.abc import Generator
+from types import TracebackType
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -73,6 +74,8 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """With CI=true a skip is a failure; an expected failure (xfail) stays one."""
+    if call.excinfo is not None:
+        call.excinfo = pytest.ExceptionInfo.from_exception(numbered(call.excinfo.value))
     report = yield
     if IN_CI and report.skipped and not hasattr(report, 'wasxfail'):
         report.outcome = 'failed'
@@ -90,6 +93,37 @@ def pytest_make_collect_report(
         report.outcome = 'failed'
         report.longrepr = f'skipped, and CI=true allows no skip: {reason(report.longrepr)}'
     return report
+
+
+def numbered(error: BaseException | None) -> BaseException | None:
+    """The error with a line number in each frame of its tracebacks and of what it came from.
+
+    What a signal handler raises (a time limit) at the end of a loop has none in CPython 3.11, and pytest then
+    ends the whole run instead of saying which test failed.
+    """
+    seen: set[int] = set()
+    waiting = [error]
+    while waiting:
+        one = waiting.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        one.__traceback__ = with_lines(one.__traceback__)
+        waiting += [one.__cause__, one.__context__, *getattr(one, 'exceptions', ())]
+    return error
+
+
+def with_lines(traceback: TracebackType | None) -> TracebackType | None:
+    """A copy of a traceback; a frame without a line has its function's."""
+    if traceback is None:
+        return None
+    frame = traceback.tb_frame
+    return TracebackType(
+        with_lines(traceback.tb_next),
+        frame,
+        traceback.tb_lasti,
+        traceback.tb_lineno or frame.f_code.co_firstlineno,
+    )
 
 
 def reason(longrepr: object) -> str:
