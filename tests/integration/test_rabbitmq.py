@@ -25,7 +25,7 @@ from tests.fixtures.rabbitmq import rabbitmq  # noqa: F401
 
 pytestmark = [
     pytest.mark.integration('rabbitmq-server', 'epmd'),
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(300),
 ]
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -208,11 +208,13 @@ def test_started_before_the_broker(rabbitmq, caplog):  # noqa: F811
         with configured(rabbitmq.url) as conf:
             early = over(conf)
             early.start()
-            with rounds(early):
-                assert eventually(lambda: 'the exchange is down' in caplog.text)
-                rabbitmq.start()
-                assert eventually(lambda: early.totals().age < TTL, 60.0)
-            early.stop()
+            try:
+                with rounds(early):
+                    assert eventually(lambda: 'the exchange is down' in caplog.text)
+                    rabbitmq.start()
+                    assert eventually(lambda: early.totals().age < TTL, 60.0)
+            finally:
+                early.stop()
     finally:
         if rabbitmq._server is None:
             rabbitmq.start()

@@ -6,6 +6,7 @@ It takes five to fifteen seconds to start, and may be stopped and started again:
 
 import contextlib
 import os
+import random
 import secrets
 import signal
 import socket
@@ -21,6 +22,14 @@ from nova_market.errors import ExperimentFailed
 
 START_SECONDS = 90.0
 STOP_SECONDS = 30.0
+
+SERVER_PORTS = range(10_000, 32_000)
+"""Linux gives clients 32768 and above, unless net.ipv4.ip_local_port_range says otherwise."""
+
+ATTEMPTS = 10_000
+
+ANSWER_SECONDS = 5.0
+"""Until an AMQP handshake counts as failed: a broker that has just opened its port may not answer."""
 
 # the script itself: Debian's /usr/sbin wrapper changes user by su
 SERVER = '/usr/lib/rabbitmq/bin/rabbitmq-server'
@@ -72,7 +81,12 @@ class Broker:
     def connection(self) -> amqp.Connection:
         """A plain AMQP connection, as any program with the password can have."""
         connection = amqp.Connection(
-            f'127.0.0.1:{self.port}', userid=self.user, password=self.password, connect_timeout=5
+            f'127.0.0.1:{self.port}',
+            userid=self.user,
+            password=self.password,
+            connect_timeout=ANSWER_SECONDS,
+            read_timeout=ANSWER_SECONDS,
+            write_timeout=ANSWER_SECONDS,
         )
         connection.connect()
         return connection
@@ -174,9 +188,23 @@ def connect(port: int) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nobody listens on now."""
+    """Ports of loopback that nobody listens on now.
+
+    They lie below those that the kernel gives to clients: while a server is away, a client that tries its
+    port again and again would at last be given the same port and connect to itself.
+
+    :raises ExperimentFailed: nearly all are taken.
+    """
+    found: list[int] = []
     with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(('127.0.0.1', 0))
-        return [one.getsockname()[1] for one in sockets]
+        for port in random.sample(SERVER_PORTS, ATTEMPTS):
+            one = stack.enter_context(socket.socket())
+            with contextlib.suppress(OSError):
+                one.bind(('127.0.0.1', port))
+                found.append(port)
+            if len(found) == count:
+                return found
+    raise ExperimentFailed(
+        f'{count} free ports of 127.0.0.1 were looked for between {SERVER_PORTS[0]} and {SERVER_PORTS[-1]}; '
+        f'{ATTEMPTS} attempts found {len(found)}'
+    )
