@@ -50,6 +50,10 @@ class BadWorkload(NovaMarketError):
     """Jobs that no machine can have run, or a log that is none: names the job or the line."""
 
 
+class BadTemplate(NovaMarketError):
+    """A template of an application that cannot be run: names the entry, its value and what it may be."""
+
+
 class BadScenario(NovaMarketError):
     """A scenario of the simulator that cannot be run: names the entry and what it may be."""
 
