@@ -88,3 +88,11 @@ class CloudUnavailable(NovaMarketError):
 
 class MigrationRefused(NovaMarketError):
     """The cloud does not begin this migration: says why. Another one may go."""
+
+
+class CloudRefused(NovaMarketError):
+    """The cloud does not do this now, such as for a quota: says why. Trying again later may help."""
+
+
+class AccessLost(NovaMarketError):
+    """A trust is not valid any more: its owner or his role is gone, or he deleted it."""
