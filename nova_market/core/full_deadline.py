@@ -119,3 +119,7 @@ def _at_rest(seen: Applications) -> Steps:
         change=nothing,
         why=np.zeros_like(seen.state),
     )
+
+
+# it starts, suspends and resumes by itself: whoever runs applications leaves that to it
+full_deadline.decides_state = True  # type: ignore[attr-defined]

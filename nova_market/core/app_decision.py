@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of applications in the next period: all of one policy in one step, then one by one.
+
+Implements Merkat (INRIA RR-8648), section 2.3.1 (the controller's loop) and section 3.1.2 (initial
+conditions of a start). Units: micro-credits per period, seconds.
+
+An application of several components runs when all of them can; it is suspended when one must be. Policies
+that do not start and suspend by themselves start when the least allocation of the least servers is paid.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from nova_market.core.app_columns import Measured, columns, measured
+from nova_market.core.app_figures import AppFigures, ComponentFigures
+from nova_market.core.app_memory import AppMemory, ComponentMemory
+from nova_market.core.app_record import AppState, Wish
+from nova_market.core.app_view import NOTHING, AppView, MarketNow, is_finished, learned
+from nova_market.core.bid import MARKET_RESOURCES
+from nova_market.core.money import MAX_AMOUNT
+from nova_market.core.quantity import Flags, Values
+from nova_market.core.scaling import upper_bound
+from nova_market.core.virtual_platform import (
+    Applications,
+    Reason,
+    State,
+    Steps,
+    cost,
+    explain,
+    others_pay,
+)
+
+Policy = Callable[..., Steps]
+
+BY_STATE = {State.RUNNING: AppState.RUNNING, State.SUSPENDED: AppState.SUSPENDED}
+
+ASKED = 'its owner asked for it'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happened:
+    """An action and why."""
+
+    action: str
+    reason: str
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """counts: servers by component, all of them while it runs or is suspended."""
+
+    view: AppView
+    state: AppState
+    counts: Mapping[str, int]
+    memory: AppMemory
+    figures: AppFigures
+    events: tuple[Happened, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """horizon: periods that a budget which does not renew itself is to last; report_life: seconds."""
+
+    horizon: int = 60
+    report_life: float = 300.0
+
+
+def starts_itself(policy: Policy) -> bool:
+    """Does it decide on waiting and suspended applications too?"""
+    whole = getattr(policy, 'func', policy)  # of a functools.partial
+    return bool(getattr(whole, 'decides_state', False))
+
+
+def decisions(
+    views: Sequence[AppView], market: MarketNow, policy: Policy, rules: Rules
+) -> list[Decision]:
+    """One for each, in their order; all of them have this policy, and none is deleting or has ended."""
+    if not views:
+        return []
+    views = [replace(view, memory=learned(view)) for view in views]
+    found = [measured(view, market, rules.horizon, rules.report_life) for view in views]
+    seen, _ = columns(views, found, market)
+    steps = policy(seen)
+    if not starts_itself(policy):
+        steps = _with_starts(seen, steps)
+    made, first = [], 0
+    for view, of in zip(views, found, strict=True):
+        last = first + len(view.template.components)
+        made.append(_decision(view, of, market, seen, steps, slice(first, last)))
+        first = last
+    return made
+
+
+def _with_starts(seen: Applications, steps: Steps) -> Steps:
+    """Those that don't run enter when the least can be paid, with the least servers in full if possible."""
+    rests = seen.state != State.RUNNING
+    floor = np.maximum(seen.least_count, 1)
+    least = cost(seen.least * floor, others_pay(seen), seen.market).sum(axis=0)
+    enters: Flags = rests & (least <= seen.budget) & (seen.budget > 0)
+    count, bid = upper_bound(seen, np.where(seen.state == State.SUSPENDED, seen.count, floor))
+    begun = np.where(seen.state == State.SUSPENDED, int(Reason.RESUMED), int(Reason.STARTED))
+    return Steps(
+        state=np.where(enters, int(State.RUNNING), seen.state),
+        count=np.where(rests, count, steps.count),
+        bid=np.where(rests, bid, steps.bid),
+        change=np.where(rests, 0.0, steps.change),
+        why=np.where(enters, begun, np.where(rests, 0, steps.why)),
+    )
+
+
+def _decision(
+    view: AppView, of: Measured, market: MarketNow, seen: Applications, steps: Steps, rows: slice
+) -> Decision:
+    before = view.app.state
+    why = '; '.join(dict.fromkeys(filter(None, (explain(steps, r) for r in _range(rows)))))
+    state, reason = _next_state(view, market, steps.state[rows], why)
+    settled = all(
+        view.allocation(one) is not None or view.memory.of(one.name).most == NOTHING
+        for one in view.template.components
+    )
+    # servers that no round has seen yet say nothing about their bids
+    acts = state is AppState.RUNNING and (settled or before is not AppState.RUNNING)
+    memory, counts, events = view.memory, {}, []
+    parts = dict(memory.components)
+    for row, one in zip(_range(rows), view.template.components, strict=True):
+        now = view.count(one)
+        counts[one.name] = now
+        if not acts:
+            continue
+        wanted = int(np.clip(steps.count[row], one.least_count, one.most_count))
+        counts[one.name] = wanted
+        bid = tuple(float(min(np.floor(n), MAX_AMOUNT)) for n in steps.bid[:, row])
+        change = tuple(float(n) for n in steps.change[:, row])
+        known = memory.of(one.name)
+        lost = Reason.TOO_DEAR in Reason(int(steps.why[row]))
+        parts[one.name] = ComponentMemory(
+            bid=(bid[0], bid[1]), change=(change[0], change[1]), most=known.most, lost=lost
+        )
+        said = explain(steps, row)
+        if now and wanted != now:
+            numbers = {'before': float(now), 'after': float(wanted)}
+            action = 'grew' if wanted > now else 'shrank'
+            events.append(Happened(action=action, reason=f'{one.name}: {said}', numbers=numbers))
+        if bid != known.bid:
+            numbers = {'cpu': bid[0], 'memory': bid[1], 'price': float(market.state.price[0])}
+            events.append(Happened(action='bid', reason=f'{one.name}: {said}', numbers=numbers))
+    if state is not before:
+        events.insert(0, Happened(action=_action(before, state), reason=reason, numbers=_known(of)))
+    memory = replace(memory, components=parts)
+    return Decision(
+        view=view,
+        state=state,
+        counts=counts,
+        memory=memory,
+        figures=_figures(view, of, market, memory, counts, why or reason),
+        events=tuple(events),
+    )
+
+
+def _next_state(view: AppView, market: MarketNow, states: Values, why: str) -> tuple[AppState, str]:
+    """The owner's wish, then the start's terms, then the policy."""
+    before, wish, start = view.app.state, view.app.wish, view.template.start
+    if before is not AppState.WAITING and is_finished(view):
+        return AppState.FINISHED, 'all of its work is done'
+    if before is AppState.WAITING:
+        if start.before is not None and market.now >= start.before:
+            return AppState.CANCELLED, _waits(view, market) or 'it could not be paid in time'
+        held = _waits(view, market) or ('its owner holds it' if wish is Wish.SUSPEND else '')
+        if held and State.DROPPED not in states:
+            return before, held
+    if wish is Wish.SUSPEND and before is not AppState.WAITING:
+        return AppState.SUSPENDED, ASKED
+    if (states == State.DROPPED).any():
+        return AppState.DROPPED, why
+    if (states == State.RUNNING).all():
+        return AppState.RUNNING, why
+    if before is AppState.WAITING:
+        return before, why or 'its budget does not pay for the least allocation'
+    return AppState.SUSPENDED, why
+
+
+def _waits(view: AppView, market: MarketNow) -> str:
+    """The condition that keeps it from starting; '' when none does."""
+    for name, limit in sorted(view.template.start.price_below.items()):
+        price = float(market.state.price[MARKET_RESOURCES.index(name)])
+        if not price < limit:
+            return f'the price of {name} is {price:.6g}, not below {limit:.6g}'
+    return ''
+
+
+def _figures(
+    view: AppView,
+    of: Measured,
+    market: MarketNow,
+    memory: AppMemory,
+    counts: Mapping[str, int],
+    reason: str,
+) -> AppFigures:
+    shown = []
+    for one in view.template.components:
+        bid, allocation = memory.of(one.name).bid, view.allocation(one) or NOTHING
+        shown.append(
+            ComponentFigures(
+                name=one.name,
+                count=view.count(one),
+                wanted=counts[one.name],
+                bid_cpu=int(bid[0]),
+                bid_memory=int(bid[1]),
+                cpu=allocation[0],
+                memory_mib=allocation[1],
+            )
+        )
+    return AppFigures(
+        period=market.period,
+        components=tuple(shown),
+        performance=_finite(of.performance) if of.known else None,
+        remaining=_finite(of.told_remaining),
+        lateness=_finite(of.late),
+        budget=int(of.budget),
+        spent=memory.spent,
+        reason=reason,
+    )
+
+
+def _known(of: Measured) -> Mapping[str, float]:
+    found = {
+        'performance': of.performance if of.known else None,
+        'remaining': of.told_remaining,
+        'budget': of.budget,
+    }
+    return {name: n for name, n in found.items() if n is not None and np.isfinite(n)}
+
+
+def _finite(number: float | None) -> float | None:
+    """JSON has no infinity."""
+    return number if number is not None and np.isfinite(number) else None
+
+
+def _action(before: AppState, after: AppState) -> str:
+    if after is AppState.RUNNING:
+        return 'started' if before is AppState.WAITING else 'resumed'
+    return str(after)
+
+
+def _range(rows: slice) -> range:
+    return range(rows.start, rows.stop)
