@@ -86,6 +86,10 @@ class CloudUnavailable(NovaMarketError):
     """Nova or Placement does not answer; try again next period."""
 
 
+class TrustRefused(NovaMarketError):
+    """Keystone does not let this user hand his roles on: says why."""
+
+
 class MigrationRefused(NovaMarketError):
     """The cloud does not begin this migration: says why. Another one may go."""
 

@@ -14,6 +14,23 @@ OPTIONS = [
         help='Most items of a page, and as many where a request gives no limit.',
     ),
     cfg.IntOpt('max_budgets', default=100, min=0, max=9999, help='Most budgets of one project.'),
+    cfg.IntOpt('max_apps', default=100, min=0, max=9999, help='Most applications of one project.'),
+    cfg.ListOpt(
+        'trust_roles',
+        default=[],
+        help="""
+Roles that whoever begins an application hands on to the controller, by a trust of Keystone, as far as he
+has them. Empty = all he has in the project. Name what Nova, Neutron and Glance need for servers, such as
+`member`, so that no administrator hands on more than that.
+""",
+    ),
+    cfg.FloatOpt(
+        'report_interval',
+        default=1.0,
+        min=0,
+        max=3600,
+        help='Least seconds between two reports of an application, or of one of its servers.',
+    ),
     cfg.StrOpt(
         'response_validation',
         default='warn',

@@ -18,7 +18,7 @@ from nova_market.ports.market import (
     ProviderTraits,
     ServerOwners,
 )
-from nova_market.ports.market_app import AppCloud, AppStore, EventStore, SlotStore
+from nova_market.ports.market_app import AppCloud, AppStore, EventStore, SlotStore, Trusts
 from nova_market.ports.market_store import (
     AccountStore,
     BidStore,
@@ -55,5 +55,6 @@ __all__ = [
     'SlotStore',
     'StateFile',
     'Transport',
+    'Trusts',
     'WireFormat',
 ]

@@ -123,3 +123,16 @@ class AppCloud(Protocol):
 
     def forget(self, access: AppAccess) -> None:
         """Delete the trust; nothing when it is gone."""
+
+
+class Trusts(Protocol):
+    """An owner lets the controller act for an application. May raise errors.CloudUnavailable."""
+
+    def create(self, token: str, user_id: str, project_id: str, roles: Sequence[str]) -> str:
+        """A trust from the token's user to the controller's: these roles in this project; its id.
+
+        :raises errors.TrustRefused: the token, the roles: says what.
+        """
+
+    def delete(self, token: str, trust_id: str) -> None:
+        """End it; nothing when it is gone. :raises errors.TrustRefused: it is not the token's user's."""
