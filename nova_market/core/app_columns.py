@@ -2,8 +2,8 @@
 """Components of applications as the columns that scaling policies take.
 
 Implements the inputs of Algorithms 2 and 3 of Merkat (INRIA RR-8648), section 2.3, for applications of
-several virtual clusters: each component is a column, with a part of the budget by what it costs in full. Units
-and shapes as in virtual_platform.
+several virtual clusters: each component is a column, with a part of the budget by what it costs in full.
+Units and shapes as in virtual_platform.
 
 Not given there, and settled here: who has reported nothing is taken to be just as good as its reference says,
 so that nothing is changed on account of a monitor that is away.

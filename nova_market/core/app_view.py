@@ -2,8 +2,8 @@
 """One look at an application and at the market: what a decision is made of.
 
 Implements the inputs of Merkat (INRIA RR-8648), sections 2.3.1 and 3.2.1, eq. (3) to (5), from reports and,
-where there are none, from what the hosts confirmed. Units: micro-credits, cores, MiB, seconds; prices per core
-or MiB and period.
+where there are none, from what the hosts confirmed. Units: micro-credits, cores, MiB, seconds; prices per
+core or MiB and period.
 """
 
 from collections.abc import Mapping, Sequence

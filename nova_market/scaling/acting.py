@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Brings an application's servers to what is intended: made, suspended, resumed, deleted.
+
+Implements "the application controller deploys a virtual cluster" of Merkat (INRIA RR-8648), section 2.3.1.
+Units: seconds.
+
+Intentions are written before Nova is asked, and a server carries the marks of its application and slot. So
+whoever comes after a controller that died finds what was made by its marks, deletes what was made twice, and
+makes what is missing. A server is touched only when it has the marks AND there is a row for its slot.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from nova_market.core.app_cloud import AppAccess, AppServer, NewServer, ServerState
+from nova_market.core.app_record import AppEvent, Intention, StoredApp, StoredSlot
+from nova_market.core.app_template import AppTemplate, Component, parsed
+from nova_market.errors import CloudRefused
+from nova_market.ports import AppCloud, Clock
+from nova_market.scaling.gathering import Stores
+from nova_market.scaling.settings import ControllerSettings
+
+LOG = logging.getLogger(__name__)
+
+SETTLE = 20.0
+"""Seconds after asking for a server in which none is asked for again: an answer may be lost, and it come."""
+
+SOUND = (ServerState.RUNNING, ServerState.SUSPENDED, ServerState.BUSY, ServerState.BUILDING)
+
+
+@dataclass(slots=True)
+class _Job:
+    """One application in this pass."""
+
+    app: StoredApp
+    template: AppTemplate
+    access: AppAccess
+    servers: Sequence[AppServer]
+    period: int
+
+
+class Acting:
+    """One pass over the slots of one application at a time."""
+
+    def __init__(
+        self, stores: Stores, cloud: AppCloud, clock: Clock, settings: ControllerSettings
+    ) -> None:
+        self._stores = stores
+        self._cloud = cloud
+        self._clock = clock
+        self._settings = settings
+
+    def converge(
+        self,
+        app: StoredApp,
+        slots: Sequence[StoredSlot],
+        servers: Sequence[AppServer],
+        period: int,
+    ) -> list[StoredSlot]:
+        """One step for each slot; the rows as they are then. servers: all marked ones of the project.
+
+        :raises CloudUnavailable, AccessLost, DatabaseUnavailable: the rest waits for the next pass.
+        """
+        access = AppAccess(project_id=app.project_id, trust_id=app.trust_id)
+        job = _Job(app, parsed(app.template), access, servers, period)
+        left = []
+        for slot in slots:
+            after = self._one(job, slot)
+            if after is not None:
+                left.append(after)
+        return left
+
+    def _one(self, job: _Job, slot: StoredSlot) -> StoredSlot | None:
+        """The slot's row after this step; None when it is gone."""
+        own = [
+            one
+            for one in job.servers
+            if (one.app_id == job.app.id and one.slot == slot.label)
+            or (slot.server_id and one.id == slot.server_id)
+        ]
+        kept = _kept(slot, own)
+        if (kept.id if kept else '') != slot.server_id:
+            slot = self._found(job, slot, kept)
+        for one in own:
+            if one is not kept and one.state is not ServerState.DELETING:
+                self._delete(job, slot, one, 'there is another one for its place')
+        if slot.intention is Intention.GONE:
+            return self._leave(job, slot, kept)
+        if kept is None:
+            return self._make(job, slot)
+        return self._keep(job, slot, kept)
+
+    def _found(self, job: _Job, slot: StoredSlot, kept: AppServer | None) -> StoredSlot:
+        """Another server than the row says has this place, or none has."""
+        if slot.server_id:
+            self._stores.bids.remove([slot.server_id])
+            if slot.intention is not Intention.GONE:
+                self._tell(job, 'lost', f'server {slot.server_id} of {slot.label} is gone')
+        if kept is not None:
+            LOG.info('app %s: server %s is %s', job.app.id, kept.id, slot.label)
+        return self._write(replace(slot, server_id=kept.id if kept else ''))
+
+    def _leave(self, job: _Job, slot: StoredSlot, kept: AppServer | None) -> StoredSlot | None:
+        if kept is not None:
+            if kept.state is not ServerState.DELETING:
+                self._delete(job, slot, kept, 'it is not needed any more')
+            return slot
+        if self._clock.wall() < slot.retry_at:
+            return slot  # one that was asked for may still come
+        self._stores.slots.drop([slot])
+        return None
+
+    def _make(self, job: _Job, slot: StoredSlot) -> StoredSlot:
+        now = self._clock.wall()
+        blind = any(one.state is ServerState.UNKNOWN and not one.app_id for one in job.servers)
+        if slot.intention is not Intention.PRESENT or now < slot.retry_at or blind:
+            return slot
+        component = _component(job.template, slot)
+        if component is None:
+            return slot
+        wanted = NewServer(
+            app_id=job.app.id,
+            slot=slot.label,
+            name=f'{job.template.name}-{slot.label}',
+            flavor=component.flavor,
+            image=component.image,
+            networks=component.networks,
+            user_data=component.user_data,
+        )
+        slot = self._write(replace(slot, retry_at=now + SETTLE))
+        try:
+            server_id = self._cloud.create(job.access, wanted)
+        except CloudRefused as error:
+            return self._failed(job, slot, 'refused', str(error))
+        slot = self._write(replace(slot, server_id=server_id))
+        self._tell(job, 'created', f'server {server_id} is {slot.label}')
+        return slot
+
+    def _keep(self, job: _Job, slot: StoredSlot, kept: AppServer) -> StoredSlot:
+        suspends = slot.intention is Intention.SUSPENDED
+        if kept.state is ServerState.FAILED:
+            self._delete(job, slot, kept, kept.fault or 'its making failed')
+            return self._failed(
+                job, slot, 'failed', f'{slot.label}: {kept.fault or "no reason given"}'
+            )
+        if kept.state is ServerState.RUNNING and suspends:
+            self._ask(job, slot, 'suspend', kept)
+        elif kept.state is ServerState.SUSPENDED and not suspends:
+            self._ask(job, slot, 'resume', kept)
+        if kept.state in (ServerState.RUNNING, ServerState.SUSPENDED) and slot.attempts:
+            return self._write(replace(slot, attempts=0, retry_at=0.0))
+        return slot
+
+    def _ask(self, job: _Job, slot: StoredSlot, action: str, server: AppServer) -> None:
+        ask = self._cloud.suspend if action == 'suspend' else self._cloud.resume
+        try:
+            ask(job.access, server.id)
+        except CloudRefused as error:
+            LOG.debug('app %s: %s of %s: %s', job.app.id, action, slot.label, error)
+            return
+        LOG.info('app %s: %s of %s, server %s', job.app.id, action, slot.label, server.id)
+
+    def _delete(self, job: _Job, slot: StoredSlot, server: AppServer, why: str) -> None:
+        self._stores.bids.remove([server.id])
+        try:
+            self._cloud.delete(job.access, server.id)
+        except CloudRefused as error:
+            LOG.debug('app %s: deletion of server %s: %s', job.app.id, server.id, error)
+            return
+        self._tell(job, 'deleted', f'server {server.id} of {slot.label}: {why}')
+
+    def _failed(self, job: _Job, slot: StoredSlot, action: str, why: str) -> StoredSlot:
+        """The next attempt waits twice as long."""
+        settings, attempts = self._settings, slot.attempts + 1
+        pause = min(settings.first_pause * 2.0 ** min(attempts - 1, 20), settings.longest_pause)
+        numbers = {'attempt': float(attempts), 'next_in': pause}
+        self._tell(job, action, why, numbers)
+        return self._write(
+            replace(slot, attempts=attempts, retry_at=self._clock.wall() + max(pause, SETTLE))
+        )
+
+    def _write(self, slot: StoredSlot) -> StoredSlot:
+        self._stores.slots.put([slot])
+        return slot
+
+    def _tell(
+        self, job: _Job, action: str, reason: str, numbers: dict[str, float] | None = None
+    ) -> None:
+        LOG.info('app %s: %s: %s', job.app.id, action, reason)
+        event = AppEvent(
+            app_id=job.app.id,
+            at=self._clock.wall(),
+            period=job.period,
+            action=action,
+            reason=reason,
+            numbers=numbers or {},
+        )
+        self._stores.events.tell([event])
+
+
+class Listing:
+    """The marked servers of each project, read once in a pass with the first trust that is good for it."""
+
+    def __init__(self, cloud: AppCloud) -> None:
+        self._cloud = cloud
+        self._known: dict[str, Sequence[AppServer]] = {}
+
+    def servers(self, app: StoredApp) -> Sequence[AppServer]:
+        """:raises CloudUnavailable, AccessLost: not to be had."""
+        if app.project_id not in self._known:
+            access = AppAccess(project_id=app.project_id, trust_id=app.trust_id)
+            self._known[app.project_id] = self._cloud.servers(access)
+        return self._known[app.project_id]
+
+
+def slots_for(
+    app: StoredApp, slots: Sequence[StoredSlot], counts: dict[str, int], intention: Intention
+) -> list[StoredSlot]:
+    """The rows that change, so that so many servers of each component have this intention.
+
+    More servers take the lowest numbers that are free; fewer: those go first that were never made, then the
+    highest numbers.
+    """
+    changed = []
+    for component, count in sorted(counts.items()):
+        own = [one for one in slots if one.component == component]
+        stay = [one for one in own if one.intention is not Intention.GONE]
+        stay.sort(key=lambda one: (not one.server_id, one.number))
+        changed += [replace(one, intention=Intention.GONE) for one in stay[count:]]
+        changed += [
+            replace(one, intention=intention)
+            for one in stay[:count]
+            if one.intention is not intention
+        ]
+        if intention is Intention.PRESENT:
+            taken = {one.number for one in own}
+            free = (n for n in range(1, count + len(own) + 1) if n not in taken)
+            changed += [
+                StoredSlot(app_id=app.id, component=component, number=next(free))
+                for _ in range(count - len(stay))
+            ]
+    return changed
+
+
+def _kept(slot: StoredSlot, own: Iterable[AppServer]) -> AppServer | None:
+    """The server that has this place: the one in the row, else the oldest that is sound, else the oldest."""
+    found = [
+        one for one in own if one.state is not ServerState.DELETING or one.id == slot.server_id
+    ]
+    if not found:
+        return None
+    return min(
+        found,
+        key=lambda one: (
+            one.id != slot.server_id, one.state not in SOUND, one.created_at, one.id,
+        ),
+    )  # fmt: skip
+
+
+def _component(template: AppTemplate, slot: StoredSlot) -> Component | None:
+    return next((one for one in template.components if one.name == slot.component), None)

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controller: while it leads, one decision on every application in each round, then their servers.
+
+Implements the application controllers of Merkat (INRIA RR-8648), section 2.3.1, all of a cloud in one
+service: they are decided together, each with its own policy, budget and trust. Units: seconds, periods.
+
+Any number may run; those that don't lead do nothing. What fails for one application does not stop others.
+Whatever is away, servers run on with the bids they have.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from nova_market.core.app_cloud import AppAccess
+from nova_market.core.app_decision import Decision, decisions
+from nova_market.core.app_memory import Pair, remembered
+from nova_market.core.app_record import (
+    ENDED,
+    AppEvent,
+    AppState,
+    Intention,
+    StoredApp,
+    StoredSlot,
+)
+from nova_market.core.app_template import AppTemplate, parsed
+from nova_market.core.app_view import AppView, MarketNow
+from nova_market.errors import BadTemplate
+from nova_market.ports import AppCloud, Clock, Leadership
+from nova_market.scaling.acting import Acting, Listing, slots_for
+from nova_market.scaling.bidding import Bidding
+from nova_market.scaling.closing import Closing
+from nova_market.scaling.gathering import Gathering, Stores
+from nova_market.scaling.settings import ControllerSettings
+from nova_market.scaling.trouble import DATABASE_AWAY, Troubles
+
+LOG = logging.getLogger(__name__)
+
+INTENTIONS = {
+    AppState.RUNNING: Intention.PRESENT,
+    AppState.SUSPENDED: Intention.SUSPENDED,
+}
+
+Group = tuple[str, tuple[tuple[str, float], ...]]
+
+
+@dataclass(slots=True)
+class Seen:
+    """What the last pass found, for whoever watches."""
+
+    apps: dict[str, int] = field(default_factory=dict)
+    servers: dict[str, int] = field(default_factory=dict)
+    troubled: int = 0
+    period: int = 0
+    decided: int = 0
+
+
+class Controller:
+    """tick() often, from one thread. Waits for nothing but the cloud and the database."""
+
+    def __init__(
+        self,
+        *,
+        stores: Stores,
+        cloud: AppCloud,
+        leadership: Leadership,
+        clock: Clock,
+        settings: ControllerSettings,
+        observe: Callable[[Seen], None] = lambda seen: None,
+    ) -> None:
+        """observe: called after each pass."""
+        self._stores = stores
+        self._cloud = cloud
+        self._leadership = leadership
+        self._clock = clock
+        self._settings = settings
+        self._observe = observe
+        self._gathering = Gathering(stores, clock, settings)
+        self._acting = Acting(stores, cloud, clock, settings)
+        self._bidding = Bidding(stores)
+        self._closing = Closing(stores, cloud)
+        self._leads = False
+        self._due = 0.0
+        self._outage = ''
+        self._troubles = Troubles(stores.events, clock)
+        self._most: dict[str, dict[str, Pair]] = {}
+        self._seen = Seen()
+
+    @property
+    def leads(self) -> bool:
+        return self._leads
+
+    @property
+    def outage(self) -> str:
+        """What keeps applications from being looked after now; '' when nothing does."""
+        return self._outage
+
+    def start(self) -> None:
+        self._leadership.start()
+
+    def stop(self) -> None:
+        """Let another one lead; what is under way is stored."""
+        self._leadership.stop()
+
+    def tick(self) -> None:
+        """Do what is due now. Raises nothing: what goes wrong is logged, an outage once."""
+        leads = self._leadership.leading()
+        if leads != self._leads:
+            LOG.info('%s %s', self._settings.name, 'leads' if leads else 'stands by')
+            self._leads, self._due = leads, 0.0
+        if not leads or self._clock.monotonic() < self._due:
+            return
+        self._due = self._clock.monotonic() + self._settings.interval
+        try:
+            self.turn()
+        except DATABASE_AWAY as error:
+            self._away(str(error))
+        except Exception:
+            LOG.exception('this pass failed; the next one tries again')
+
+    def turn(self) -> None:
+        """One pass: decide if there is a new round, then bring servers, bids and what has ended to it.
+
+        :raises DatabaseUnavailable, SchemaBehind: nothing can be known.
+        """
+        self._troubles.begin()
+        apps = self._stores.apps.open()
+        slots = self._stores.slots.all()
+        market = self._gathering.market()
+        decided = 0
+        if market is not None:
+            decided = self._decide(apps, slots, market)
+        if decided:
+            apps, slots = self._stores.apps.open(), self._stores.slots.all()
+        rows = self._act(apps, slots, market.period if market else 0)
+        self._note(apps, rows, market, decided)
+
+    # decisions
+
+    def _decide(
+        self,
+        apps: Sequence[StoredApp],
+        slots: Mapping[str, Sequence[StoredSlot]],
+        market: MarketNow,
+    ) -> int:
+        due = [
+            app
+            for app in apps
+            if app.period < market.period
+            and app.state not in ENDED
+            and app.state is not AppState.DELETING
+        ]
+        groups: dict[Group, list[StoredApp]] = {}
+        for app in due:
+            found = self._troubles.surviving(app, 'policy', partial(self._ready, app))
+            if found is not None:
+                key = (found.policy, tuple(sorted(found.parameters.items())))
+                groups.setdefault(key, []).append(app)
+        return sum(self._decide_group(key, groups[key], slots, market) for key in sorted(groups))
+
+    def _ready(self, app: StoredApp) -> AppTemplate:
+        """Its template, once its flavors and its policy are known."""
+        template = parsed(app.template)
+        if template.policy not in self._settings.policies:
+            raise BadTemplate(
+                f'policy {template.policy!r} is not installed here: give one of '
+                f'{", ".join(sorted(self._settings.policies))}'
+            )
+        known = remembered(app.memory)
+        access = AppAccess(project_id=app.project_id, trust_id=app.trust_id)
+        sizes = self._most.setdefault(app.id, {})
+        for one in template.components:
+            if known.of(one.name).most[0] > 0 or one.name in sizes:
+                continue
+            flavor = self._cloud.flavor(access, one.flavor)
+            if flavor is None:
+                raise BadTemplate(f'component {one.name}: there is no flavor {one.flavor!r:.80}')
+            sizes[one.name] = (float(flavor.vcpus), float(flavor.memory_mib))
+        return template
+
+    def _decide_group(
+        self,
+        key: Group,
+        apps: Sequence[StoredApp],
+        slots: Mapping[str, Sequence[StoredSlot]],
+        market: MarketNow,
+    ) -> int:
+        """All of one policy together; one by one when that fails: only those at fault are left out."""
+        name, parameters = key
+        policy = partial(self._settings.policies[name], **dict(parameters))
+
+        def made(these: Sequence[StoredApp]) -> list[Decision]:
+            views = self._gathering.views(these, slots, self._most, market)
+            return decisions(views, market, policy, self._settings.rules)
+
+        try:
+            found = made(apps)
+        except DATABASE_AWAY:
+            raise
+        except Exception:
+            LOG.debug('policy %s: one application at a time', name, exc_info=True)
+            found = []
+            for app in apps:
+                found += self._troubles.surviving(app, 'decision', partial(made, [app])) or []
+        return sum(
+            bool(
+                self._troubles.surviving(one.view.app, 'record', partial(self._apply, one, market))
+            )
+            for one in found
+        )
+
+    def _apply(self, one: Decision, market: MarketNow) -> bool:
+        """Write down what was decided: from here on it is done, by whoever leads."""
+        view = one.view
+        changed = {
+            'state': one.state,
+            'period': market.period,
+            'memory': one.memory.document(),
+            'figures': one.figures.document(),
+        }
+        self._stores.apps.decide(view.app.id, view.app.state, changed, _slots_after(view, one))
+        events = [
+            AppEvent(
+                app_id=view.app.id,
+                at=market.now,
+                period=market.period,
+                action=event.action,
+                reason=event.reason,
+                numbers=event.numbers,
+            )
+            for event in one.events
+        ]
+        if events:
+            self._stores.events.tell(events)
+        for event in one.events:
+            LOG.log(
+                logging.DEBUG if event.action == 'bid' else logging.INFO,
+                'app %s: %s: %s', view.app.id, event.action, event.reason,
+            )  # fmt: skip
+        return True
+
+    # actions
+
+    def _act(
+        self, apps: Sequence[StoredApp], slots: Mapping[str, Sequence[StoredSlot]], period: int
+    ) -> list[StoredSlot]:
+        """Every application's servers, bids and end; the rows of all slots as they are then."""
+        listing = Listing(self._cloud)
+        rows: list[StoredSlot] = []
+        for app in apps:
+            own = slots.get(app.id, ())
+            rows += own
+            work = partial(self._serve, app, own, listing, period)
+            self._troubles.surviving(app, 'servers', work)
+        self._troubles.keep([app.id for app in apps])
+        self._most = {app.id: self._most[app.id] for app in apps if app.id in self._most}
+        if self._troubles.cloud_away:
+            self._away('the cloud does not answer')
+        elif self._outage:
+            LOG.info('applications are looked after again')
+            self._outage = ''
+        return rows
+
+    def _serve(
+        self, app: StoredApp, slots: Sequence[StoredSlot], listing: Listing, period: int
+    ) -> bool:
+        over = app.state in ENDED or app.state is AppState.DELETING
+        if over:
+            leaving = slots_for(app, slots, {one.component: 0 for one in slots}, Intention.GONE)
+            if leaving:
+                self._stores.slots.put(leaving)
+                slots = self._stores.slots.slots(app.id)
+        if slots:
+            slots = self._acting.converge(app, slots, listing.servers(app), period)
+            self._bidding.write(app, slots)
+        if over and not slots:
+            self._closing.close(app)
+        return True
+
+    def _away(self, why: str) -> None:
+        if not self._outage:
+            LOG.warning('applications are not looked after, servers run on: %s', why)
+        self._outage = why
+
+    def _note(
+        self,
+        apps: Sequence[StoredApp],
+        rows: Sequence[StoredSlot],
+        market: MarketNow | None,
+        decided: int,
+    ) -> None:
+        seen = Seen(
+            troubled=self._troubles.count,
+            period=market.period if market else 0,
+            decided=self._seen.decided + decided,
+        )
+        for app in apps:
+            seen.apps[str(app.state)] = seen.apps.get(str(app.state), 0) + 1
+        for row in rows:
+            seen.servers[str(row.intention)] = seen.servers.get(str(row.intention), 0) + 1
+        self._seen = seen
+        self._observe(seen)
+
+
+def _slots_after(view: AppView, one: Decision) -> list[StoredSlot]:
+    """Rows that change with the decision."""
+    if one.state in ENDED:
+        counts = {component.name: 0 for component in view.template.components}
+        return slots_for(view.app, view.slots, counts, Intention.GONE)
+    intention = INTENTIONS.get(one.state)
+    if intention is None:
+        return []
+    return slots_for(view.app, view.slots, dict(one.counts), intention)

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a decision needs, read once: the newest round, and each application's servers, reports and money.
+
+Implements the inputs of Merkat (INRIA RR-8648), section 2.3.1. Units: micro-credits, cores, MiB,
+core-seconds.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nova_market.core.app_memory import AppMemory, ComponentMemory, Pair, remembered
+from nova_market.core.app_record import StoredApp, StoredSlot
+from nova_market.core.app_template import AppTemplate, parsed
+from nova_market.core.app_view import AppView, MarketNow, Purse
+from nova_market.core.bid import MARKET_RESOURCES
+from nova_market.core.ledger import account
+from nova_market.core.record import AllocationRecord
+from nova_market.core.virtual_platform import MarketState
+from nova_market.ports import (
+    AccountStore,
+    AppStore,
+    BidStore,
+    Clock,
+    EventStore,
+    History,
+    LedgerStore,
+    SlotStore,
+)
+from nova_market.scaling.settings import ControllerSettings
+
+LOG = logging.getLogger(__name__)
+
+CATCH_UP = 60
+"""Rounds that are counted at once after the controller was away; older ones are not."""
+
+PAGE = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stores:
+    """Everything that is kept, as ports."""
+
+    apps: AppStore
+    slots: SlotStore
+    events: EventStore
+    bids: BidStore
+    accounts: AccountStore
+    ledger: LedgerStore
+    history: History
+
+
+class Gathering:
+    """Reads; changes nothing."""
+
+    def __init__(self, stores: Stores, clock: Clock, settings: ControllerSettings) -> None:
+        self._stores = stores
+        self._clock = clock
+        self._settings = settings
+        self._rounds: dict[tuple[int, str], Sequence[AllocationRecord]] = {}
+
+    def market(self) -> MarketNow | None:
+        """The newest round; None before the first one."""
+        newest = self._stores.history.rounds(limit=1)
+        if not newest:
+            return None
+        period = newest[0].period
+        records = {p.resource: p for p in self._stores.history.prices(period, period)}
+        if any(name not in records for name in MARKET_RESOURCES):
+            return None
+        rows = [records[name] for name in MARKET_RESOURCES]
+        capacity = np.array([row.capacity for row in rows])
+        self._rounds = {}
+        return MarketNow(
+            period=period,
+            now=self._clock.wall(),
+            seconds=float(self._settings.period),
+            state=MarketState(
+                price=np.array([row.price for row in rows]),
+                capacity=capacity,
+                idle=np.maximum(capacity - [row.allocated for row in rows], 0.0),
+                reserve=np.array(self._settings.reserve),
+            ),
+        )
+
+    def views(
+        self,
+        apps: Sequence[StoredApp],
+        slots: Mapping[str, Sequence[StoredSlot]],
+        most: Mapping[str, Mapping[str, Pair]],
+        market: MarketNow,
+    ) -> list[AppView]:
+        """most: by application and component, what a server can use."""
+        reports = self._stores.events.reports([app.id for app in apps])
+        projects = sorted({app.project_id for app in apps})
+        money = self._stores.ledger.balances([account('project', p) for p in projects])
+        made = []
+        for app in apps:
+            own = slots.get(app.id, ())
+            template = parsed(app.template)
+            memory = _sized(remembered(app.memory), template, most.get(app.id, {}))
+            made.append(
+                AppView(
+                    app=app,
+                    template=template,
+                    memory=self._counted(app, memory, own, market),
+                    slots=own,
+                    reports=reports.get(app.id, ()),
+                    allocations={
+                        one.server_id: (one.actual_cpu, one.actual_memory_mib)
+                        for one in self._of(market.period, app.project_id, own)
+                    },
+                    purse=self._purse(app, money.get(account('project', app.project_id), 0)),
+                )
+            )
+        return made
+
+    def _purse(self, app: StoredApp, project: int) -> Purse:
+        found = self._stores.accounts.account(app.payer)
+        if found is None or found.closed:
+            return Purse(project=project)
+        return Purse(
+            balance=found.balance,
+            renew_amount=found.renew_amount,
+            renew_every=found.renew_every,
+            project=project,
+        )
+
+    def _counted(
+        self, app: StoredApp, memory: AppMemory, slots: Sequence[StoredSlot], market: MarketNow
+    ) -> AppMemory:
+        """With what was confirmed and charged since; the newest round is not over yet."""
+        first = max(memory.counted + 1, market.period - CATCH_UP)
+        if not memory.counted:
+            first = market.period  # what was before it was made is not its own
+        spent, given, part = memory.spent, memory.given, memory.part
+        for period in range(first, market.period):
+            confirmed = [one for one in self._of(period, app.project_id, slots) if one.confirmed]
+            spent += sum(one.charge_cpu + one.charge_memory for one in confirmed)
+            cores = sum(one.actual_cpu for one in confirmed)
+            given += cores * market.seconds
+            full = _full(memory, slots, {one.server_id for one in confirmed})
+            if full > 0:
+                part = min(cores / full, 1.0)
+        return replace(memory, counted=market.period - 1, spent=spent, given=given, part=part)
+
+    def _of(
+        self, period: int, project: str, slots: Sequence[StoredSlot]
+    ) -> Iterable[AllocationRecord]:
+        """Allocations of these servers; a project's are read once for all its applications."""
+        own = {slot.server_id for slot in slots if slot.server_id}
+        if not own:
+            return []
+        if (period, project) not in self._rounds:
+            found: list[AllocationRecord] = []
+            after = ''
+            while page := self._stores.history.allocations(period, after, PAGE, project):
+                found += page
+                after = page[-1].server_id
+            self._rounds[period, project] = found
+        return [one for one in self._rounds[period, project] if one.server_id in own]
+
+
+def _full(memory: AppMemory, slots: Sequence[StoredSlot], servers: set[str]) -> float:
+    """CPU that these servers could use."""
+    return sum(memory.of(one.component).most[0] for one in slots if one.server_id in servers)
+
+
+def _sized(memory: AppMemory, template: AppTemplate, most: Mapping[str, Pair]) -> AppMemory:
+    parts: dict[str, ComponentMemory] = {}
+    for one in template.components:
+        known = memory.of(one.name)
+        parts[one.name] = replace(known, most=most.get(one.name, known.most))
+    return replace(memory, components=parts)
