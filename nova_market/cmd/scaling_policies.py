@@ -19,7 +19,9 @@ NAMESPACE = 'nova_market.scaling'
 
 def parameters_by_policy() -> Mapping[str, frozenset[str]]:
     """The names that each policy takes; one that can't be loaded is left out, and said."""
-    manager: extension.ExtensionManager[Any] = extension.ExtensionManager(NAMESPACE, on_load_failure_callback=_left_out)
+    manager: extension.ExtensionManager[Any] = extension.ExtensionManager(
+        NAMESPACE, on_load_failure_callback=_left_out
+    )
     return {name: parameters_of(manager[name].plugin) for name in manager.names()}
 
 

@@ -49,7 +49,7 @@ ONLY_IN: dict[str, frozenset[str]] = {
     'flask': frozenset({'api'}),
     'oslo_policy': frozenset({'api'}),
     'jsonschema': frozenset({'api', 'sim'}),
-    'yaml': frozenset({'sim'}),
+    'yaml': frozenset({'osc', 'sim'}),
     'keystonemiddleware': frozenset({'adapters'}),
     'sqlalchemy': frozenset({'adapters', 'db'}),
     'oslo_db': frozenset({'adapters', 'conf', 'db'}),
