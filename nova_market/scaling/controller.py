@@ -54,6 +54,7 @@ class Seen:
     troubled: int = 0
     period: int = 0
     decided: int = 0
+    seconds: float = 0.0
 
 
 class Controller:
@@ -124,6 +125,7 @@ class Controller:
 
         :raises DatabaseUnavailable, SchemaBehind: nothing can be known.
         """
+        began = self._clock.monotonic()
         self._troubles.begin()
         apps = self._stores.apps.open()
         slots = self._stores.slots.all()
@@ -135,6 +137,8 @@ class Controller:
             apps, slots = self._stores.apps.open(), self._stores.slots.all()
         rows = self._act(apps, slots, market.period if market else 0)
         self._note(apps, rows, market, decided)
+        self._seen.seconds = self._clock.monotonic() - began
+        self._observe(self._seen)
 
     # decisions
 
@@ -300,7 +304,6 @@ class Controller:
         for row in rows:
             seen.servers[str(row.intention)] = seen.servers.get(str(row.intention), 0) + 1
         self._seen = seen
-        self._observe(seen)
 
 
 def _slots_after(view: AppView, one: Decision) -> list[StoredSlot]:

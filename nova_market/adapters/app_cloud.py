@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers of applications in a real cloud, through Nova, Glance and Neutron, with the trusts of their owners.
+
+Implements ports.AppCloud. Units: seconds since the epoch. For one thread.
+
+A server that Nova failed to make is FAILED; one that came into error later is left alone: its owner or the
+operator may bring it back. Servers in a cell that does not answer are UNKNOWN (microversion 2.69).
+"""
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from keystoneauth1 import exceptions as keystone_errors
+from oslo_config import cfg
+
+from nova_market.adapters.trust_session import TrustSessions
+from nova_market.core.app_cloud import (
+    AppAccess,
+    AppFlavor,
+    AppServer,
+    NewServer,
+    ServerState,
+)
+from nova_market.core.app_record import APP_KEY, SLOT_KEY
+from nova_market.errors import CloudRefused, CloudUnavailable
+
+VERSION = '2.69'
+PAGE = 1000
+MAX_PAGES = 1000
+REFUSED = frozenset({400, 403, 404, 409, 413, 429})
+SETTLED = {'ACTIVE': ServerState.RUNNING, 'SUSPENDED': ServerState.SUSPENDED}
+NO_NETWORK = ('none',)
+
+
+class NovaAppCloud:
+    """Implements ports.AppCloud."""
+
+    def __init__(self, sessions: TrustSessions) -> None:
+        self._sessions = sessions
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts) -> 'NovaAppCloud':
+        """:raises ConfigurationError: the account of group [openstack] can not be used."""
+        return cls(TrustSessions.from_conf(conf, 'nova-market-controller'))
+
+    def servers(self, access: AppAccess) -> Sequence[AppServer]:
+        found = [
+            _server(one)
+            for one in self._pages(access, '/servers/detail', 'servers')
+            if one['status'] not in ('DELETED', 'SOFT_DELETED')
+        ]
+        return [one for one in found if one.app_id or one.state is ServerState.UNKNOWN]
+
+    def flavor(self, access: AppAccess, name: str) -> AppFlavor | None:
+        answer = self._ask(access, 'GET', f'/flavors/{quote(name, safe="")}')
+        found = answer['flavor'] if answer is not None else None
+        if found is None:
+            named = self._pages(access, '/flavors/detail', 'flavors')
+            found = next((one for one in named if one['name'] == name), None)
+        if found is None:
+            return None
+        with understood():
+            return AppFlavor(
+                id=str(found['id']), vcpus=int(found['vcpus']), memory_mib=int(found['ram'])
+            )
+
+    def create(self, access: AppAccess, wanted: NewServer) -> str:
+        flavor = self.flavor(access, wanted.flavor)
+        if flavor is None:
+            raise CloudRefused(f'there is no flavor {wanted.flavor!r:.100}')
+        body = {
+            'name': wanted.name,
+            'flavorRef': flavor.id,
+            'imageRef': self._image(access, wanted.image),
+            'networks': self._networks(access, wanted.networks),
+            'metadata': dict(wanted.marks),
+        }
+        if wanted.user_data:
+            body['user_data'] = base64.b64encode(wanted.user_data.encode()).decode()
+        answer = self._ask(access, 'POST', '/servers', {'server': body}, missing=False)
+        with understood():
+            return str(answer['server']['id'])
+
+    def suspend(self, access: AppAccess, server_id: str) -> None:
+        self._ask(access, 'POST', f'/servers/{server_id}/action', {'suspend': None})
+
+    def resume(self, access: AppAccess, server_id: str) -> None:
+        self._ask(access, 'POST', f'/servers/{server_id}/action', {'resume': None})
+
+    def delete(self, access: AppAccess, server_id: str) -> None:
+        self._ask(access, 'DELETE', f'/servers/{server_id}')
+
+    def forget(self, access: AppAccess) -> None:
+        path = f'/OS-TRUST/trusts/{quote(access.trust_id, safe="")}'
+        self._ask(access, 'DELETE', path, service='identity')
+        self._sessions.forget(access.trust_id)
+
+    def _image(self, access: AppAccess, name: str) -> str:
+        """By id, else the newest of that name."""
+        path = f'/images/{quote(name, safe="")}'
+        found = self._ask(access, 'GET', path, service='image', refused=False)
+        if found is None:
+            path = f'/images?name=in:{quote(_quoted(name), safe="")}&sort=created_at:desc&limit=1'
+            answer = self._ask(access, 'GET', path, service='image') or {}
+            found = next(iter(answer.get('images', ())), None)
+        if found is None:
+            raise CloudRefused(f'there is no image {name!r:.100}')
+        with understood():
+            return str(found['id'])
+
+    def _networks(self, access: AppAccess, names: Sequence[str]) -> Any:
+        if not names:
+            return 'auto'
+        if tuple(names) == NO_NETWORK:
+            return 'none'
+        return [{'uuid': self._network(access, name)} for name in names]
+
+    def _network(self, access: AppAccess, name: str) -> str:
+        for key in ('id', 'name'):
+            path = f'/v2.0/networks?{key}={quote(name, safe="")}&fields=id'
+            answer = self._ask(access, 'GET', path, service='network') or {}
+            found = answer.get('networks', ())
+            if len(found) > 1:
+                raise CloudRefused(f'{len(found)} networks are named {name!r:.100}: give the id')
+            if found:
+                return str(found[0]['id'])
+        raise CloudRefused(f'there is no network {name!r:.100}')
+
+    def _pages(self, access: AppAccess, path: str, key: str) -> Iterator[Mapping[str, Any]]:
+        marker = ''
+        for _ in range(MAX_PAGES):
+            more = f'&marker={quote(marker, safe="")}' if marker else ''
+            answer = self._ask(access, 'GET', f'{path}?limit={PAGE}{more}', missing=False)
+            with understood():
+                page = answer[key]
+            yield from page
+            if not answer.get(f'{key}_links'):
+                return
+            marker = str(page[-1]['id'])
+
+    def _ask(
+        self,
+        access: AppAccess,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        service: str = 'compute',
+        missing: bool = True,
+        refused: bool = True,
+    ) -> Any:
+        """What is answered; None when it is not there. missing: it may be away; refused: a refusal is raised.
+
+        :raises CloudRefused, CloudUnavailable, AccessLost: as AppCloud says.
+        """
+        session = self._sessions.of(access.trust_id, service)
+        more = {'microversion': VERSION} if service == 'compute' else {}
+        try:
+            answer = session.request(path, method, json=body, **more)
+        except (keystone_errors.ClientException, OSError) as error:
+            raise CloudUnavailable(f'{type(error).__name__}: {str(error)[:200]}') from None
+        if answer.status_code == 404 and missing:
+            return None
+        if answer.status_code in REFUSED:
+            if not refused:
+                return None
+            raise CloudRefused(f'{service}: {_message(answer)}')
+        if not 200 <= answer.status_code < 300:
+            raise CloudUnavailable(f'{service} answers {answer.status_code}: {_message(answer)}')
+        with understood():
+            return answer.json() if answer.content else {}
+
+
+def _server(answer: Mapping[str, Any]) -> AppServer:
+    with understood():
+        metadata = answer.get('metadata') or {}
+        fault = answer.get('fault') or {}
+        created = answer.get('created')
+        return AppServer(
+            id=str(answer['id']),
+            app_id=str(metadata.get(APP_KEY, '')),
+            slot=str(metadata.get(SLOT_KEY, '')),
+            state=_state(answer),
+            created_at=datetime.fromisoformat(created).timestamp() if created else 0.0,
+            fault=str(fault.get('message', ''))[:300],
+        )
+
+
+def _state(answer: Mapping[str, Any]) -> ServerState:
+    status, task = answer['status'], answer.get('OS-EXT-STS:task_state')
+    if status == 'UNKNOWN' and 'metadata' not in answer:
+        return ServerState.UNKNOWN
+    if task == 'deleting':
+        return ServerState.DELETING
+    if status == 'BUILD':
+        return ServerState.BUILDING
+    if status == 'ERROR' and not answer.get('OS-SRV-USG:launched_at'):
+        return ServerState.FAILED
+    if task is None and status in SETTLED:
+        return SETTLED[status]
+    return ServerState.BUSY
+
+
+def _quoted(name: str) -> str:
+    """As one value of Glance's `in:`."""
+    return '"' + name.replace('\\', '\\\\').replace('"', '\\"') + '"'
+
+
+def _message(answer: Any) -> str:
+    """What a service says of a refusal, without its JSON."""
+    try:
+        ((_, fault),) = answer.json().items()
+        return str(fault['message'])[:300]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return f'HTTP {answer.status_code}'
+
+
+@contextmanager
+def understood() -> Iterator[None]:
+    """An answer without sense is no answer."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise CloudUnavailable(
+            f'an answer is not understood: {type(error).__name__}: {error}'
+        ) from error

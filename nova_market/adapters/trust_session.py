@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The account of group [openstack], acting through trusts that owners of applications gave it.
+
+Units: seconds. One HTTP session for all trusts; each has a token of its own, which is kept while it is good.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from keystoneauth1 import adapter, loading
+from keystoneauth1 import exceptions as keystone_errors
+from keystoneauth1.identity.base import BaseIdentityPlugin
+from keystoneauth1.session import Session
+from oslo_config import cfg
+
+from nova_market.adapters.cloud import GROUP, session_from_conf
+from nova_market.errors import AccessLost, CloudUnavailable, ConfigurationError
+
+KEPT = 1000
+"""Trusts whose tokens are kept; an application's is asked for every few seconds."""
+
+SCOPE = frozenset(
+    {
+        'project_id', 'project_name', 'project_domain_id', 'project_domain_name', 'tenant_id',
+        'tenant_name', 'domain_id', 'domain_name', 'system_scope', 'trust_id',
+    }
+)  # fmt: skip
+"""Options that say what a token is for: with a trust, that alone."""
+
+GONE = (401, 403, 404)
+VERSIONS = {
+    'compute': ('2.1', '2.latest'),
+    'identity': ('3.0', '3.latest'),
+    'image': ('2.0', '2.latest'),
+}
+
+
+class TrustSessions:
+    """For one thread."""
+
+    def __init__(
+        self, session: Session, log_in: Callable[[str], BaseIdentityPlugin], where: dict[str, Any]
+    ) -> None:
+        """log_in: makes what gets tokens of a trust; where: interface, region_name of the catalog."""
+        self._session = session
+        self._log_in = log_in
+        self._where = where
+        self._known: OrderedDict[str, BaseIdentityPlugin] = OrderedDict()
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts, needed_by: str) -> 'TrustSessions':
+        """With the account of group [openstack]; nothing is connected yet.
+
+        :raises ConfigurationError: the account is not complete, or it is of a kind that no trust can name.
+        """
+        session = session_from_conf(conf, needed_by)
+        group = conf[GROUP].auth_section or GROUP
+        loader: Any = loading.get_plugin_loader(conf[group].auth_type)
+        if 'trust_id' not in {option.dest for option in loader.get_options()}:
+            raise ConfigurationError(
+                f'[{group}]auth_type = {conf[group].auth_type}: {needed_by} acts through trusts, which '
+                'need an account with a password; set auth_type = password'
+            )
+
+        def log_in(trust_id: str) -> BaseIdentityPlugin:
+            def value(option: Any) -> Any:
+                if option.dest in SCOPE:
+                    return trust_id if option.dest == 'trust_id' else None
+                return conf[group][option.dest]
+
+            plugin: BaseIdentityPlugin = loader.load_from_options_getter(value)
+            return plugin
+
+        options = conf[GROUP]
+        interfaces = options.valid_interfaces or ['public']
+        return cls(
+            session, log_in, {'interface': interfaces[0], 'region_name': options.region_name}
+        )
+
+    def of(self, trust_id: str, service: str) -> adapter.Adapter:
+        """Requests to a service as the owner.
+
+        :raises AccessLost: the trust is not good any more. :raises CloudUnavailable: no answer.
+        """
+        plugin = self._known.pop(trust_id, None) or self._log_in(trust_id)
+        self._known[trust_id] = plugin
+        while len(self._known) > KEPT:
+            self._known.popitem(last=False)
+        try:
+            plugin.get_access(self._session)
+        except keystone_errors.HttpError as error:
+            if error.http_status in GONE:
+                raise AccessLost(f'trust {trust_id}: {error.message!s:.200}') from None
+            raise CloudUnavailable(f'{type(error).__name__}: {error.message!s:.200}') from None
+        except (keystone_errors.ClientException, OSError) as error:
+            raise CloudUnavailable(f'{type(error).__name__}: {str(error)[:200]}') from None
+        least, most = VERSIONS.get(service, (None, None))
+        return adapter.Adapter(
+            self._session,
+            auth=plugin,
+            service_type=service,
+            min_version=least,
+            max_version=most,
+            raise_exc=False,
+            **self._where,
+        )
+
+    def forget(self, trust_id: str) -> None:
+        """It is deleted."""
+        self._known.pop(trust_id, None)
