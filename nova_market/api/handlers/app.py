@@ -5,7 +5,6 @@ What is done with one is the controller's; here its owner's wishes are kept. Mak
 Keystone, so that the controller can act in the project, and opens its budget.
 """
 
-import hashlib
 import logging
 import secrets
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ from nova_market.api.errors import ApiError, not_found
 from nova_market.api.handlers.app_view import event, shown, summary
 from nova_market.api.schemas import app as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, SERVER_ID, marker
+from nova_market.core import app_credential as credentials
 from nova_market.core import app_template as templates
 from nova_market.core.app_record import ENDED, AppEvent, StoredApp, Wish
 from nova_market.core.app_template import AppTemplate, Goal
@@ -58,13 +58,14 @@ def create(call: Call) -> Any:
     template = templates.parsed(call.body)
     check(call, template)
     _check_times(call, template)
-    credential, digest = new_credential()
+    credential, app_id = _new_credential(), str(uuid4())
+    template = credentials.filled(template, call.root, app_id, credential)
     wanted = StoredApp(
-        id=str(uuid4()),
+        id=app_id,
         project_id=call.project_id,
         user_id=call.user_id,
         template=templates.document(template),
-        credential=digest,
+        credential=credentials.digest(credential),
         created_at=call.stores.wall(),
     )
     _open_budget(call, wanted, template)
@@ -93,15 +94,20 @@ def update(call: Call) -> Any:
     """Change objective, budget or parameters while it runs, or ask for a new credential."""
     found = _visible(call)
     call.authorize('apps:update', found.project_id)
-    credential, digest = new_credential() if 'new_credential' in call.body else ('', '')
+    credential = _new_credential() if 'new_credential' in call.body else ''
 
     def wanted(app: StoredApp) -> Mapping[str, Any]:
         template = _changed(templates.parsed(app.template), call.body)
         check(call, template)
         if 'slo' in call.body:
             _check_times(call, template)
-        again = {'credential': digest} if digest else {}
-        return {'template': templates.document(template), **again}
+        if not credential:
+            return {'template': templates.document(template)}
+        template = credentials.renewed(template, app.credential, credential)
+        return {
+            'template': templates.document(template),
+            'credential': credentials.digest(credential),
+        }
 
     app = _change(call, found, wanted)
     if 'budget' in call.body:
@@ -145,10 +151,8 @@ def events(call: Call) -> Any:
     return call.page('events', [event(one) for one in found], end, limit)
 
 
-def new_credential() -> tuple[str, str]:
-    """A random one, and what is kept of it."""
-    made = secrets.token_urlsafe(32)
-    return made, hashlib.sha256(made.encode()).hexdigest()
+def _new_credential() -> str:
+    return secrets.token_urlsafe(32)
 
 
 def check(call: Call, template: AppTemplate) -> None:

@@ -2,24 +2,19 @@
 """What monitors report of an application (Merkat, section 2.3.1), without a token of Keystone.
 
 Whoever runs in a guest should hold as little as can be: the credential of one application lets its bearer
-report of that one, and nothing else. Of it the SHA-256 is kept. It is 256 random bits, so nothing slower is
-needed to keep it from being guessed.
+report of that one, and nothing else.
 """
 
-import hashlib
-import hmac
 from typing import Any
 
 from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_header
 from nova_market.api.errors import ApiError, not_found
 from nova_market.api.schemas import app as schemas
+from nova_market.core.app_credential import proves
 from nova_market.core.app_record import ENDED, AppReport, StoredApp
 from nova_market.core.progress import Progress
 from nova_market.errors import BadAmount, Conflict
-
-NOBODYS = '0' * 64
-"""Compared with where there is no application, so that both refusals take as long."""
 
 
 @takes_header(schemas.CREDENTIAL_HEADER, schemas.CREDENTIAL)
@@ -47,9 +42,7 @@ def _proven(call: Call) -> StoredApp:
     :raises ApiError: 401, in the same words when there is no such application.
     """
     found = call.stores.apps.app(call.path['app_id'])
-    digest = hashlib.sha256((call.key or '').encode()).hexdigest()
-    kept = (found.credential if found else '') or NOBODYS
-    if not hmac.compare_digest(digest, kept) or found is None:
+    if not proves(call.key or '', found.credential if found else '') or found is None:
         raise ApiError(
             401,
             'market.app.credential',

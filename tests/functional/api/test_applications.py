@@ -70,6 +70,20 @@ def test_an_application_is_made_with_budget_trust_and_credential(market):  # noq
     assert (event['action'], event['reason']) == ('created', 'by member-user')
 
 
+def test_its_servers_are_told_where_and_how_to_report(market):  # noqa: F811
+    """What is made at any time later knows the newest credential."""
+    text = 'u=@MARKET_URL@ a=@MARKET_APP@ c=@MARKET_CREDENTIAL@'
+    made = create(market, components=[{**TEMPLATE['components'][0], 'user_data': text}])
+
+    def user_data():
+        return market.stores.apps.app(made['id']).template['components'][0]['user_data']
+
+    assert user_data() == f'u=http://localhost a={made["id"]} c={made["credential"]}'
+    fresh = change(market, app_id=made['id'], new_credential=True)['credential']
+    assert user_data().endswith(f' c={fresh}')
+    report(market, path=f'/v1/apps/{made["id"]}/reports', credential=fresh, metric=1)
+
+
 def test_only_what_the_operator_lets_be_handed_on_is(market):  # noqa: F811
     """[api]trust_roles narrows the trust; who has none of them makes nothing."""
     database = market.stores.apps._database
