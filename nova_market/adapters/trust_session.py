@@ -57,7 +57,8 @@ class TrustSessions:
         session = session_from_conf(conf, needed_by)
         group = conf[GROUP].auth_section or GROUP
         loader: Any = loading.get_plugin_loader(conf[group].auth_type)
-        if 'trust_id' not in {option.dest for option in loader.get_options()}:
+        # an application credential and a token are bound to one project
+        if not {'trust_id', 'password'} <= {option.dest for option in loader.get_options()}:
             raise ConfigurationError(
                 f'[{group}]auth_type = {conf[group].auth_type}: {needed_by} acts through trusts, which '
                 'need an account with a password; set auth_type = password'
