@@ -22,6 +22,7 @@ from nova_market.core import app_credential as credentials
 from nova_market.core import app_template as templates
 from nova_market.core.app_record import ENDED, AppEvent, StoredApp, Wish
 from nova_market.core.app_template import AppTemplate, Goal
+from nova_market.core.ledger import Posting, Reason, account, posting_key
 from nova_market.core.record import Account
 from nova_market.errors import BadTemplate, Conflict, NovaMarketError, TrustRefused
 
@@ -29,6 +30,9 @@ LOG = logging.getLogger(__name__)
 
 TRIES = 5
 """For a caller who does not care what he replaces."""
+
+KEPT = 0
+"""The period in the key of a posting that is never purged."""
 
 NEEDED = {'full_deadline': Goal.DEADLINE, 'queue_driven': Goal.QUEUE}
 """Policies that are good for one kind of objective only."""
@@ -78,6 +82,7 @@ def create(call: Call) -> Any:
         if isinstance(error, Conflict):
             raise ApiError(409, 'market.app.too_many', str(error)) from None
         raise
+    _fill(call, made, template.budget.renew_amount or 0)
     _tell(call, made, 'created')
     return Answer(body={'app': {**shown(call, made), 'credential': credential}}, status=201)
 
@@ -209,6 +214,25 @@ def _open_budget(call: Call, app: StoredApp, template: AppTemplate) -> None:
         call.stores.accounts.open_budget(budget, call.settings.max_budgets)
     except Conflict as error:
         raise ApiError(409, 'market.budget.too_many', str(error)) from None
+
+
+def _fill(call: Call, app: StoredApp, wanted: int) -> None:
+    """The first filling of its budget, which else waits for the first renewal: what the project can pay."""
+    project = account('project', app.project_id)
+    amount = min(wanted, call.stores.ledger.balances([project]).get(project, 0))
+    if amount <= 0:
+        return
+    posting = Posting(
+        key=posting_key(Reason.TRANSFER, KEPT, f'app/{app.id}'),
+        reason=Reason.TRANSFER,
+        debit=project,
+        credit=app.payer,
+        amount=amount,
+    )
+    try:
+        call.stores.ledger.post([posting], by=call.user_id[:64])
+    except NovaMarketError as error:
+        LOG.warning('application %s begins with nothing: %s', app.id, error)
 
 
 def _trusted(call: Call) -> str:

@@ -70,6 +70,19 @@ def test_an_application_is_made_with_budget_trust_and_credential(market):  # noq
     assert (event['action'], event['reason']) == ('created', 'by member-user')
 
 
+@pytest.mark.parametrize(('has', 'gets'), [(9_000_000, 5_000_000), (3, 3), (0, 0)])
+def test_its_budget_is_filled_once_at_the_beginning(market, has, gets):  # noqa: F811
+    """As far as the project can pay; from then on it is renewed with all others."""
+    if has:
+        path = f'/v1/accounts/project:{ALICE}/grants'
+        market.call('POST', path, f'admin@{ALICE}', json={'amount': has})
+    made = create(market)
+    assert made['budget']['balance'] == gets
+    balances = market.stores.ledger.balances([f'project:{ALICE}', made['budget']['id']])
+    assert balances == {f'project:{ALICE}': has - gets, made['budget']['id']: gets}
+    assert market.stores.ledger.discrepancies() == []
+
+
 def test_its_servers_are_told_where_and_how_to_report(market):  # noqa: F811
     """What is made at any time later knows the newest credential."""
     text = 'u=@MARKET_URL@ a=@MARKET_APP@ c=@MARKET_CREDENTIAL@'
