@@ -66,10 +66,12 @@ class MemoryAppCloud:
         self._boot, self._leave = boot, leave
         self._made: dict[str, _Made] = {}
         self._count = 0
+        self._given = 0
 
     def trust(self, project_id: str) -> str:
         """Make one."""
-        name = f'trust-{len(self.trusts) + 1}'
+        self._given += 1
+        name = f'trust-{self._given}'
         self.trusts[name] = project_id
         return name
 
@@ -107,10 +109,9 @@ class MemoryAppCloud:
             raise CloudRefused(f'quota exceeded: {self.quota} servers')
         self._count += 1
         server_id = f'server-{self._count:04d}'
-        self.put(server_id, access.project_id, wanted.marks, flavor, name=wanted.name)
-        if wanted.slot in self.failing:
-            self.failing.discard(wanted.slot)
-            self._made[server_id].fault = 'no valid host was found'
+        fault = 'no valid host was found' if wanted.slot in self.failing else ''
+        self.failing.discard(wanted.slot)
+        self.put(server_id, access.project_id, wanted.marks, flavor, wanted.name, fault)
         if self.lost_answers:
             self.lost_answers -= 1
             raise CloudUnavailable('the answer got lost')
@@ -123,6 +124,7 @@ class MemoryAppCloud:
         metadata: Mapping[str, str],
         flavor: AppFlavor,
         name: str = '',
+        fault: str = '',
     ) -> None:
         """Somebody makes a server."""
         now = self._clock.wall()
@@ -132,7 +134,7 @@ class MemoryAppCloud:
             used[one.host] = used.get(one.host, 0) + one.memory_mib
         host = max(hosts, key=lambda h: (h.memory_mib - used[h.name], h.name)).name
         self._made[server_id] = _Made(
-            project_id, dict(metadata), name, host, flavor, now, now + self._boot
+            project_id, dict(metadata), name, host, flavor, now, now + self._boot, fault=fault
         )
         self._catch_up()
 

@@ -155,7 +155,7 @@ def _decision(
         state=state,
         counts=counts,
         memory=memory,
-        figures=_figures(view, of, market, memory, counts, why or reason),
+        figures=_figures(view, of, market, memory, counts, reason),
         events=tuple(events),
     )
 
