@@ -18,6 +18,7 @@ from nova_market.scaling.controller import Controller
 from nova_market.scaling.gathering import Stores
 from nova_market.scaling.settings import ControllerSettings
 from tests.market_bed import CREDIT, PERIOD, Market, host
+from tests.market_bed import SETTINGS as MARKET
 
 FLAVORS = {
     'small': AppFlavor(id='f1', vcpus=1, memory_mib=1024),
@@ -71,11 +72,20 @@ class Bed:
     servers: list = field(default_factory=list)
     settings: ControllerSettings = SETTINGS
     boot: float = 0.0
+    leave: float = 0.0
+    clock: object = None
+    period: int = PERIOD
 
     def __post_init__(self):
-        self.market = Market(self.database, hosts=self.hosts, servers=self.servers)
+        more = {} if self.clock is None else {'clock': self.clock}
+        settings = replace(MARKET, period=self.period)
+        self.market = Market(
+            self.database, hosts=self.hosts, servers=self.servers, settings=settings, **more
+        )
         self.clock = self.market.clock
-        self.cloud = MemoryAppCloud(self.market.cloud, self.clock, FLAVORS, boot=self.boot)
+        self.cloud = MemoryAppCloud(
+            self.market.cloud, self.clock, FLAVORS, boot=self.boot, leave=self.leave
+        )
         self.stores = app_stores(self.database, self.clock.wall, self.market.stores)
         self.seen = []
         self.leader = SoleLeader()
