@@ -6,7 +6,7 @@ several virtual clusters: each component is a column, with a part of the budget 
 Units and shapes as in virtual_platform.
 
 Not given there, and settled here: who has reported nothing is taken to be just as good as its reference says,
-so that nothing is changed on account of a monitor that is away.
+so that nothing is changed on account of a monitor that is away; it starts with the least allocation.
 """
 
 from collections.abc import Sequence
@@ -40,6 +40,9 @@ STATES = {
 WIDTH = len(MARKET_RESOURCES)
 FAR = 1e9
 """Seconds to the deadline of what has none."""
+
+LEAST_PART = 0.25
+"""Of full CPU, for those that name no least allocation: section 3.2.1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +84,7 @@ def measured(view: AppView, market: MarketNow, horizon: int, report_life: float)
         performance, known = (waiting + busy) / max(servers, 1), True
     return Measured(
         performance=performance,
-        remaining=max(left, 0.0) * reference if work is None else work,
+        remaining=_unknown(view, max(left, 0.0)) if work is None else work,
         left=left,
         budget=spendable(view.purse, market, horizon, slo.deadline),
         waiting=waiting,
@@ -131,6 +134,16 @@ def columns(
         backlog=_backlog(of, count, memories),
     )
     return seen, parts
+
+
+def _unknown(view: AppView, left: float) -> float:
+    """Work that the least allocation does in time: nobody has told how much there is."""
+    least = sum(one.least_cpu * one.least_count for one in view.template.components)
+    full = sum(
+        view.memory.of(one.name).most[0] * one.least_count for one in view.template.components
+    )
+    part = min(least / full, 1.0) if least > 0 and full > 0 else LEAST_PART
+    return left * view.template.slo.band[1] * part
 
 
 def _backlog(of: Sequence[Measured], count: Values, memories: Sequence[ComponentMemory]) -> Backlog:

@@ -16,7 +16,8 @@ import numpy as np
 from nova_market.core.app_columns import Measured, columns, measured
 from nova_market.core.app_figures import AppFigures, ComponentFigures
 from nova_market.core.app_memory import AppMemory, ComponentMemory
-from nova_market.core.app_record import AppState, Wish
+from nova_market.core.app_record import ENDED, AppState, Wish
+from nova_market.core.app_template import Component
 from nova_market.core.app_view import NOTHING, AppView, MarketNow, is_finished, learned
 from nova_market.core.bid import MARKET_RESOURCES
 from nova_market.core.money import MAX_AMOUNT
@@ -123,30 +124,18 @@ def _decision(
     )
     # servers that no round has seen yet say nothing about their bids
     acts = state is AppState.RUNNING and (settled or before is not AppState.RUNNING)
-    memory, counts, events = view.memory, {}, []
+    memory, counts = view.memory, {}
+    events: list[Happened] = []
     parts = dict(memory.components)
     for row, one in zip(_range(rows), view.template.components, strict=True):
         now = view.count(one)
         counts[one.name] = now
         if not acts:
             continue
-        wanted = int(np.clip(steps.count[row], one.least_count, one.most_count))
-        counts[one.name] = wanted
-        bid = tuple(float(min(np.floor(n), MAX_AMOUNT)) for n in steps.bid[:, row])
-        change = tuple(float(n) for n in steps.change[:, row])
-        known = memory.of(one.name)
-        lost = Reason.TOO_DEAR in Reason(int(steps.why[row]))
-        parts[one.name] = ComponentMemory(
-            bid=(bid[0], bid[1]), change=(change[0], change[1]), most=known.most, lost=lost
+        parts[one.name], counts[one.name], told = _step(
+            one, now, memory.of(one.name), market, steps, row
         )
-        said = explain(steps, row)
-        if now and wanted != now:
-            numbers = {'before': float(now), 'after': float(wanted)}
-            action = 'grew' if wanted > now else 'shrank'
-            events.append(Happened(action=action, reason=f'{one.name}: {said}', numbers=numbers))
-        if bid != known.bid:
-            numbers = {'cpu': bid[0], 'memory': bid[1], 'price': float(market.state.price[0])}
-            events.append(Happened(action='bid', reason=f'{one.name}: {said}', numbers=numbers))
+        events += told
     if state is not before:
         events.insert(0, Happened(action=_action(before, state), reason=reason, numbers=_known(of)))
     memory = replace(memory, components=parts)
@@ -155,9 +144,38 @@ def _decision(
         state=state,
         counts=counts,
         memory=memory,
-        figures=_figures(view, of, market, memory, counts, reason),
+        figures=replace(
+            _figures(view, of, market, memory, counts, reason),
+            # nobody comes back to count the last round
+            spent=memory.spent + (view.due if state in ENDED else 0),
+        ),
         events=tuple(events),
     )
+
+
+def _step(
+    one: Component,
+    now: int,
+    known: ComponentMemory,
+    market: MarketNow,
+    steps: Steps,
+    row: int,
+) -> tuple[ComponentMemory, int, list[Happened]]:
+    """(what is remembered of a component, its number of servers, what that means)."""
+    wanted = int(np.clip(steps.count[row], one.least_count, one.most_count))
+    cpu, mib = (float(min(np.floor(n), MAX_AMOUNT)) for n in steps.bid[:, row])
+    change = (float(steps.change[0, row]), float(steps.change[1, row]))
+    lost = Reason.TOO_DEAR in Reason(int(steps.why[row]))
+    memory = ComponentMemory(bid=(cpu, mib), change=change, most=known.most, lost=lost)
+    why, told = f'{one.name}: {explain(steps, row)}', []
+    if now and wanted != now:
+        numbers = {'before': float(now), 'after': float(wanted)}
+        action = 'grew' if wanted > now else 'shrank'
+        told.append(Happened(action=action, reason=why, numbers=numbers))
+    if memory.bid != known.bid:
+        numbers = {'cpu': cpu, 'memory': mib, 'price': float(market.state.price[0])}
+        told.append(Happened(action='bid', reason=why, numbers=numbers))
+    return memory, wanted, told
 
 
 def _next_state(view: AppView, market: MarketNow, states: Values, why: str) -> tuple[AppState, str]:

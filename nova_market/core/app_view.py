@@ -39,7 +39,7 @@ class Purse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppView:
-    """allocations: of the newest round, by server, (cores, MiB)."""
+    """allocations: of the newest round, by server, (cores, MiB); due: what that will cost."""
 
     app: StoredApp
     template: AppTemplate
@@ -47,6 +47,7 @@ class AppView:
     slots: Sequence[StoredSlot] = ()
     reports: Sequence[AppReport] = ()
     allocations: Mapping[str, Pair] = field(default_factory=dict)
+    due: int = 0
     purse: Purse = field(default_factory=Purse)
 
     def count(self, component: Component) -> int:

@@ -6,7 +6,7 @@ core-seconds.
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -101,6 +101,7 @@ class Gathering:
             own = slots.get(app.id, ())
             template = parsed(app.template)
             memory = _sized(remembered(app.memory), template, most.get(app.id, {}))
+            newest = self._of(market.period, app.project_id, own)
             made.append(
                 AppView(
                     app=app,
@@ -109,9 +110,9 @@ class Gathering:
                     slots=own,
                     reports=reports.get(app.id, ()),
                     allocations={
-                        one.server_id: (one.actual_cpu, one.actual_memory_mib)
-                        for one in self._of(market.period, app.project_id, own)
+                        one.server_id: (one.actual_cpu, one.actual_memory_mib) for one in newest
                     },
+                    due=sum(one.charge_cpu + one.charge_memory for one in newest),
                     purse=self._purse(app, money.get(account('project', app.project_id), 0)),
                 )
             )
@@ -148,7 +149,7 @@ class Gathering:
 
     def _of(
         self, period: int, project: str, slots: Sequence[StoredSlot]
-    ) -> Iterable[AllocationRecord]:
+    ) -> Sequence[AllocationRecord]:
         """Allocations of these servers; a project's are read once for all its applications."""
         own = {slot.server_id for slot in slots if slot.server_id}
         if not own:
