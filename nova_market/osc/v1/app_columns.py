@@ -7,7 +7,7 @@ from typing import Any
 from cliff.columns import FormattableColumn
 
 from nova_market.core.money import credit_text
-from nova_market.osc.v1.columns import Amount, Column, Credits, Fields, Lines
+from nova_market.osc.v1.columns import Amount, Column, Credits, Fields
 
 
 class Clusters(FormattableColumn[Any]):
@@ -22,6 +22,18 @@ class Servers(FormattableColumn[Any]):
 
     def human_readable(self) -> str:
         return '\n'.join(_server(one) for one in self._value or ())
+
+
+class Reports(FormattableColumn[Any]):
+    """What was reported last, of all of it and of servers; what was not reported is left out."""
+
+    def human_readable(self) -> str:
+        return '\n'.join(
+            Fields(
+                {name: value for name, value in one.items() if value is not None}
+            ).human_readable()
+            for one in self._value or ()
+        )
 
 
 LIST: tuple[Column, ...] = (
@@ -52,7 +64,7 @@ SHOW: tuple[Column, ...] = (
     ('Lateness', 'lateness', Amount),
     ('Components', 'clusters', Clusters),
     ('Servers', 'servers', Servers),
-    ('Reports', 'reports', Lines),
+    ('Reports', 'reports', Reports),
     ('Created At', 'created_at', None),
     ('Changed At', 'changed_at', None),
 )

@@ -4,16 +4,35 @@
 import argparse
 from typing import Any
 
+from cliff.columns import FormattableColumn
+
+from nova_market.core.money import credit_text
 from nova_market.osc.v1.app import add_app
 from nova_market.osc.v1.columns import Column, Fields, count_argument, listed
 from nova_market.osc.v1.market_command import MarketLister
 from nova_market.osc.v1.subjects import app_id_of
 
+MONEY = frozenset({'cpu', 'memory', 'price', 'budget', 'spent'})
+"""Numbers of events that are micro-credits."""
+
+
+class Numbers(FormattableColumn[Any]):
+    """name=value; what is money in credits."""
+
+    def human_readable(self) -> str:
+        return ' '.join(
+            f'{name}={credit_text(int(value))}'
+            if name in MONEY and value is not None
+            else Fields({name: value}).human_readable()
+            for name, value in (self._value or {}).items()
+        )
+
+
 COLUMNS: tuple[Column, ...] = (
     ('At', 'at', None),
     ('Action', 'action', None),
     ('Reason', 'reason', None),
-    ('Numbers', 'numbers', Fields),
+    ('Numbers', 'numbers', Numbers),
 )
 LONG: tuple[Column, ...] = (('Number', 'number', None), ('Period', 'period', None), *COLUMNS)
 
