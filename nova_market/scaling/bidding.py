@@ -5,7 +5,7 @@ Implements rule B1 of doc/source/specs/market.rst for Merkat (INRIA RR-8648), se
 application's budget. Units: micro-credits per period.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from nova_market.core.app_memory import remembered
 from nova_market.core.app_record import Intention, StoredApp, StoredSlot
@@ -22,14 +22,19 @@ class Bidding:
     def __init__(self, stores: Stores) -> None:
         self._bids: BidStore = stores.bids
 
-    def write(self, app: StoredApp, slots: Sequence[StoredSlot]) -> None:
+    def known(self, slots: Sequence[StoredSlot]) -> Mapping[str, StoredBid]:
+        """The bids of all these servers, at once."""
+        return self._bids.of([slot.server_id for slot in slots if slot.server_id])
+
+    def write(
+        self, app: StoredApp, slots: Sequence[StoredSlot], known: Mapping[str, StoredBid]
+    ) -> None:
         """A bid changed by hand is set back: the application's budget and policy decide.
 
         :raises Conflict: somebody changes it at the same time; the next pass tries again.
         """
         memory = remembered(app.memory)
         own = [s for s in slots if s.server_id and s.intention is Intention.PRESENT]
-        known = self._bids.of([slot.server_id for slot in own])
         for slot in own:
             cpu, mib = memory.of(slot.component).bid
             found = known.get(slot.server_id)

@@ -26,6 +26,7 @@ from nova_market.core.app_record import (
 )
 from nova_market.core.app_template import AppTemplate, parsed
 from nova_market.core.app_view import AppView, MarketNow
+from nova_market.core.record import StoredBid
 from nova_market.errors import BadTemplate
 from nova_market.ports import AppCloud, Clock, Leadership
 from nova_market.scaling.acting import Acting, Listing, slots_for
@@ -251,11 +252,10 @@ class Controller:
     ) -> list[StoredSlot]:
         """Every application's servers, bids and end; the rows of all slots as they are then."""
         listing = Listing(self._cloud)
-        rows: list[StoredSlot] = []
+        rows = [one for app in apps for one in slots.get(app.id, ())]
+        bids = self._bidding.known(rows)
         for app in apps:
-            own = slots.get(app.id, ())
-            rows += own
-            work = partial(self._serve, app, own, listing, period)
+            work = partial(self._serve, app, slots.get(app.id, ()), listing, bids, period)
             self._troubles.surviving(app, 'servers', work)
         self._troubles.keep([app.id for app in apps])
         self._most = {app.id: self._most[app.id] for app in apps if app.id in self._most}
@@ -267,7 +267,12 @@ class Controller:
         return rows
 
     def _serve(
-        self, app: StoredApp, slots: Sequence[StoredSlot], listing: Listing, period: int
+        self,
+        app: StoredApp,
+        slots: Sequence[StoredSlot],
+        listing: Listing,
+        bids: Mapping[str, StoredBid],
+        period: int,
     ) -> bool:
         over = app.state in ENDED or app.state is AppState.DELETING
         if over:
@@ -277,7 +282,7 @@ class Controller:
                 slots = self._stores.slots.slots(app.id)
         if slots:
             slots = self._acting.converge(app, slots, listing.servers(app), period)
-            self._bidding.write(app, slots)
+            self._bidding.write(app, slots, bids)
         if over and not slots:
             self._closing.close(app)
         return True

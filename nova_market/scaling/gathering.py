@@ -16,8 +16,8 @@ from nova_market.core.app_record import StoredApp, StoredSlot
 from nova_market.core.app_template import AppTemplate, parsed
 from nova_market.core.app_view import AppView, MarketNow, Purse
 from nova_market.core.bid import MARKET_RESOURCES
-from nova_market.core.ledger import account
-from nova_market.core.record import AllocationRecord
+from nova_market.core.ledger import AccountId, account
+from nova_market.core.record import Account, AllocationRecord
 from nova_market.core.virtual_platform import MarketState
 from nova_market.ports import (
     AccountStore,
@@ -94,8 +94,7 @@ class Gathering:
     ) -> list[AppView]:
         """most: by application and component, what a server can use."""
         reports = self._stores.events.reports([app.id for app in apps])
-        projects = sorted({app.project_id for app in apps})
-        money = self._stores.ledger.balances([account('project', p) for p in projects])
+        accounts = self._accounts()
         made = []
         for app in apps:
             own = slots.get(app.id, ())
@@ -113,21 +112,17 @@ class Gathering:
                         one.server_id: (one.actual_cpu, one.actual_memory_mib) for one in newest
                     },
                     due=sum(one.charge_cpu + one.charge_memory for one in newest),
-                    purse=self._purse(app, money.get(account('project', app.project_id), 0)),
+                    purse=_purse(app, accounts),
                 )
             )
         return made
 
-    def _purse(self, app: StoredApp, project: int) -> Purse:
-        found = self._stores.accounts.account(app.payer)
-        if found is None or found.closed:
-            return Purse(project=project)
-        return Purse(
-            balance=found.balance,
-            renew_amount=found.renew_amount,
-            renew_every=found.renew_every,
-            project=project,
-        )
+    def _accounts(self) -> Mapping[AccountId, Account]:
+        """All that are open."""
+        found: list[Account] = []
+        while page := self._stores.accounts.list(None, found[-1].id if found else '', PAGE):
+            found += page
+        return {one.id: one for one in found}
 
     def _counted(
         self, app: StoredApp, memory: AppMemory, slots: Sequence[StoredSlot], market: MarketNow
@@ -162,6 +157,19 @@ class Gathering:
                 after = page[-1].server_id
             self._rounds[period, project] = found
         return [one for one in self._rounds[period, project] if one.server_id in own]
+
+
+def _purse(app: StoredApp, accounts: Mapping[AccountId, Account]) -> Purse:
+    own, found = accounts.get(account('project', app.project_id)), accounts.get(app.payer)
+    project = own.balance if own else 0
+    if found is None:
+        return Purse(project=project)
+    return Purse(
+        balance=found.balance,
+        renew_amount=found.renew_amount,
+        renew_every=found.renew_every,
+        project=project,
+    )
 
 
 def _full(memory: AppMemory, slots: Sequence[StoredSlot], servers: set[str]) -> float:
