@@ -10,11 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nova_market.core.app_memory import AppMemory, Pair
-from nova_market.core.app_record import AppReport, Intention, StoredApp, StoredSlot
+from nova_market.core.app_record import AppReport, AppState, Intention, StoredApp, StoredSlot
 from nova_market.core.app_template import AppTemplate, Component, Goal
 from nova_market.core.virtual_platform import MarketState
 
 NOTHING: Pair = (0.0, 0.0)
+
+SLOWER = 2.0
+"""Times that an iteration may get longer from one report to the next."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -149,14 +152,23 @@ def progress_of(reports: Sequence[AppReport]) -> AppReport | None:
 
 
 def learned(view: AppView) -> AppMemory:
-    """Eq. (4)'s time per iteration, as it would be at full allocations, from the newest report."""
+    """Eq. (4)'s time per iteration, as it would be at full allocations, from the newest report.
+
+    Not from one over a time in which the application was suspended, and never more than SLOWER times what was
+    known: one guest that stalled for a while must not end an application that would be in time.
+    """
     memory, report = view.memory, progress_of(view.reports)
     if report is None or report.at <= memory.at:
         return memory
     done, each = report.done or 0.0, report.seconds_each
     if each is None and memory.at > 0 and done > memory.done:
         each = (report.at - memory.at) / (done - memory.done)
-    known = memory.each if each is None else each * memory.part
+    whole = view.app.state is AppState.RUNNING and not 0 < memory.at < view.app.changed_at
+    known = memory.each
+    if each is not None and whole:
+        known = each * memory.part
+        if memory.each > 0:
+            known = min(known, SLOWER * memory.each)
     return replace(memory, at=report.at, done=done, each=known)
 
 

@@ -158,6 +158,18 @@ def test_the_time_of_an_iteration_is_measured_between_reports():
     assert remaining(known, NOW + 100) == pytest.approx(300.0)
 
 
+def test_an_outlier_does_not_end_an_application():
+    """Twice as long at most in one report; nothing is learned over a suspension."""
+    one = view(reports=[report(total=50.0, done=15.0, seconds_each=900.0)])
+    told = {'components': one.memory.components, 'at': NOW - 60, 'done': 14.0, 'each': 10.0}
+    assert learned(replace(one, memory=AppMemory(**told))).each == 20.0
+    resumed = replace(one, app=replace(one.app, changed_at=NOW - 30), memory=AppMemory(**told))
+    memory = learned(resumed)
+    assert (memory.at, memory.done, memory.each) == (NOW, 15.0, 10.0)
+    rests = replace(one, app=replace(one.app, state=AppState.SUSPENDED), memory=AppMemory(**told))
+    assert learned(rests).each == 10.0
+
+
 def test_work_that_nobody_reports_is_what_was_not_given_yet():
     slo = {'deadline': stamp(NOW + 3600), 'work_core_seconds': 7200.0}
     assert remaining(view(slo, memory={'given': 3600.0}), NOW) == 1800.0
