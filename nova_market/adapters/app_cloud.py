@@ -8,6 +8,7 @@ operator may bring it back. Servers in a cell that does not answer are UNKNOWN (
 """
 
 import base64
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -64,8 +65,11 @@ class NovaAppCloud:
         if found is None:
             return None
         with understood():
+            specs = found.get('extra_specs') or {}
             return AppFlavor(
-                id=str(found['id']), vcpus=int(found['vcpus']), memory_mib=int(found['ram'])
+                id=str(found['id']),
+                vcpus=_limited(float(found['vcpus']), specs, 'market:max_cpu'),
+                memory_mib=_limited(float(found['ram']), specs, 'market:max_memory_mib'),
             )
 
     def create(self, access: AppAccess, wanted: NewServer) -> str:
@@ -203,6 +207,15 @@ def _state(answer: Mapping[str, Any]) -> ServerState:
     if task is None and status in SETTLED:
         return SETTLED[status]
     return ServerState.BUSY
+
+
+def _limited(size: float, specs: Mapping[str, Any], key: str) -> float:
+    """As the market's rounds limit it; a text that is no limit is none."""
+    try:
+        limit = float(specs.get(key, math.inf))
+    except (TypeError, ValueError):
+        return size
+    return min(size, limit) if limit > 0 else size
 
 
 def _quoted(name: str) -> str:

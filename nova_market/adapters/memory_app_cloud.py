@@ -214,8 +214,8 @@ class MemoryAppCloud:
             id=server_id,
             project_id=one.project_id,
             host=HostName(one.host),
-            vcpus=one.flavor.vcpus,
-            memory_mib=one.flavor.memory_mib,
+            vcpus=int(one.flavor.vcpus),
+            memory_mib=int(one.flavor.memory_mib),
             name=one.name,
             metadata=one.metadata,
         )

@@ -37,11 +37,11 @@ class AppAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppFlavor:
-    """What a server of it can use at most."""
+    """What a server of it can use at most: its own size, or less where its extra specs limit bids (B1)."""
 
     id: str
-    vcpus: int
-    memory_mib: int
+    vcpus: float
+    memory_mib: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

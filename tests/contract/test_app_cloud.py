@@ -191,6 +191,15 @@ def test_what_nova_is_asked_for(nova, red):
         cloud.create(red, wanted(networks=('other',)))
 
 
+def test_a_flavor_may_limit_what_its_servers_use(nova, red, memory, monkeypatch):
+    """As the market's rounds do (B1); what is no number limits nothing."""
+    specs = {'market:max_cpu': '0.25', 'market:max_memory_mib': 'much'}
+    flavors = [{'id': 'f1', 'name': 'small', 'vcpus': 1, 'ram': 1024, 'extra_specs': specs}]
+    monkeypatch.setattr(nova, '_all_flavors', lambda: flavors)
+    found = app_cloud(nova.url).flavor(red, 'small')
+    assert (found.vcpus, found.memory_mib) == (0.25, 1024.0)
+
+
 def test_one_token_for_each_trust(nova, red):
     """However often it is asked."""
     cloud = app_cloud(nova.url)
