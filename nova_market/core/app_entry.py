@@ -14,6 +14,9 @@ from datetime import UTC, datetime
 from nova_market.core.schema import shown
 from nova_market.errors import BadTemplate
 
+LATEST = 253_370_764_800.0
+"""The year 9999 begins; a time with a zone could be in a year that nothing can write."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -125,6 +128,6 @@ def seconds_of(entry: Entry) -> float:
         at = (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
     except (OverflowError, ValueError):
         raise entry.wrong(wanted) from None
-    if at < 0:
-        raise entry.wrong(f'{wanted}, after 1970')
+    if not 0 <= at <= LATEST:
+        raise entry.wrong(f'{wanted}, after 1970 and before 9999')
     return at

@@ -44,7 +44,11 @@ def component(**parts):
 def test_a_template_is_read_whole():
     """Every entry finds its place, times become seconds."""
     read = parsed(WHOLE)
-    assert (read.name, read.policy, dict(read.parameters)) == ('zephyr', 'full_deadline', {'resume': 1.2})
+    assert (read.name, read.policy, dict(read.parameters)) == (
+        'zephyr',
+        'full_deadline',
+        {'resume': 1.2},
+    )
     assert read.slo.goal is Goal.DEADLINE and read.slo.deadline == 1795327200.0
     assert read.slo.band == (0.75, 0.9, 1.0)
     assert read.start.before == read.slo.deadline - 10 * 3600
@@ -94,6 +98,8 @@ def test_a_throughput_is_turned_round():
         (changed(slo={'queue': False}), 'slo.queue: False: give true'),
         (changed(slo={'deadline': 'tomorrow'}), "slo.deadline: 'tomorrow': give a time in ISO 8601"),
         (changed(slo={'deadline': '1969-01-01T00:00:00Z'}), 'after 1970'),
+        (changed(slo={'deadline': '9999-12-31T23:59:59-23:59'}), 'before 9999'),
+        (changed(slo={'deadline': '0001-01-01T00:00:00+23:59'}), 'after 1970'),
         (changed(slo={'deadline': DEADLINE, 'low': 2}), 'low 2, reference 0.9, high 1'),
         (changed(slo={'metric': {'low': 1, 'reference': 2}}), 'slo.metric: high is missing'),
         (changed(slo={'metric': {'low': 0, 'reference': 2, 'high': 3}}), 'slo.metric.low: 0: give'),
