@@ -6,7 +6,7 @@ still there, so of the owner and the controller nobody overwrites what the other
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import groupby
 from typing import Any
@@ -109,7 +109,7 @@ class DatabaseApps:
 
     def drop(self, slots: Sequence[StoredSlot]) -> None:
         """Forget servers' rows."""
-        self._database.write(_drop, tuple(slots))
+        self._database.write(_forget_slots, tuple(slots))
 
 
 def remove_apps(connection: Connection, app_ids: Sequence[str]) -> None:
@@ -199,6 +199,24 @@ def _put(connection: Connection, slots: Sequence[StoredSlot]) -> None:
         connection.execute(
             insert(app_servers), [_values({n: getattr(s, n) for n in SLOT}) for s in slots]
         )
+    _drop_reports(connection, {one.app_id for one in slots if not one.server_id})
+
+
+def _forget_slots(connection: Connection, slots: Sequence[StoredSlot]) -> None:
+    _drop(connection, slots)
+    _drop_reports(connection, {one.app_id for one in slots})
+
+
+def _drop_reports(connection: Connection, app_ids: Iterable[str]) -> None:
+    """Those of servers that the application has no more."""
+    for app_id in sorted(app_ids):
+        own = select(app_servers.c.server_id).where(app_servers.c.app_id == app_id)
+        gone = delete(app_reports).where(
+            app_reports.c.app_id == app_id,
+            app_reports.c.server_id != '',
+            app_reports.c.server_id.not_in(own),
+        )
+        connection.execute(gone)
 
 
 def _drop(connection: Connection, slots: Sequence[StoredSlot]) -> None:

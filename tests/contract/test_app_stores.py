@@ -239,3 +239,14 @@ def test_only_servers_of_the_application_are_reported_of(store, events):
     store.create(app(), most=1)
     with pytest.raises(Conflict, match='no server x'):
         events.report(AppReport(app_id='a', server_id='x', at=1.0, metric=1.0))
+
+
+def test_reports_go_with_their_servers(store, events):
+    """When the row is dropped, or its server is gone; those of the application and of others stay."""
+    store.create(app(), most=1)
+    store.put([slot(1, server_id='s1'), slot(2, server_id='s2'), slot(3, server_id='s3')])
+    for name in ('', 's1', 's2', 's3'):
+        events.report(AppReport(app_id='a', server_id=name, at=1.0, metric=1.0))
+    store.drop([slot(1)])
+    store.put([slot(2)])
+    assert [one.server_id for one in events.reports(['a'])['a']] == ['', 's3']
