@@ -26,7 +26,9 @@ def test_a_pass(count, tmp_path: Path):
     """A decision on all, with every bid changed; and a look at all servers with nothing to do."""
     database = Database({'connection': f'sqlite:///{tmp_path}/market.sqlite'})
     schema.sync(database)
-    bed = Bed(database, hosts=[host(f'h{n}', cores=64.0, mib=65536.0) for n in range(count // 50 + 1)])
+    bed = Bed(
+        database, hosts=[host(f'h{n}', cores=64.0, mib=65536.0) for n in range(count // 50 + 1)]
+    )
     for n in range(count):
         bed.add(f'app-{n:04d}', template(), project=f'p{n % 20}', purse=10)
     bed.run(2)
