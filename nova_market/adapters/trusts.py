@@ -89,6 +89,7 @@ class StaticTrusts:
     def __init__(self, roles: dict[tuple[str, str], set[str]]) -> None:
         self.available = True
         self.roles = roles
+        self._count = 0
         self.trusts: dict[str, tuple[str, str, tuple[str, ...]]] = {}
 
     def create(self, token: str, user_id: str, project_id: str, roles: Sequence[str]) -> str:
@@ -96,7 +97,8 @@ class StaticTrusts:
         lacks = set(roles) - self.roles.get((user_id, project_id), set())
         if not token or lacks or not roles:
             raise TrustRefused(f'{user_id} lacks {sorted(lacks) or "a token or a role"}')
-        trust_id = f'trust-{len(self.trusts)}'
+        self._count += 1
+        trust_id = f'trust-{self._count}'
         self.trusts[trust_id] = (user_id, project_id, tuple(roles))
         return trust_id
 

@@ -75,7 +75,7 @@ def create(call: Call) -> Any:
     _open_budget(call, wanted, template)
     trust = ''
     try:
-        trust = _trusted(call)
+        trust = _trusted(call, call.project_id)
         made = call.stores.apps.create(replace(wanted, trust_id=trust), call.settings.max_apps)
     except NovaMarketError as error:
         _undo(call, wanted, trust)
@@ -96,25 +96,32 @@ def show(call: Call) -> Any:
 @takes_body(schemas.APP_CHANGE)
 @gives(200, schemas.APP)
 def update(call: Call) -> Any:
-    """Change objective, budget or parameters while it runs, or ask for a new credential."""
+    """Change objective, budget or parameters while it runs; or its credential, or whose roles it has."""
     found = _visible(call)
     call.authorize('apps:update', found.project_id)
     credential = _new_credential() if 'new_credential' in call.body else ''
+    trust = _trusted(call, found.project_id) if 'new_trust' in call.body else ''
 
     def wanted(app: StoredApp) -> Mapping[str, Any]:
         template = _changed(templates.parsed(app.template), call.body)
         check(call, template)
         if 'slo' in call.body:
             _check_times(call, template)
-        if not credential:
-            return {'template': templates.document(template)}
-        template = credentials.renewed(template, app.credential, credential)
-        return {
-            'template': templates.document(template),
-            'credential': credentials.digest(credential),
-        }
+        made = {'trust_id': trust} if trust else {}
+        if app.wish is Wish.DELETE:
+            return {**made, 'wish': app.wish}  # whose trust is lost needs another to be deleted
+        if credential:
+            template = credentials.renewed(template, app.credential, credential)
+            made['credential'] = credentials.digest(credential)
+        return {'template': templates.document(template), **made}
 
-    app = _change(call, found, wanted)
+    try:
+        app = _change(call, found, wanted)
+    except NovaMarketError:
+        _untrust(call, trust)
+        raise
+    if trust:
+        _untrust(call, found.trust_id)
     if 'budget' in call.body:
         call.stores.accounts.set(app.payer, dict(call.body['budget']))
     _tell(call, app, 'changed', ', '.join(sorted(call.body.keys() - {'generation'})))
@@ -235,9 +242,11 @@ def _fill(call: Call, app: StoredApp, wanted: int) -> None:
         LOG.warning('application %s begins with nothing: %s', app.id, error)
 
 
-def _trusted(call: Call) -> str:
+def _trusted(call: Call, project: str) -> str:
     """A trust of the caller's roles, or of those that the operator lets be handed on."""
     assert call.context is not None, 'a public route has no caller'
+    if project != call.project_id:
+        raise TrustRefused(f'your token is of another project: give one of {project}')
     held = sorted(set(call.context.roles))
     roles = [role for role in held if role in (call.settings.trust_roles or held)]
     if not roles:
@@ -249,13 +258,21 @@ def _trusted(call: Call) -> str:
 
 def _undo(call: Call, app: StoredApp, trust_id: str) -> None:
     """What was made for an application that could not be kept. What fails now is harmless, and said."""
-    assert call.context is not None, 'a public route has no caller'
+    _untrust(call, trust_id)
     try:
         call.stores.accounts.close(app.payer)
+    except NovaMarketError as error:
+        LOG.warning('application %s was not made; its budget is left over: %s', app.id, error)
+
+
+def _untrust(call: Call, trust_id: str) -> None:
+    """End a trust that nobody needs any more, if it is the caller's."""
+    assert call.context is not None, 'a public route has no caller'
+    try:
         if trust_id:
             call.stores.trusts.delete(call.context.auth_token or '', trust_id)
     except NovaMarketError as error:
-        LOG.warning('application %s was not made; left over of it: %s', app.id, error)
+        LOG.warning('trust %s is left over: %s', trust_id, error)
 
 
 def _visible(call: Call) -> StoredApp:
@@ -284,15 +301,16 @@ def _change(
     """
     asked = (call.body or {}).get('generation')
     for _ in range(TRIES):
-        deleting = wanted(app).get('wish') is Wish.DELETE
-        if app.wish is Wish.DELETE:
+        changed = wanted(app)
+        deleting = changed.get('wish') is Wish.DELETE
+        if app.wish is Wish.DELETE and 'trust_id' not in changed:
             raise ApiError(409, 'market.app.deleting', f'{app.id} is being deleted')
-        if app.state in ENDED and not deleting:
+        if app.state in ENDED and not deleting and (app.closed or 'trust_id' not in changed):
             raise ApiError(
                 409, 'market.app.ended', f'{app.id} has ended ({app.state}): make a new one'
             )
         try:
-            return call.stores.apps.change(app.id, wanted(app), asked or app.generation)
+            return call.stores.apps.change(app.id, changed, asked or app.generation)
         except Conflict as error:
             if asked:
                 raise ApiError(409, 'market.app.generation', str(error)) from None

@@ -150,11 +150,17 @@ APP_CHANGE: Schema = {
             'budget': said(BUDGET, 'what is not given stays'),
             'parameters': PARAMETERS,
             'new_credential': said({'const': True}, 'the one there was is worth nothing then'),
+            'new_trust': said(
+                {'const': True}, 'the caller hands his roles on instead of whoever did'
+            ),
             'generation': said(GENERATION, 'of the application that was read; default: any'),
         },
-        optional=('slo', 'budget', 'parameters', 'new_credential', 'generation'),
+        optional=('slo', 'budget', 'parameters', 'new_credential', 'new_trust', 'generation'),
     ),
-    'anyOf': [{'required': [name]} for name in ('slo', 'budget', 'parameters', 'new_credential')],
+    'anyOf': [
+        {'required': [name]}
+        for name in ('slo', 'budget', 'parameters', 'new_credential', 'new_trust')
+    ],
 }
 
 SUMMARY = {
@@ -217,7 +223,7 @@ SERVER = record(
 SHOWN = record(
     {
         **SUMMARY,
-        'user_id': said(TEXT, 'as whom the controller acts'),
+        'user_id': said(TEXT, 'who made it'),
         'parameters': PARAMETERS,
         'slo': {'type': 'object'},
         'budget': record({'id': BUDGET_ID, **RENEWAL, 'balance': nullable(BALANCE)}),

@@ -157,6 +157,11 @@ class SetApp(MarketShowOne):
         parser.add_argument(
             '--new-credential', action='store_true', help='Make one, and end the one there was'
         )
+        parser.add_argument(
+            '--new-trust',
+            action='store_true',
+            help='Hand your roles on to it, when those of whoever made it are gone',
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
@@ -165,7 +170,7 @@ class SetApp(MarketShowOne):
         if not changes:
             raise exceptions.CommandError(
                 'nothing to change: give --deadline, --low, --reference, --high, --renew-amount, '
-                '--no-renew, --renew-every, --parameter, --no-parameters or --new-credential'
+                '--no-renew, --renew-every, --parameter, --no-parameters, --new-credential or --new-trust'
             )
         after = self.market.update_app(before.id, generation=before.generation, **changes)
         return shown((*SHOW, *CREDENTIAL) if after.credential else SHOW, after)
@@ -244,6 +249,8 @@ def _changes(given: argparse.Namespace, before: Any) -> dict[str, Any]:
         changes['parameters'] = {**kept, **dict(given.parameter or ())}
     if given.new_credential:
         changes['new_credential'] = True
+    if given.new_trust:
+        changes['new_trust'] = True
     return changes
 
 

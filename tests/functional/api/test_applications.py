@@ -12,6 +12,7 @@ from tests.fixtures.market_api import (
     BOB,
     OF_ALICE,
     OF_BOB,
+    OPERATOR,
     empty_tables,  # noqa: F401
     make_market,
     market,  # noqa: F401
@@ -174,6 +175,36 @@ def test_objective_budget_and_parameters_change_while_it_runs(market):  # noqa: 
     events = market.call('GET', f'/v1/apps/{app_id}/events?limit=2', MEMBER).json
     assert [one['reason'].partition(',')[0] for one in events['events']] == ['parameters', 'budget']
     assert events['events_links']
+
+
+def test_somebody_else_hands_his_roles_on(market):  # noqa: F811
+    """When whoever made it is gone; the trust there was is ended, and others' projects are not served."""
+    made = create(market)
+    before = market.stores.apps.app(made['id']).trust_id
+    path = f'/v1/apps/{made["id"]}'
+    manager, admin = f'manager@{ALICE}', f'admin@{OPERATOR}'
+    assert market.call('PATCH', path, manager, json={'new_trust': True}).status_code == 200
+    after = market.stores.apps.app(made['id']).trust_id
+    assert market.trusts.trusts == {after: ('manager-user', ALICE, ('manager', 'member', 'reader'))}
+    assert after != before
+    answer = market.call('PATCH', path, admin, json={'new_trust': True})
+    assert answer.json['errors'][0]['code'] == 'market.trust.refused'
+    market.call('DELETE', path, manager)
+    error = market.call('PATCH', path, manager, json={'parameters': {}}).json['errors'][0]
+    assert error['code'] == 'market.app.deleting'
+    answer = market.call('PATCH', path, manager, json={'new_trust': True})
+    assert (answer.status_code, answer.json['app']['state']) == (200, 'deleting')
+    assert market.stores.apps.app(made['id']).trust_id not in {before, after}
+
+
+def test_a_trust_that_is_not_needed_after_all_is_ended(market):  # noqa: F811
+    """What could not be changed leaves none."""
+    made = create(market)
+    kept = set(market.trusts.trusts)
+    path = f'/v1/apps/{made["id"]}'
+    body = {'new_trust': True, 'generation': 9}
+    assert market.call('PATCH', path, MEMBER, json=body).status_code == 409
+    assert set(market.trusts.trusts) == kept
 
 
 def test_what_was_changed_meanwhile_is_not_overwritten(market):  # noqa: F811
