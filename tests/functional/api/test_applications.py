@@ -314,6 +314,14 @@ def test_a_token_is_no_credential_and_a_credential_no_token(market):  # noqa: F8
     assert answer.status_code == 401
 
 
+@pytest.mark.parametrize('version', ['', 'market 1.1', 'market latest'])
+def test_a_monitor_need_not_name_a_version(market, version):  # noqa: F811
+    """Whatever it says, its report is taken."""
+    add_app(market)
+    headers = {'X-App-Credential': CREDENTIAL, 'OpenStack-API-Version': version}
+    assert market.call('POST', REPORTS, headers=headers, json={'metric': 1}).status_code == 204
+
+
 def test_a_new_credential_ends_the_old_one(market):  # noqa: F811
     """And is shown once as well."""
     add_app(market)
