@@ -45,6 +45,9 @@ if is_nova_market_enabled; then
             echo_summary "Configuring the market"
             configure_nova_market
             create_nova_market_accounts
+            if [[ $NOVA_MARKET_SCHEDULER == True ]] && is_service_enabled n-sch; then
+                configure_nova_market_scheduler
+            fi
             ;;
         "stack extra")
             echo_summary "Starting the market"

@@ -9,6 +9,7 @@ change of metadata as one, so metadata that is changed later is seen at the next
 """
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -77,14 +78,18 @@ class NovaCloud:
                 str(one['host']): one
                 for one in self._get('/os-services?binary=nova-compute', '2.53')['services']
             }
-            found = {}
-            for node in self._pages('/os-hypervisors/detail', 'hypervisors', '2.53'):
-                service = services.get(str(node['service']['host']))
-                if service is not None:
-                    found[str(node['id'])] = service
-            self._read_inventories(list(found))
-            hosts = [_host(one, self._inventory[node][1]) for node, one in found.items()]
-        return sorted((h for h in hosts if h is not None), key=lambda host: host.name)
+            nodes = [
+                node
+                # 2.88 no longer tells vcpus_used
+                for node in self._pages('/os-hypervisors/detail', 'hypervisors', '2.53')
+                if str(node['service']['host']) in services
+            ]
+            self._read_inventories([str(node['id']) for node in nodes])
+            hosts = [
+                _host(services[str(n['service']['host'])], n, self._inventory[str(n['id'])][1])
+                for n in nodes
+            ]
+        return _one_each([host for host in hosts if host is not None])
 
     def servers(self) -> Sequence[CloudServer]:
         with translated():
@@ -202,7 +207,17 @@ class NovaCloud:
         return self._connection
 
 
-def _host(service: Mapping[str, Any], inventory: Mapping[str, Any]) -> CloudHost | None:
+def _one_each(hosts: Sequence[CloudHost]) -> list[CloudHost]:
+    """By name. Of a host with several nodes nobody knows which one a server is on: it is left out."""
+    nodes = Counter(host.name for host in hosts)
+    for name in sorted(name for name, count in nodes.items() if count > 1):
+        LOG.debug('host %s is left out: it has %d nodes', name, nodes[name])
+    return sorted((h for h in hosts if nodes[h.name] == 1), key=lambda host: host.name)
+
+
+def _host(
+    service: Mapping[str, Any], node: Mapping[str, Any], inventory: Mapping[str, Any]
+) -> CloudHost | None:
     """A host that Placement does not know yet can't be divided."""
     if 'MEMORY_MB' not in inventory:
         LOG.debug('host %s is left out: Placement knows no inventory of it', service['host'])
@@ -216,6 +231,7 @@ def _host(service: Mapping[str, Any], inventory: Mapping[str, Any]) -> CloudHost
         answering=service['state'] == 'up',
         zone=str(service.get('zone') or ''),
         counted={name: real[name] * one['allocation_ratio'] for name, one in inventory.items()},
+        vcpus_used=float(node['vcpus_used']) if 'vcpus_used' in node else None,
     )
 
 

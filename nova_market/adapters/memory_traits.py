@@ -13,6 +13,7 @@ class MemoryTraits:
     def __init__(self, known: Iterable[HostName]) -> None:
         self.available = True
         self.known = set(known)
+        self.announced = False
         self._marked: set[HostName] = set()
 
     def marked(self) -> frozenset[HostName]:
@@ -21,14 +22,16 @@ class MemoryTraits:
 
     def mark(self, host: HostName) -> None:
         self._check()
+        self.announced = True
         self._marked |= {host} & self.known
 
     def unmark(self, host: HostName) -> None:
         self._check()
         self._marked -= {host}
 
-    def forget(self) -> None:
+    def announce(self) -> None:
         self._check()
+        self.announced = True
 
     def _check(self) -> None:
         if not self.available:

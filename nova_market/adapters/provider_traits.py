@@ -4,9 +4,12 @@
 Implements ports.ProviderTraits. Other traits of a provider are left as they are; when somebody else changes
 it at the same time, Placement refuses the older change and it is tried again. Needs an account that Placement
 lets change providers (admin or service). For one thread.
+
+Nova's hypervisors are listed once after each `marked`, however many hosts are changed then: in a large cloud
+that is many requests. Of a host with several nodes all are marked.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from openstack import exceptions as sdk_errors
@@ -27,37 +30,44 @@ class PlacementTraits:
     def __init__(self, connect: Callable[[], Any]) -> None:
         self._connect = connect
         self._connection: Any = None
+        self._listed: Mapping[HostName, Sequence[str]] | None = None
+        self._announced = False
 
     def marked(self) -> frozenset[HostName]:
+        self._listed = None
         with translated():
             answer = self._placement('get', f'/resource_providers?required={CLOSED_TRAIT}')
-            if answer.status_code == 400:  # there is no such trait yet
+            if answer.status_code == 400:  # there is no such trait, or no longer
+                self._announced = False
                 return frozenset()
             sdk_errors.raise_from_response(answer)
             wanted = {str(one['uuid']) for one in answer.json()['resource_providers']}
             if not wanted:
                 return frozenset()
-            return frozenset(h for h, node in self._nodes().items() if node in wanted)
+            return frozenset(
+                h for h, nodes in self._nodes().items() if not wanted.isdisjoint(nodes)
+            )
 
     def mark(self, host: HostName) -> None:
+        if not self._announced:
+            self.announce()
         with translated():
-            sdk_errors.raise_from_response(self._placement('put', f'/traits/{CLOSED_TRAIT}'))
             self._change(host, lambda traits: traits | {CLOSED_TRAIT})
 
     def unmark(self, host: HostName) -> None:
         with translated():
             self._change(host, lambda traits: traits - {CLOSED_TRAIT})
 
-    def forget(self) -> None:
+    def announce(self) -> None:
         with translated():
-            answer = self._placement('delete', f'/traits/{CLOSED_TRAIT}')
-            if answer.status_code not in {404, 409}:
-                sdk_errors.raise_from_response(answer)
+            sdk_errors.raise_from_response(self._placement('put', f'/traits/{CLOSED_TRAIT}'))
+        self._announced = True
 
     def _change(self, host: HostName, change: Callable[[set[str]], set[str]]) -> None:
-        node = self._nodes().get(host)
-        if node is None:
-            return
+        for node in self._nodes().get(host, ()):
+            self._change_provider(node, change)
+
+    def _change_provider(self, node: str, change: Callable[[set[str]], set[str]]) -> None:
         path = f'/resource_providers/{node}/traits'
         for _ in range(TRIES):
             answer = self._placement('get', path)
@@ -74,11 +84,16 @@ class PlacementTraits:
             if answer.status_code != 409:
                 sdk_errors.raise_from_response(answer)
                 return
-        raise CloudUnavailable(f'the provider of host {host} changes all the time')
+        raise CloudUnavailable(f'resource provider {node} changes all the time')
 
-    def _nodes(self) -> Mapping[HostName, str]:
-        """Host -> its resource provider, which has the id of the hypervisor."""
-        found: dict[HostName, str] = {}
+    def _nodes(self) -> Mapping[HostName, Sequence[str]]:
+        """Host -> its resource providers, which have the ids of its hypervisors."""
+        if self._listed is None:
+            self._listed = self._list()
+        return self._listed
+
+    def _list(self) -> Mapping[HostName, Sequence[str]]:
+        found: dict[HostName, list[str]] = {}
         marker = ''
         while True:
             path = f'/os-hypervisors/detail?limit={PAGE}' + (f'&marker={marker}' if marker else '')
@@ -86,7 +101,8 @@ class PlacementTraits:
             sdk_errors.raise_from_response(answer)
             page = answer.json()
             nodes = page['hypervisors']
-            found |= {HostName(str(n['service']['host'])): str(n['id']) for n in nodes}
+            for node in nodes:
+                found.setdefault(HostName(str(node['service']['host'])), []).append(str(node['id']))
             if not page.get('hypervisors_links') or str(nodes[-1]['id']) == marker:
                 return found
             marker = str(nodes[-1]['id'])

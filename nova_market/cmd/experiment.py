@@ -16,7 +16,11 @@ from nova_market.sim.experiments import (
     fairness_fig3,
     fairness_fig4,
     market_day,
+    merkat_beyond,
     merkat_fig5,
+    merkat_fig6,
+    merkat_fig8,
+    merkat_maui,
 )
 
 PROGRAM = 'nova-market-experiment'
@@ -43,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
         prog=PROGRAM,
         description='Runs experiments of the papers on real libvirt guests (TCG or KVM) in namespaces of '
         'their own, and writes CSV, PNG and a JSON summary. Needs root and the packages of bindep.txt; '
-        'market-day and merkat-fig5 need neither.',
+        'market-day and those named merkat need neither.',
     )
     commands = parser.add_subparsers(dest='command', required=True, metavar='EXPERIMENT')
     _add(
@@ -77,10 +81,24 @@ def _add_merkat(commands: Any) -> None:
     text = (
         'A batch workload on the market, FCFS, EASY and EDF: satisfaction by contention; simulated.'
     )
-    fig5 = commands.add_parser('merkat-fig5', help=text, description=text)
-    fig5.set_defaults(run=merkat_fig5.from_arguments)
-    merkat_fig5.add_arguments(fig5)
-    _add_output(fig5, 'merkat-fig5')
+    _add_simulated(commands, 'merkat-fig5', merkat_fig5, text)
+    text = 'The workload of merkat-fig5 with a better policy, a central scheduler and a bound; simulated.'
+    _add_simulated(commands, 'merkat-beyond', merkat_beyond, text)
+    text = '160 parallel applications on ten nodes: the market against EASY backfilling; simulated.'
+    _add_simulated(commands, 'merkat-maui', merkat_maui, text)
+    text = 'Two batch frameworks that grow and shrink with their queues and the price; simulated.'
+    _add_simulated(commands, 'merkat-fig6', merkat_fig6, text)
+    text = (
+        'A deadline that is moved while the application runs, beside best-effort ones; simulated.'
+    )
+    _add_simulated(commands, 'merkat-fig8', merkat_fig8, text)
+
+
+def _add_simulated(commands: Any, name: str, experiment: Any, text: str) -> None:
+    parser = commands.add_parser(name, help=text, description=text)
+    parser.set_defaults(run=experiment.from_arguments)
+    experiment.add_arguments(parser)
+    _add_output(parser, name)
 
 
 def _add_day(commands: Any) -> None:

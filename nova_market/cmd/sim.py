@@ -1,36 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-market-sim: runs a scenario of the simulator and writes what came of each job."""
+"""nova-market-sim: runs scenarios of the simulator, one or a sweep, and writes what came of them."""
 
 import argparse
-import csv
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-import numpy as np
-
-from nova_market.errors import NovaMarketError
-from nova_market.sim import scenario as scenarios
-from nova_market.sim.scenario import Case, Scenario
+from nova_market.errors import ConfigurationError, NovaMarketError
+from nova_market.market.gathering import Stores
+from nova_market.ports import PlanStore
+from nova_market.sim.pool import Pool, pool_for
+from nova_market.sim.results import FORMATS, Results
+from nova_market.sim.sweep import Variant, results, tasks, variants
 
 PROGRAM = 'nova-market-sim'
-
-COLUMNS = (
-    'scale', 'seed', 'discipline', 'job', 'submit', 'run', 'processors',
-    'deadline', 'budget', 'start', 'end', 'in_time', 'paid',
-)  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; the exit code: 0, or 2 when the scenario cannot be run."""
     arguments = _parser().parse_args(argv)
     try:
-        scenario = scenarios.load(arguments.scenario)
+        chosen = variants(arguments.scenario, arguments.vary)
+        formats = _formats(arguments.format)
+        pool = pool_for(arguments.jobs, arguments.cluster)
         arguments.output.mkdir(parents=True, exist_ok=True)
-        summary = run(scenario, arguments.output, quiet=arguments.quiet)
+        summary = run(chosen, arguments.output, pool, formats, arguments)
     except (NovaMarketError, OSError) as error:
         print(f'{PROGRAM}: {error}', file=sys.stderr)
         return 2
@@ -38,57 +35,60 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def run(scenario: Scenario, output: Path, *, quiet: bool = True) -> dict[str, Any]:
-    """jobs.csv and summary.json in `output`; the summary."""
-    rows: list[dict[str, Any]] = []
-    total = len(scenarios.cases(scenario))
-    with (output / 'jobs.csv').open('w', newline='', encoding='utf-8') as stream:
-        csv.writer(stream).writerow(COLUMNS)
-        began = time.monotonic()
-        for number, case in enumerate(scenarios.runs(scenario), 1):
-            _write(stream, case)
-            rows.append(_line(case))
-            if not quiet:
-                _progress(number, total, time.monotonic() - began)
-    summary = {'scenario': scenario.name, 'runs': rows}
+def run(
+    chosen: Sequence[Variant],
+    output: Path,
+    pool: Pool,
+    formats: Sequence[str],
+    arguments: argparse.Namespace,
+) -> dict[str, Any]:
+    """Tables and summary.json in `output`, and pictures when they are asked for; the summary."""
+    work = tasks(chosen, sqlite_stores)
+    varied = list(chosen[0].values)
+    lines: list[dict[str, Any]] = []
+    shown = None
+    began = time.monotonic()
+    with Results(output, formats, varied) as sinks:
+        for number, (variant, case) in enumerate(results(work, pool), 1):
+            lines.append(sinks.add(case, variant.values))
+            if shown is None and case.rounds is not None:
+                shown = case
+            if not arguments.quiet:
+                _progress(number, len(work), time.monotonic() - began)
+    summary: dict[str, Any] = {'scenario': chosen[0].scenario.name, 'runs': lines}
     (output / 'summary.json').write_text(json.dumps(summary, indent=2) + '\n', encoding='utf-8')
+    if arguments.plot:
+        _plot(output, lines, varied, shown)
     return summary
 
 
-def _line(case: Case) -> dict[str, Any]:
-    wait = case.schedule.wait(case.jobs)
-    started = wait[np.isfinite(wait)]
-    return {
-        'scale': case.scale,
-        'seed': case.seed,
-        'discipline': case.discipline,
-        'jobs': len(case.jobs),
-        'satisfaction': round(case.schedule.satisfaction(case.terms), 6),
-        'in_time': round(case.schedule.success(case.terms), 6),
-        'finished': round(float(case.schedule.finished().mean()), 6) if len(case.jobs) else 0.0,
-        'mean_wait': round(float(started.mean()), 3) if len(started) else 0.0,
-        'makespan': round(case.schedule.makespan(), 3),
-    }
+def sqlite_stores(wall: Callable[[], float]) -> tuple[Stores, PlanStore]:
+    """Empty stores of the services, in memory."""
+    # loaded where it is needed: most scenarios need no database
+    from nova_market.cmd.sim_stores import open_stores
+
+    return open_stores(wall)
 
 
-def _write(stream: TextIO, case: Case) -> None:
-    jobs, schedule = case.jobs, case.schedule
-    paid = np.zeros(len(jobs)) if case.paid is None else case.paid
-    columns = (
-        jobs.number, jobs.submit, jobs.run, jobs.processors, case.terms.deadline,
-        case.terms.budget, schedule.start, schedule.end, schedule.in_time(case.terms), paid,
-    )  # fmt: skip
-    writer = csv.writer(stream)
-    for values in zip(*(column.tolist() for column in columns), strict=True):
-        # what never began or ended is empty, not "nan"
-        known = ('' if value != value else _text(value) for value in values)
-        writer.writerow((case.scale, case.seed, case.discipline, *known))
+def _plot(output: Path, lines: Sequence[dict[str, Any]], varied: Sequence[str], shown: Any) -> None:
+    try:
+        from nova_market.sim.plots import plot_rounds, plot_runs
+
+        plot_runs(output / 'runs.png', lines, varied[0] if varied else 'scale')
+        if shown is not None:
+            plot_rounds(output / 'rounds.png', shown)
+    except ImportError as error:
+        raise ConfigurationError(
+            f'pictures need matplotlib: pip install "nova-market[sim]" ({error})'
+        ) from error
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(int(value))
-    return f'{value:.6f}'.rstrip('0').rstrip('.') if isinstance(value, float) else str(value)
+def _formats(text: str) -> list[str]:
+    chosen = text.split(',')
+    unknown = sorted(set(chosen) - set(FORMATS))
+    if unknown:
+        raise ConfigurationError(f'format {unknown[0]!r:.40}: give {" or ".join(FORMATS)}')
+    return chosen
 
 
 def _progress(done: int, total: int, seconds: float) -> None:
@@ -108,17 +108,40 @@ def _parser() -> argparse.ArgumentParser:
         description='Simulates batch workloads on the market and under batch schedulers.',
     )
     commands = parser.add_subparsers(dest='command', required=True, metavar='COMMAND')
-    text = (
-        'Run a scenario: jobs.csv and summary.json in a directory, the summary on standard output.'
-    )
-    command = commands.add_parser('run', help=text, description=text)
+    text = 'Run a scenario: tables and summary.json in a directory, the summary on standard output.'
+    one = commands.add_parser('run', help=text, description=text)
+    one.set_defaults(vary=[])
+    text = 'Run a scenario with settings varied, every combination; results as those of run.'
+    many = commands.add_parser('sweep', help=text, description=text)
+    many.add_argument(
+        '--vary', action='append', required=True, metavar='SETTING=A,B,...',
+        help='values of a setting, named by its path: market.period=30,60; several times: all pairs',
+    )  # fmt: skip
+    for command in (one, many):
+        _add_arguments(command)
+    return parser
+
+
+def _add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument('scenario', type=Path, metavar='SCENARIO.yaml')
     command.add_argument(
         '--output', type=Path, default=Path('simulation'), metavar='DIR',
         help='where results go (default: %(default)s)',
     )  # fmt: skip
+    command.add_argument(
+        '--format', default='csv', metavar='LIST',
+        help='csv, parquet or csv,parquet (default: %(default)s)',
+    )  # fmt: skip
+    command.add_argument('--plot', action='store_true', help='runs.png and rounds.png as well')
+    command.add_argument(
+        '--jobs', type=int, default=1, metavar='N',
+        help='processes at a time (default: %(default)d); the results are the same',
+    )  # fmt: skip
+    command.add_argument(
+        '--cluster', default='', metavar='URL',
+        help='run on a Dask or Ray cluster: dask://HOST:PORT or ray://HOST:PORT',
+    )  # fmt: skip
     command.add_argument('--quiet', action='store_true', help='no progress bar')
-    return parser
 
 
 if __name__ == '__main__':

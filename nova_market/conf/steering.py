@@ -12,8 +12,9 @@ OPTIONS = [
         help="""
 Set the trait CUSTOM_NOVA_MARKET_CLOSED on the resource providers of crowded hosts. It closes them to flavors
 with the extra spec trait:CUSTOM_NOVA_MARKET_CLOSED=forbidden, before the scheduler's filters and on all hosts
-of the cloud. The account of [openstack] must be allowed to change providers. The trait is the engine's alone:
-where it was set by hand it is taken away. False = it is taken away everywhere.
+of the cloud: to new servers, and to those that are migrated, resized, unshelved or evacuated there. The
+account of [openstack] must be allowed to change providers. The trait is the engine's alone: where it was set
+by hand it is taken away. False = it is taken away everywhere, ten hosts a round; a stopped engine leaves it.
 """,
     ),
     cfg.FloatOpt(
@@ -31,7 +32,9 @@ they get four fifths.
         default=1.0,
         min=0.0,
         max=1000.0,
-        help='And opened when it is less than so many times; below close_above, or it would go back and forth.',
+        help="""
+And opened when it is less than so many times; below close_above, or it would go back and forth.
+""",
     ),
 ]
 

@@ -31,6 +31,8 @@ class CloudHost:
     enabled:           Nova may put servers on it
     answering:         its nova-compute reports (F2)
     counted:           what Placement allows, with its ratios, by resource class
+    vcpus_used:        as Nova counts them there, with what is reserved, deleted softly or resized; None: it
+                       does not say
     """
 
     name: HostName
@@ -40,6 +42,7 @@ class CloudHost:
     answering: bool = True
     zone: str = ''
     counted: Mapping[str, float] = field(default_factory=dict)
+    vcpus_used: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

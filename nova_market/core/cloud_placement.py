@@ -108,7 +108,8 @@ def _sizes(hosts: Sequence[CloudHost], servers: Sequence[CloudServer]) -> tuple[
         size.append([float(server.counted.get(name, 0.0)) for server in servers])
         # a host about which Placement says nothing is left to Placement
         room.append([_counted(host, name) for host in hosts])
-    return np.array(size).reshape(-1, len(servers)), np.array(room).reshape(-1, len(hosts))
+    rows = len(size)
+    return np.array(size).reshape(rows, len(servers)), np.array(room).reshape(rows, len(hosts))
 
 
 def _counted(host: CloudHost, name: str) -> float:

@@ -62,14 +62,19 @@ def affordable_hosts(
 
 
 def costs(snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows) -> Array:
-    """(len(rows),) micro-credits per period for one server with all it can use; inf where there is none."""
+    """(len(rows),) micro-credits per period for one server with all it can use; inf where none is left.
+
+    What a host has nothing of, it does not sell: a server with CPUs of its own goes to hosts without shared
+    ones, and whether there is room is for Placement to say.
+    """
     limit = np.array(request.limit)[:, None]
     level = levels_after(snapshot, request, rows)
     fair = np.broadcast_to(snapshot.price[:, None] * limit, level.shape)
     full = np.divide(fair, level, out=np.where(fair > 0, np.inf, 0.0), where=level > 0)
     bid = np.array(request.bid, dtype=np.float64)[:, None]
-    cost: Array = np.where(bid == ABSENT, full, np.minimum(bid, full)).sum(axis=0)
-    return cost
+    cost = np.where(bid == ABSENT, full, np.minimum(bid, full))
+    total: Array = np.where(snapshot.capacity[:, rows] > 0, cost, 0.0).sum(axis=0)
+    return total
 
 
 def within_share(snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows) -> Verdict:

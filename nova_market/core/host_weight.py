@@ -24,7 +24,8 @@ def by_bid_load(
 ) -> Array | None:
     """- max_r (bids on the host + own and newcomers' bids) / (capacity * bid price); 1: as the mean.
 
-    No opinion where nobody bids for anything.
+    A host that has nothing of what is bid for is twice as loaded as any other: a number without bound would
+    make all others look alike. No opinion where nobody bids for anything.
     """
     priced = np.flatnonzero(snapshot.bid_price > 0)
     if not len(priced):
@@ -34,8 +35,11 @@ def by_bid_load(
     own = intended_bid(snapshot, request)[priced, None] * count
     bids = snapshot.bids[np.ix_(priced, known)] + own
     worth = snapshot.capacity[np.ix_(priced, known)] * snapshot.bid_price[priced, None]
-    load = np.divide(bids, worth, out=np.full(bids.shape, _FULL), where=worth > 0)
-    return _everywhere(-np.minimum(load.max(axis=0), _FULL), rows)
+    loads = np.divide(bids, worth, out=np.zeros(bids.shape), where=worth > 0)
+    load = np.minimum(loads.max(axis=0), _MOST)
+    nothing = (worth <= 0).any(axis=0)
+    load[nothing] = 2.0 * load[~nothing].max(initial=1.0)
+    return _everywhere(-load, rows)
 
 
 def by_allocation_error(
@@ -78,8 +82,8 @@ def by_servers(servers: Array) -> Array:
     return servers
 
 
-_FULL = 1e6
-"""Load of a host that has nothing to give."""
+_MOST = 1e6
+"""No load is larger: what is left of a host may be next to nothing."""
 
 
 def _everywhere(values: Array, rows: Rows) -> Array | None:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts are closed to new servers of the market, for steering that reaches beyond the scheduler.
+"""Which hosts are closed to servers of the market, for steering that reaches beyond the scheduler.
 
-Only the first candidates of Placement reach filters and weighers; a trait on a host's provider reaches all. A
-host is closed when what its servers should get is more than so many times what it has, and opened when it is
-less than so many times: between the two it stays as it is, so that it does not go back and forth.
+Only the first candidates of Placement reach filters and weighers; a trait on a host's provider reaches all,
+and servers that move as well as new ones. A host is closed when what its servers should get is more than so
+many times what it has, and opened when it is less than so many times: between the two it stays as it is, so
+that it does not go back and forth.
 
 Arrays (hosts,), (resources, hosts).
 """

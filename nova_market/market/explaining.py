@@ -109,7 +109,7 @@ def document(
         'servers_left_out': len(inputs.servers) - len(shown),
         'memory': memory.plain(),
         'postings': [[p.key, str(p.reason), p.debit, p.credit, p.amount] for p in postings],
-        KEY: scheduler_document(inputs, outcome),
+        KEY: scheduler_document(inputs, outcome, heaviness),
     }
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The picture of a round that Nova's scheduler is given; stored with the round, published by the API.
 
-Implements rule S2 of doc/source/specs/market.rst. Units: as in core.scheduler_snapshot. Shares, leases,
-heaviness and watts are not here: who knows them publishes them.
+Implements rule S2 of doc/source/specs/market.rst. Units: as in core.scheduler_snapshot. Heaviness is what the
+hosts said with their confirmations of the rounds before. Shares, leases and watts are not here: nobody
+knows them yet.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ import numpy as np
 
 from nova_market.core.ledger import account
 from nova_market.core.market_round import RoundOutcome
-from nova_market.core.quantity import Array, Rows
+from nova_market.core.quantity import Array, OwnerId, Rows
 from nova_market.core.scheduler_snapshot import SchedulerSnapshot, demand_at_levels, document_of
 from nova_market.market.gathering import RoundInputs
 
@@ -21,14 +22,21 @@ KEY = 'scheduler'
 DIGITS = 7
 """Significant ones: enough to choose by, and a third of the bytes."""
 
+HEAVIEST = 1e9
+"""Heaviness is about 1 for who has his part of the cloud; beyond this a host errs."""
 
-def scheduler_document(inputs: RoundInputs, outcome: RoundOutcome) -> dict[str, object]:
+
+def scheduler_document(
+    inputs: RoundInputs, outcome: RoundOutcome, heaviness: Mapping[OwnerId, float]
+) -> dict[str, object]:
     """What the scheduler is told of this round."""
-    return document_of(scheduler_snapshot(inputs, outcome))
+    return document_of(scheduler_snapshot(inputs, outcome, heaviness))
 
 
-def scheduler_snapshot(inputs: RoundInputs, outcome: RoundOutcome) -> SchedulerSnapshot:
-    """Hosts that answer, and projects that have an account."""
+def scheduler_snapshot(
+    inputs: RoundInputs, outcome: RoundOutcome, heaviness: Mapping[OwnerId, float]
+) -> SchedulerSnapshot:
+    """Hosts that answer, and projects that have an account. heaviness: of owners, where known."""
     snapshot = inputs.snapshot
     rows = np.flatnonzero(snapshot.answering)
     hosts = len(inputs.hosts)
@@ -37,6 +45,7 @@ def scheduler_snapshot(inputs: RoundInputs, outcome: RoundOutcome) -> SchedulerS
     )
     owners, due, used = _projects(inputs, outcome)
     balances = [inputs.accounts[account('project', owner)].balance for owner in owners]
+    heavy, host_heavy = _heaviness(inputs, owners, heaviness)
     return SchedulerSnapshot(
         period=inputs.period,
         age=0.0,
@@ -51,6 +60,8 @@ def scheduler_snapshot(inputs: RoundInputs, outcome: RoundOutcome) -> SchedulerS
         available=np.array(balances, dtype=np.float64),
         due=due,
         used=_short(used),
+        heaviness=heavy,
+        host_heaviness=None if host_heavy is None else host_heavy[rows],
     )
 
 
@@ -61,13 +72,17 @@ def published(document: Mapping[str, object], age: float) -> dict[str, object] |
 
 
 def _vcpus(inputs: RoundInputs) -> Array:
-    """(hosts,) of all servers on a host: what Nova counts as used there."""
+    """(hosts,) what Nova counts as used on a host, or the servers there where it does not say.
+
+    Servers are fewer: Nova counts reserved CPUs too, and servers that are deleted softly or resized.
+    """
     row = {host.name: number for number, host in enumerate(inputs.hosts)}
     found = np.zeros(len(inputs.hosts))
     for server in (*inputs.servers, *inputs.others):
         if server.host in row:
             found[row[server.host]] += server.vcpus
-    return found
+    said = np.array([h.vcpus_used for h in inputs.hosts], dtype=np.float64)  # None is NaN
+    return np.where(np.isnan(said), found, said)
 
 
 def _projects(inputs: RoundInputs, outcome: RoundOutcome) -> tuple[list[str], Array, Array]:
@@ -85,6 +100,30 @@ def _projects(inputs: RoundInputs, outcome: RoundOutcome) -> tuple[list[str], Ar
     columns = sizes.reshape(-1, 2).T
     used = [np.bincount(of_server, column, len(owners)) for column in columns]
     return owners, due.astype(np.float64), np.array(used, dtype=np.float64)
+
+
+def _heaviness(
+    inputs: RoundInputs, owners: list[str], heaviness: Mapping[OwnerId, float]
+) -> tuple[Array | None, Array | None]:
+    """(of owners; of hosts, the mean of their servers' owners), NaN = not known; (None, None): none is.
+
+    A project without servers has no heaviness that a host could tell.
+    """
+    # a host's word is bounded: a number that readers refuse would cost them the whole picture
+    sound = {
+        owner: float(np.clip(found, -HEAVIEST, HEAVIEST)) for owner, found in heaviness.items()
+    }
+    known = [sound.get(OwnerId(server.project_id), np.nan) for server in inputs.servers]
+    of_server = np.array(known, dtype=np.float64)
+    told = ~np.isnan(of_server)
+    if not told.any():
+        return None, None
+    host, count = inputs.snapshot.host[told], len(inputs.hosts)
+    sums = np.bincount(host, of_server[told], count)
+    servers = np.bincount(host, minlength=count)
+    of_host = np.divide(sums, servers, out=np.full(count, np.nan), where=servers > 0)
+    of_owner = np.array([sound.get(OwnerId(owner), np.nan) for owner in owners])
+    return np.round(of_owner, DIGITS), np.round(of_host, DIGITS)
 
 
 def _short(numbers: Array) -> Array:

@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closes crowded hosts to new market servers, fleet-wide, by a trait that is ours alone.
+"""Closes crowded hosts to market servers, fleet-wide, by a trait that is ours alone.
+
+Nova sends a flavor's traits with every request but a rebuild, so servers that exist can not be moved or
+evacuated to a closed host either.
 
 The trait is set and taken away by the leader after each round, a few hosts at a time, and taken away
 everywhere when this is switched off. What is closed is read from Placement, so engines need not agree.
+
+Placement answers 400 to a request that forbids a trait it does not know, so a server of such a flavor would
+find no host: its name is made before any host is closed, and is left when no host is.
 """
 
 import logging
@@ -32,11 +38,12 @@ class SteeringSettings:
 
 
 class Steering:
-    """For the engine's thread. Remembers only whether it has cleaned up."""
+    """For the engine's thread. Remembers only whether it has announced the trait, or cleaned up."""
 
     def __init__(self, traits: ProviderTraits, settings: SteeringSettings) -> None:
         self._traits = traits
         self._settings = settings
+        self._announced = False
         self._clean = False
         self._trouble = ''
 
@@ -57,6 +64,9 @@ class Steering:
             self._trouble = ''
 
     def _steer(self, decided: Decided) -> None:
+        if not self._announced:
+            self._traits.announce()
+            self._announced = True
         inputs, settings = decided.inputs, self._settings
         names = [host.name for host in inputs.hosts]
         marked = self._traits.marked()
@@ -73,16 +83,14 @@ class Steering:
             self._open(name)
         for name in closed[: max(0, AT_ONCE - len(gone) - len(opened))]:
             self._traits.mark(name)
-            LOG.info('host %s is closed to new servers of the market', name)
+            LOG.info('host %s is closed to servers of the market', name)
 
     def _clean_up(self) -> None:
         left = sorted(self._traits.marked())
         for name in left[:AT_ONCE]:
             self._open(name)
-        if len(left) <= AT_ONCE:
-            self._traits.forget()
-            self._clean = True
+        self._clean = len(left) <= AT_ONCE
 
     def _open(self, name: HostName) -> None:
         self._traits.unmark(name)
-        LOG.info('host %s is open to new servers of the market', name)
+        LOG.info('host %s is open to servers of the market', name)

@@ -59,8 +59,8 @@ class ProviderTraits(Protocol):
     def unmark(self, host: HostName) -> None:
         """Take it away; nothing happens when it is not there, or the host is gone."""
 
-    def forget(self) -> None:
-        """Let Placement forget the mark itself, if no host has it."""
+    def announce(self) -> None:
+        """Let Placement know the mark: it refuses every request that names one it does not know."""
 
 
 class ServerOwners(Protocol):

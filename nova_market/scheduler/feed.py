@@ -17,9 +17,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from nova_market.core.scheduler_snapshot import SchedulerSnapshot
-from nova_market.errors import NovaMarketError
+from nova_market.errors import BadSnapshot, NovaMarketError
 
 LOG = logging.getLogger(__name__)
+
+PAUSE = 20.0
+"""Seconds between two looks where the option can not be read."""
 
 
 class Source(Protocol):
@@ -64,6 +67,7 @@ class Feed:
         self._held: Held | None = None
         self._silent: bool | None = None
         self._trouble = ''
+        self._refused = 0
 
     def current(self) -> SchedulerSnapshot | None:
         """The newest snapshot that is not too old; None otherwise, which the log says once."""
@@ -84,16 +88,31 @@ class Feed:
             asked = self._monotonic()
             found, age = self._source.read(held.snapshot if held else None)
         except NovaMarketError as error:
+            self._refused = self._refused + 1 if isinstance(error, BadSnapshot) else 0
             self._warn(str(error))
             return
         except Exception as error:
-            LOG.exception('the market can not be read')
-            self._trouble = str(error)
+            if repr(error) != self._trouble:
+                LOG.exception('the market can not be read')
+            self._trouble = repr(error)
             return
         snapshot = found or (held.snapshot if held else None)
         if snapshot is not None:
-            self._held = Held(snapshot, asked - age)
+            began = asked - age
+            if held is not None and held.snapshot.period == snapshot.period:
+                # a round grows no younger, whatever the clock of who answers says
+                began = min(began, held.began)
+            self._held = Held(snapshot, began)
         self._trouble = ''
+        self._refused = 0
+
+    def pause(self) -> float:
+        """Seconds until the next look; longer and longer while what answers is no snapshot.
+
+        To parse it and to refuse it takes time of the process's other threads.
+        """
+        refresh = max(1.0, self._refresh())
+        return min(refresh * 2.0 ** min(self._refused, 10), max(refresh, self._max_age()))
 
     def _start(self) -> None:
         with self._lock:
@@ -107,9 +126,16 @@ class Feed:
             self._pid = pid
 
     def _run(self) -> None:
+        failed = False
         while True:
             self.look()
-            time.sleep(max(1.0, self._refresh()))
+            try:
+                pause, failed = self.pause(), False
+            except Exception:  # the thread would end without a word
+                if not failed:
+                    LOG.exception('options of [nova_market] can not be read')
+                pause, failed = PAUSE, True
+            time.sleep(pause)
 
     def _warn(self, trouble: str) -> None:
         if not self._trouble:

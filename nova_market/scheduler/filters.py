@@ -72,6 +72,11 @@ class _MarketFilter(filters.BaseHostFilter):  # type: ignore[misc]
         raise NotImplementedError
 
 
+def everywhere(hosts: Sequence[HostState]) -> Verdict:
+    """Nothing is refused, and no host looked at."""
+    return np.ones(len(hosts), dtype=np.bool_), ''
+
+
 class AffordableFilter(_MarketFilter):
     """Hosts where the project can pay for the new server, for flavors that ask for the market."""
 
@@ -93,6 +98,8 @@ class ShareGuaranteeFilter(_MarketFilter):
     def _verdict(
         self, snapshot: SchedulerSnapshot, request: ServerRequest, hosts: list[HostState]
     ) -> Verdict:
+        if snapshot.share is None:
+            return everywhere(hosts)
         return host_filter.within_share(snapshot, request, host_rows(snapshot, hosts))
 
 
@@ -105,6 +112,8 @@ class LeaseFilter(_MarketFilter):
     def _verdict(
         self, snapshot: SchedulerSnapshot, request: ServerRequest, hosts: list[HostState]
     ) -> Verdict:
+        if not snapshot.leases:
+            return everywhere(hosts)
         names = [host.host for host in hosts]
         return host_filter.unreserved(
             snapshot, request, names, time.time(), CONF.nova_market.lease_window

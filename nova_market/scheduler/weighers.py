@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weighers for nova-scheduler; what each thinks of a host is a function of core.host_weight.
 
-Implements rules S2 and S3 of doc/source/specs/market.rst: a weigher without an opinion returns no weights
-at all, which Nova takes as it takes equal ones, and is spared the work on every host.
+Implements rules S2 to S4 of doc/source/specs/market.rst: a weigher without an opinion returns no weights at
+all, which Nova takes as it takes equal ones, and is spared the work on every host. Those that have one say it
+together.
 """
 
 import logging
@@ -13,87 +14,83 @@ import numpy as np
 from nova.objects.request_spec import RequestSpec
 from nova.scheduler import weights
 from nova.scheduler.host_manager import HostState
-from nova.scheduler.utils import get_weight_multiplier
 
 from nova_market.core import host_weight
-from nova_market.core.crowding import newcomers_since
-from nova_market.core.quantity import Array, Rows
+from nova_market.core.quantity import Array
 from nova_market.core.scheduler_snapshot import SchedulerSnapshot
-from nova_market.core.server_request import ServerRequest
-from nova_market.scheduler import market_feed
-from nova_market.scheduler.asking import host_rows, request_from
+from nova_market.scheduler.candidates import Candidates
 from nova_market.scheduler.options import CONF
+from nova_market.scheduler.panel import Panels
 
 LOG = logging.getLogger(__name__)
 
 NO_OPINION: list[float] = []
+
+_panels = Panels()
 
 
 class _MarketWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
     option: ClassVar[str]
     """The multiplier, in [nova_market] and in the metadata of aggregates."""
 
+    least: float | None = None
+    most: float | None = None
+    """0 and 1 leave weights as they are: from -1 to 0, so that no multiplier makes a merit of a fault."""
+
+    minval, maxval = 0.0, 1.0
+    """What a panel says is normalised: with these Nova takes it as it is."""
+
     _failed = False
 
     def __init__(self) -> None:
-        self._configured: float = CONF.nova_market[self.option]
-
-    def weight_multiplier(self, host_state: HostState) -> float:
-        """That of the host's aggregates, else the configured one. Called for every host: kept short."""
-        for aggregate in host_state.aggregates:
-            if self.option in aggregate.metadata:
-                found: float = get_weight_multiplier(host_state, self.option, self._configured)
-                return found
-        return self._configured
+        self.configured()  # what is no number fails at the start
+        self._panel = _panels.join(self)
 
     def weigh_objects(
         self, weighed_obj_list: Sequence[weights.WeighedHost], weight_properties: RequestSpec
     ) -> list[float]:
-        hosts = [weighed.obj for weighed in weighed_obj_list]
         try:
-            self._configured = CONF.nova_market[self.option]
-            return self._opinion(hosts, weight_properties)
+            _panels.close(self._panel)
+            if not self._panel.speaks(self):
+                return NO_OPINION
+            return self._panel.sum([one.obj for one in weighed_obj_list], weight_properties)
         except Exception:
-            # an exception would fail the build; this is no reason to
-            if not self._failed:
-                LOG.exception('%s does not work and is silent', type(self).__name__)
-            self._failed = True
+            self.tell()
             return NO_OPINION
 
     def _weigh_object(self, obj: HostState, weight_properties: RequestSpec) -> float:
-        found = self.weigh_objects([weights.WeighedHost(obj, 0.0)], weight_properties)
-        return found[0] if found else 0.0
+        found = self.opinion(Candidates([obj], weight_properties))
+        return 0.0 if found is None else float(found[0])
 
-    def _opinion(self, hosts: list[HostState], spec: RequestSpec) -> list[float]:
-        if not self._counts(hosts):
-            return NO_OPINION
-        found = self._weights(hosts, spec)
-        if found is None:
-            return NO_OPINION
-        if not np.isfinite(found).all():
-            raise ValueError('a weight is no number')
-        self._failed = False
-        plain: list[float] = found.tolist()
-        return plain
+    def configured(self) -> float:
+        """The multiplier of hosts whose aggregates say none."""
+        found: float = CONF.nova_market[self.option]
+        return found
 
-    def _counts(self, hosts: list[HostState]) -> bool:
-        """Is there a host whose multiplier is not 0?"""
-        return bool(self._configured) or any(
-            self.option in aggregate.metadata for host in hosts for aggregate in host.aggregates
-        )
-
-    def _weights(self, hosts: list[HostState], spec: RequestSpec) -> Array | None:
-        snapshot = market_feed.current()
-        if snapshot is None:
+    def opinion(self, candidates: Candidates) -> Array | None:
+        """What it thinks of each host, not normalised; None where it has no opinion. Raises nothing."""
+        try:
+            found = self._weights(candidates)
+            if found is not None and not np.isfinite(found).all():
+                raise ValueError('a weight is no number')
+        except Exception:
+            self.tell()
             return None
-        request, rows = request_from(spec), host_rows(snapshot, hosts)
-        used = np.array([host.vcpus_used for host in hosts], dtype=float)
-        come = newcomers_since(snapshot, request, rows, used)
-        return self._by_market(snapshot, request, rows, come)
+        self._failed = False
+        return found
 
-    def _by_market(
-        self, snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows, come: Array
-    ) -> Array | None:
+    def tell(self) -> None:
+        """Log the exception that is handled now, once until it works again."""
+        # an exception would fail the build; this is no reason to
+        if not self._failed:
+            LOG.exception('%s does not work and is silent', type(self).__name__)
+        self._failed = True
+
+    def _weights(self, candidates: Candidates) -> Array | None:
+        snapshot = candidates.snapshot
+        return None if snapshot is None else self._by_market(snapshot, candidates)
+
+    def _by_market(self, snapshot: SchedulerSnapshot, candidates: Candidates) -> Array | None:
         raise NotImplementedError
 
 
@@ -102,34 +99,32 @@ class BidLoadWeigher(_MarketWeigher):
 
     option = 'bid_load_weight_multiplier'
 
-    def _by_market(
-        self, snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows, come: Array
-    ) -> Array | None:
-        return host_weight.by_bid_load(snapshot, request, rows, come)
+    def _by_market(self, snapshot: SchedulerSnapshot, candidates: Candidates) -> Array | None:
+        return host_weight.by_bid_load(
+            snapshot, candidates.request, candidates.rows, candidates.newcomers
+        )
 
 
 class AllocationErrorWeigher(_MarketWeigher):
     """Hosts first where everybody, the new server too, gets what his bid buys in the undivided cloud."""
 
     option = 'allocation_error_weight_multiplier'
-    minval, maxval = -1.0, 0.0
+    least, most = 0.0, 1.0
 
-    def _by_market(
-        self, snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows, come: Array
-    ) -> Array | None:
-        return host_weight.by_allocation_error(snapshot, request, rows, come)
+    def _by_market(self, snapshot: SchedulerSnapshot, candidates: Candidates) -> Array | None:
+        return host_weight.by_allocation_error(
+            snapshot, candidates.request, candidates.rows, candidates.newcomers
+        )
 
 
 class HeavinessWeigher(_MarketWeigher):
     """Hosts first whose projects are as heavy as this one. Silent until heaviness is published."""
 
     option = 'heaviness_weight_multiplier'
-    minval, maxval = -1.0, 0.0
+    least, most = 0.0, 1.0
 
-    def _by_market(
-        self, snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows, come: Array
-    ) -> Array | None:
-        return host_weight.by_heaviness(snapshot, request, rows)
+    def _by_market(self, snapshot: SchedulerSnapshot, candidates: Candidates) -> Array | None:
+        return host_weight.by_heaviness(snapshot, candidates.request, candidates.rows)
 
 
 class PowerWeigher(_MarketWeigher):
@@ -137,10 +132,8 @@ class PowerWeigher(_MarketWeigher):
 
     option = 'power_weight_multiplier'
 
-    def _by_market(
-        self, snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows, come: Array
-    ) -> Array | None:
-        return host_weight.by_watts(snapshot, rows)
+    def _by_market(self, snapshot: SchedulerSnapshot, candidates: Candidates) -> Array | None:
+        return host_weight.by_watts(snapshot, candidates.rows)
 
 
 class PackingWeigher(_MarketWeigher):
@@ -148,5 +141,5 @@ class PackingWeigher(_MarketWeigher):
 
     option = 'packing_weight_multiplier'
 
-    def _weights(self, hosts: list[HostState], spec: RequestSpec) -> Array | None:
-        return host_weight.by_servers(np.array([host.num_instances for host in hosts], dtype=float))
+    def _weights(self, candidates: Candidates) -> Array | None:
+        return host_weight.by_servers(candidates.servers)

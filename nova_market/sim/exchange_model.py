@@ -47,7 +47,8 @@ class Cloud:
         """k: owners that a host has VMs of, on average."""
         if not self.owners:
             return 0.0
-        return self.owners * (1.0 - (1.0 - 1.0 / self.owners) ** (self.vms / self.hosts))
+        nobody: float = (1.0 - 1.0 / self.owners) ** (self.vms / self.hosts)
+        return self.owners * (1.0 - nobody)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from nova_market.core.market_snapshot import MarketSnapshot
 from nova_market.core.money import MICRO
 from nova_market.core.price import Pricing, clearing_price
 from nova_market.core.progress import lateness
-from nova_market.core.quantity import Array, Rows, Values
+from nova_market.core.quantity import Array, Flags, Rows, Values
 from nova_market.core.scaling import Policy
 from nova_market.core.virtual_platform import Applications, Band, Deadlines, MarketState, State
 from nova_market.sim.schedule import Schedule
@@ -103,7 +103,7 @@ class MarketRun:
         self._remaining = workload.run.copy()
         self._state = np.full(count, int(State.WAITING))
         self._bid, self._change, self._allocation = np.zeros((3, WIDTH, count))
-        self._ready = np.zeros(count)
+        self._ready, self._lost = np.zeros((2, count))
         self._start, self._end = np.full((2, count), np.nan)
         self._paid, self._suspensions = np.zeros(count), np.zeros(count, dtype=np.int64)
         self._market = MarketState(
@@ -181,10 +181,13 @@ class MarketRun:
         if entered.any():
             first = entered & (before == State.WAITING)
             self._start[rows[first]] = now
-            cost = np.where(first, self._setting.start_cost, self._setting.resume_cost)
-            self._ready[rows[entered]] = now + cost[entered]
+            self._ready[rows[entered]] = now + self._entry_cost(rows, first)[entered]
         left = (before == State.RUNNING) & (self._state[rows] == State.SUSPENDED)
         self._suspensions[rows[left]] += 1
+
+    def _entry_cost(self, rows: Rows, first: Flags) -> Array:
+        """Seconds until those that enter make progress, (len(rows),); the others are not looked at."""
+        return np.where(first, self._setting.start_cost, self._setting.resume_cost)
 
     def _seen(self, rows: Rows, now: float) -> Applications:
         setting, count = self._setting, len(rows)
@@ -238,7 +241,7 @@ class MarketRun:
         """Progress until the next round; a job ends at its own time."""
         period = self._setting.period
         speed = self._speed(rows)
-        begins = np.maximum(self._ready[rows], now)
+        begins = np.maximum(self._ready[rows], now) + self._lost[rows]
         done = speed * np.maximum(now + period - begins, 0.0)
         remaining = self._remaining[rows]
         # a job of no work ends when it starts

@@ -1,89 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios of the simulator: a YAML file that says what runs on what, checked against a schema.
+"""Scenarios of the simulator: what runs on what, from a YAML file that is checked against a schema.
 
 Beyond the papers. Units: seconds, processors, MiB, credits per period. What a file leaves out has a default;
 what it holds too much is refused. Paths are relative to the file.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import yaml
-from jsonschema import Draft202012Validator
-
+from nova_market.core.balance import BalanceSettings
+from nova_market.core.currency import PARTS
+from nova_market.core.migration import MigrationSettings
+from nova_market.core.money import MICRO
 from nova_market.core.price import Pricing
 from nova_market.core.scaling import Policy
 from nova_market.errors import BadScenario
 from nova_market.fairness.settings import load_plugin
-from nova_market.sim.batch import easy, edf, fcfs
-from nova_market.sim.lublin import generate, kind_for
-from nova_market.sim.market_run import MarketRun, MarketSetting
-from nova_market.sim.schedule import Schedule
+from nova_market.sim.costs import Costs
+from nova_market.sim.market_run import MarketSetting
+from nova_market.sim.moves import MoveSetting
+from nova_market.sim.park import HostKind
+from nova_market.sim.placing import PlacingSetting, Weights
+from nova_market.sim.purses import MoneySetting
+from nova_market.sim.scenario_schema import DISCIPLINES, SERVICES, check, read
 from nova_market.sim.swf import read_log
-from nova_market.sim.workload import Terms, Workload, fitting, scaled, terms
+from nova_market.sim.workload import Workload
 
-LARGEST = 2 * 1024 * 1024
-"""Bytes of a scenario file."""
-
-DISCIPLINES = ('market', 'fcfs', 'easy', 'edf', 'edf_keep')
-
-_POSITIVE = {'type': 'number', 'exclusiveMinimum': 0, 'maximum': 1e15}
-_FROM_0 = {'type': 'number', 'minimum': 0, 'maximum': 1e15}
-_COUNT = {'type': 'integer', 'minimum': 1, 'maximum': 10_000_000}
-_NAME = {'type': 'string', 'minLength': 1, 'maxLength': 255}
+MEMORY_PARTS = (0.1, 0.5)
+"""Of a node's memory, for jobs of which it is not known: Merkat (INRIA RR-8648), section 3.2.2."""
 
 
-def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
-    return {
-        'type': 'object',
-        'properties': properties,
-        'required': list(required),
-        'additionalProperties': False,
-    }
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class CloudPlan:
+    """Hosts and what is done with them. memory: parts of the smallest host's, for jobs that do not say
+    services: decided by the engine itself instead of in arrays
+    """
 
-
-def _several(one: dict[str, Any]) -> dict[str, Any]:
-    return {'type': 'array', 'items': one, 'minItems': 1, 'maxItems': 1000, 'uniqueItems': True}
-
-
-SCHEMA = _object(
-    ('format', 'machine', 'workload'),
-    format={'const': 1},
-    name=_NAME,
-    machine=_object(('processors',), processors=_COUNT, memory_mib=_POSITIVE),
-    workload={
-        'type': 'object',
-        'oneOf': [
-            _object(('swf',), swf=_NAME, jobs=_COUNT),
-            _object(('lublin',), lublin=_object(('jobs',), jobs=_COUNT, processors=_COUNT)),
-        ],
-    },
-    terms=_object(
-        factors={'type': 'array', 'items': _POSITIVE, 'minItems': 2, 'maxItems': 2},
-        budget=_POSITIVE,
-    ),
-    disciplines=_several({'enum': list(DISCIPLINES)}),
-    market=_object(
-        period={'type': 'number', 'minimum': 0.5, 'maximum': 86400},
-        policy=_NAME,
-        pricing=_NAME,
-        reserve_cpu=_FROM_0,
-        reserve_memory=_FROM_0,
-        least_part={'type': 'number', 'exclusiveMinimum': 0, 'maximum': 1},
-        reference=_POSITIVE,
-        low=_POSITIVE,
-        high=_POSITIVE,
-        start_cost=_FROM_0,
-        resume_cost=_FROM_0,
-        memory={'type': 'boolean'},
-    ),
-    scales=_several(_POSITIVE),
-    seeds=_several({'type': 'integer', 'minimum': 0, 'maximum': 2**32}),
-)
+    kinds: tuple[HostKind, ...]
+    reserve: tuple[float, float]
+    ratios: tuple[float, float]
+    memory: tuple[float, float]
+    placing: PlacingSetting
+    moves: MoveSetting | None
+    costs: Costs
+    money: MoneySetting
+    services: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -93,6 +56,7 @@ class Scenario:
     name: str
     processors: int
     memory_mib: float
+    cloud: CloudPlan | None
     jobs: Workload | None
     lublin: Mapping[str, int]
     factors: tuple[float, float]
@@ -105,121 +69,113 @@ class Scenario:
     seeds: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Case:
-    """One run of a scenario."""
-
-    scale: float
-    seed: int
-    discipline: str
-    jobs: Workload
-    terms: Terms
-    schedule: Schedule
-    paid: Any = None
-
-
 def load(path: Path) -> Scenario:
     """:raises BadScenario: names the file, the entry and what it may be; BadWorkload for its log."""
-    if path.stat().st_size > LARGEST:
-        raise BadScenario(f'{path} has more than {LARGEST} bytes')
-    try:
-        document = yaml.safe_load(path.read_text(encoding='utf-8'))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise BadScenario(f'{path} is no YAML: {error}') from error
-    _check(path, document)
-    workload = document['workload']
+    return scenario_from(read(path), path)
+
+
+def scenario_from(document: Any, path: Path) -> Scenario:
+    """From a document that stands, or might stand, in the file `path`; errors as in load."""
+    checked = check(document, str(path))
+    workload = checked['workload']
     jobs = None
     if 'swf' in workload:
         jobs = read_log(path.parent / workload['swf']).jobs
         jobs = jobs.first(workload.get('jobs', len(jobs)))
-    return _scenario(document, jobs, path)
-
-
-def _check(path: Path, document: Any) -> None:
-    error = next(iter(Draft202012Validator(SCHEMA).iter_errors(document)), None)
-    if error is not None:
-        where = '.'.join(str(part) for part in error.absolute_path) or 'the document'
-        raise BadScenario(f'{path}: {where}: {error.message:.300}')
-
-
-def _scenario(document: Mapping[str, Any], jobs: Workload | None, path: Path) -> Scenario:
-    machine, wanted = document['machine'], document.get('terms', {})
-    given = dict(document.get('market', {}))
-    policy = load_plugin(
-        'nova_market.scaling', given.pop('policy', 'full_deadline'), 'market.policy'
+    wanted = checked.get('terms', {})
+    low, high = (float(f) for f in wanted.get('factors', (1.5, 10.0)))
+    if low > high:
+        raise BadScenario(f'{path}: terms.factors: {low:g} is above {high:g}')
+    given = dict(checked.get('market', {}))
+    cloud = _cloud(checked, path) if 'cloud' in checked else None
+    machine = checked.get('machine', {})
+    return Scenario(
+        name=checked.get('name', path.stem),
+        processors=_processors(cloud) if cloud else machine['processors'],
+        memory_mib=machine.get('memory_mib', 1e9),
+        cloud=cloud,
+        jobs=jobs,
+        lublin=workload.get('lublin', {}),
+        factors=(low, high),
+        budget=wanted.get('budget', 2000.0),
+        disciplines=tuple(checked.get('disciplines', DISCIPLINES)),
+        policy=load_plugin(
+            'nova_market.scaling', given.pop('policy', 'full_deadline'), 'market.policy'
+        ),
+        pricing=load_plugin(
+            'nova_market.pricing', given.pop('pricing', 'clearing'), 'market.pricing'
+        ),
+        market=_market(given),
+        scales=tuple(checked.get('scales', (1.0,))),
+        seeds=tuple(checked.get('seeds', (1,))),
     )
-    pricing = load_plugin('nova_market.pricing', given.pop('pricing', 'clearing'), 'market.pricing')
+
+
+def _market(given: dict[str, Any]) -> MarketSetting:
     plain = MarketSetting()
     reserve = (
         given.pop('reserve_cpu', plain.reserve[0]),
         given.pop('reserve_memory', plain.reserve[1]),
     )
-    low, high = (float(f) for f in wanted.get('factors', (1.5, 10.0)))
+    return MarketSetting(reserve=reserve, **given)
+
+
+def _cloud(checked: Mapping[str, Any], path: Path) -> CloudPlan:
+    cloud = checked['cloud']
+    period = checked.get('market', {}).get('period', MarketSetting().period)
+    services = cloud.get('engine') == SERVICES
+    if services and period != int(period):
+        raise BadScenario(f'{path}: market.period: {period:g}; the services count whole seconds')
+    reserve, ratios = cloud.get('reserve', {}), cloud.get('ratios', {})
+    low, high = cloud.get('unknown_memory', MEMORY_PARTS)
     if low > high:
-        raise BadScenario(f'{path}: terms.factors: {low:g} is above {high:g}')
-    return Scenario(
-        name=document.get('name', path.stem),
-        processors=machine['processors'],
-        memory_mib=machine.get('memory_mib', 1e9),
-        jobs=jobs,
-        lublin=document['workload'].get('lublin', {}),
-        factors=(low, high),
-        budget=wanted.get('budget', 2000.0),
-        disciplines=tuple(document.get('disciplines', DISCIPLINES)),
-        market=MarketSetting(reserve=reserve, **given),
-        policy=policy,
-        pricing=pricing,
-        scales=tuple(document.get('scales', (1.0,))),
-        seeds=tuple(document.get('seeds', (1,))),
+        raise BadScenario(f'{path}: cloud.unknown_memory: {low:g} is above {high:g}')
+    plan = CloudPlan(
+        kinds=tuple(HostKind(**kind) for kind in cloud['hosts']),
+        reserve=(reserve.get('cores', 0.0), reserve.get('memory_mib', 0.0)),
+        # four servers of a quarter of a core each are what section 3.2.1 starts with
+        ratios=(ratios.get('cpu', 4.0), ratios.get('ram', 1.0)),
+        memory=(low, high),
+        placing=PlacingSetting(
+            weights=Weights(**cloud.get('weights', {})),
+            candidates=cloud.get('candidates', PlacingSetting().candidates),
+            periods=cloud.get('affordable_periods', 0),
+        ),
+        moves=_moves(cloud['rebalancing']) if 'rebalancing' in cloud else None,
+        costs=Costs(**checked.get('costs', {})),
+        money=_money(checked.get('money', {})),
+        services=services,
+    )
+    if _processors(plan) < 1:
+        raise BadScenario(f'{path}: cloud.reserve: nothing is left of {len(plan.kinds)} kinds')
+    return plan
+
+
+def _moves(given: Mapping[str, Any]) -> MoveSetting:
+    parts: dict[str, dict[str, Any]] = {'own': {}, 'balance': {}, 'migration': {}}
+    for name, value in given.items():
+        where = 'own' if name in ('every', 'rest', 'tick') else 'balance'
+        where = 'migration' if name in ('horizon', 'cost_per_mib') else where
+        parts[where][name] = value
+    return MoveSetting(
+        balance=BalanceSettings(**parts['balance']),
+        migration=MigrationSettings(**parts['migration']),
+        **parts['own'],
     )
 
 
-def cases(scenario: Scenario) -> list[tuple[float, int, str]]:
-    """(scale, seed, discipline) of every run, in order."""
-    return list(product(scenario.scales, scenario.seeds, scenario.disciplines))
+def _money(given: Mapping[str, Any]) -> MoneySetting:
+    found = dict(given)
+    for name in ('total', 'grant', 'tax_floor'):
+        if name in found:
+            found[name] = round(found[name] * MICRO)
+    if 'tax_rate' in found:
+        found['tax_rate'] = round(found['tax_rate'] * PARTS)
+    if 'currency' in found:
+        found['currency'] = load_plugin('nova_market.currency', found['currency'], 'money.currency')
+    return MoneySetting(**found)
 
 
-def runs(scenario: Scenario) -> Iterator[Case]:
-    """Every run; the same file gives the same schedules."""
-    for scale, seed, discipline in cases(scenario):
-        jobs = scaled(_jobs(scenario, seed), scale)
-        # apart from the generator of the jobs: another workload keeps its deadlines' factors
-        wanted = terms(jobs, np.random.default_rng([seed, 1]), scenario.factors, scenario.budget)
-        schedule, paid = _run(scenario, discipline, jobs, wanted)
-        yield Case(
-            scale=scale,
-            seed=seed,
-            discipline=discipline,
-            jobs=jobs,
-            terms=wanted,
-            schedule=schedule,
-            paid=paid,
-        )
-
-
-def _jobs(scenario: Scenario, seed: int) -> Workload:
-    jobs = scenario.jobs
-    if jobs is None:
-        width = scenario.lublin.get('processors', scenario.processors)
-        rng = np.random.default_rng([seed, 0])
-        jobs = generate(scenario.lublin['jobs'], kind_for(width), rng)
-    return fitting(jobs, scenario.processors)
-
-
-def _run(
-    scenario: Scenario, discipline: str, jobs: Workload, wanted: Terms
-) -> tuple[Schedule, Any]:
-    capacity = scenario.processors
-    if discipline == 'market':
-        result = MarketRun(
-            jobs,
-            wanted,
-            (float(capacity), scenario.memory_mib),
-            scenario.policy,
-            scenario.market,
-            scenario.pricing,
-        ).run()
-        return result.schedule, result.paid
-    if discipline in ('edf', 'edf_keep'):
-        return edf(jobs, capacity, wanted, drop=discipline == 'edf'), None
-    return (fcfs if discipline == 'fcfs' else easy)(jobs, capacity), None
+def _processors(cloud: CloudPlan) -> int:
+    """Whole cores of all hosts: what batch schedulers have."""
+    return sum(kind.count * int(max(kind.cores - cloud.reserve[0], 0.0)) for kind in cloud.kinds)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulated job costs: against AccaSim on the same log, by number of jobs, and on the market.
+"""What a simulated job costs: against AccaSim on the same log, by number of jobs, on the market, on hosts.
 
 AccaSim (PyPI, 1.1.3) runs with an interpreter of its own: ACCASIM_PYTHON names it. Both read the same SWF
 file; reading is counted. Its EASYBackfilling discards its own reservation, so EASY is compared with a
@@ -17,11 +17,19 @@ import numpy as np
 import pytest
 
 from nova_market.core.full_deadline import full_deadline
+from nova_market.core.money import MICRO
 from nova_market.sim.batch import easy, fcfs
+from nova_market.sim.cloud_market import CloudSetting
+from nova_market.sim.cloud_run import CloudRun
+from nova_market.sim.costs import Costs
 from nova_market.sim.lublin import JobKind, generate
 from nova_market.sim.market_run import MarketRun, MarketSetting
+from nova_market.sim.park import HostKind, Park
+from nova_market.sim.placing import PlacingSetting
+from nova_market.sim.purses import MoneySetting
 from nova_market.sim.swf import read_log
-from nova_market.sim.workload import fitting, offered_load, scaled, terms
+from nova_market.sim.vector_market import VectorMarket
+from nova_market.sim.workload import Workload, fitting, offered_load, scaled, terms
 
 pytestmark = pytest.mark.benchmark
 
@@ -138,3 +146,76 @@ def test_cost_of_a_round_by_applications():
         each[count] = 1e6 * seconds / count
         print(f'{count:12d} {1e3 * seconds:9.2f} {each[count]:15.2f}')
     assert each[10_000] < each[100] < each[10]
+
+
+def on_hosts(hosts, servers, each=8, cores=4):
+    """A cloud where all servers, `each` of a job, come at once and work for hours."""
+    count = servers // each
+    rng = np.random.default_rng(4)
+    run = rng.uniform(7200.0, 14400.0, count)
+    jobs = Workload(
+        number=np.arange(count),
+        submit=np.zeros(count),
+        run=run,
+        processors=np.full(count, each),
+        estimate=run,
+        memory_mib=rng.choice([512.0, 1024.0, 2048.0], count),
+    )
+    wanted = terms(jobs, rng)
+    park = Park([HostKind(count=hosts, cores=cores, memory_mib=16384.0)], ratios=(4.0, 1.0))
+    setting = MarketSetting(memory=True)
+    reserve = (setting.reserve[0] * MICRO, 0.0)
+    project = rng.integers(0, 50, count)
+    market = VectorMarket(
+        park,
+        CloudSetting(period=60.0, reserve=reserve, money=MoneySetting(projects=50)),
+        (wanted.budget * MICRO).astype(np.int64),
+        project,
+        Costs().migration_rate,
+    )
+    return CloudRun(
+        jobs, wanted, park, market, full_deadline, setting, costs=Costs(),
+        placing=PlacingSetting(), project=project, rng=rng,
+    )  # fmt: skip
+
+
+@pytest.mark.timeout(600)
+def test_twenty_thousand_hosts_and_forty_thousand_servers():
+    """Placed by the scheduler's decisions, then run; the cost by hosts and servers."""
+    print(f'\n{"hosts":>7} {"servers":>8} {"placed/s":>9} {"ms/round":>9} {"us/server":>10}')
+    each = {}
+    for hosts, servers in ((1000, 2000), (5000, 10_000), (20_000, 40_000)):
+        run = on_hosts(hosts, servers)
+        rounds = run.rounds()
+        began = time.process_time()
+        next(rounds)
+        placed = time.process_time() - began
+        assert run.log.servers[0] == servers and run.log.homeless == [0]
+        began = time.process_time()
+        for _ in range(10):
+            next(rounds)
+        seconds = (time.process_time() - began) / 10
+        each[hosts] = 1e6 * seconds / servers
+        print(
+            f'{hosts:7d} {servers:8d} {servers / placed:9.0f} {1e3 * seconds:9.1f} {each[hosts]:10.2f}'
+        )
+    assert each[20_000] < 3 * each[1000]
+
+
+@pytest.mark.timeout(300)
+def test_cost_of_a_round_on_hosts_by_jobs():
+    """The same 20,000 servers on 5,000 hosts as few wide jobs or many narrow ones."""
+    print(f'\n{"jobs":>7} {"ms/round":>9} {"us/job":>8}')
+    cost = {}
+    for each in (40, 10, 2):
+        run = on_hosts(5000, 20_000, each, cores=8)
+        rounds = run.rounds()
+        next(rounds)
+        began = time.process_time()
+        for _ in range(10):
+            next(rounds)
+        seconds = (time.process_time() - began) / 10
+        jobs = 20_000 // each
+        cost[jobs] = seconds
+        print(f'{jobs:7d} {1e3 * seconds:9.1f} {1e6 * seconds / jobs:8.1f}')
+    assert cost[10_000] < 40 * cost[500]

@@ -162,6 +162,24 @@ def test_inventories_are_read_now_and_then(nova, clock):
     assert sum('inventories' in asked for asked in nova.asked) == 2 * len(HOSTS)
 
 
+def test_used_vcpus_are_those_that_nova_says(nova, memory, clock):
+    """Not a sum of servers: those that are deleted softly and CPUs that are reserved count for Nova."""
+    memory.put_host(host('a', vcpus_used=29))
+    deleted = {'id': 'z', 'status': 'SOFT_DELETED', 'OS-EXT-SRV-ATTR:host': 'a'}
+    nova.deleted['z'] = shown(SERVERS[2]) | deleted
+    cloud = nova_cloud(nova, clock)
+    assert [one.vcpus_used for one in cloud.hosts()] == [29.0, 2.0, 0.0]
+    assert 'z' not in [one.id for one in cloud.servers()]
+
+
+def test_a_host_with_two_nodes_is_left_out(nova, clock, caplog):
+    """Two rows of one name would be refused by who reads them, and the round with them; the log says it."""
+    caplog.set_level('DEBUG', 'nova_market.adapters.market_cloud')
+    nova.nodes.append({'id': 'old', 'service': {'host': 'a'}, 'vcpus_used': 0})
+    assert [one.name for one in nova_cloud(nova, clock).hosts()] == ['b', 'c']
+    assert 'host a is left out: it has 2 nodes' in caplog.text
+
+
 def test_an_answer_that_is_not_understood_is_an_outage(nova, clock, monkeypatch):
     """Not an error that ends the engine's thread."""
     monkeypatch.setattr(nova, '_services', lambda query: (200, {'services': [{}]}, {}))

@@ -2,7 +2,9 @@
 """The scheduler's reader against the real API over HTTP, and against one that is down, slow or lying."""
 
 import json
+import logging
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -72,12 +74,14 @@ def test_without_an_account_it_says_what_to_set(tmp_path):
 
 @pytest.fixture
 def liar():
-    """A service without Keystone that answers whatever is put into `body`; a list trickles in."""
+    """A service without Keystone that answers with `status`, `more` headers and `body`, in parts or whole."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
             parts = [self.server.body] if isinstance(self.server.body, bytes) else self.server.body
-            self.send_response(200)
+            self.send_response(self.server.status)
+            for name, value in self.server.more.items():
+                self.send_header(name, value)
             self.end_headers()
             for part in parts:
                 try:
@@ -90,6 +94,7 @@ def liar():
             """Nothing is printed."""
 
     server = ThreadingHTTPServer(('127.0.0.1', 0), Handler)
+    server.status, server.more = 200, {}
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     yield server
@@ -119,8 +124,9 @@ def answer(content):
         answer({}),
         answer({**document_of(quiet()), 'price': [1e30, 1]}),
         answer(document_of(quiet())).replace(b'1.0', b'NaN'),
+        answer({**document_of(quiet()), 'age': 10**400}),
     ],
-    ids=['nothing', 'html', 'list', 'number', 'deep', 'bytes', 'empty', 'huge', 'nan'],
+    ids=['nothing', 'html', 'list', 'number', 'deep', 'bytes', 'empty', 'huge', 'nan', 'digits'],
 )
 def test_what_is_no_snapshot_is_refused(liar, tmp_path, body):
     """Whatever answers there, nothing but a sound snapshot comes out."""
@@ -143,11 +149,64 @@ def test_an_endless_answer_is_cut_off(liar, tmp_path):
         api_of(liar, tmp_path, 'max_snapshot_mib = 1').read(None)
 
 
-def test_an_answer_that_trickles_in_is_given_up(liar, tmp_path, monkeypatch):
+def test_an_answer_of_many_lists_is_not_parsed(liar, tmp_path):
+    """Parsing holds up all threads of the process: what can be no snapshot is refused before."""
+    liar.body = b'[' + b'[],' * 300_000 + b'1]'
+    with pytest.raises(BadSnapshot, match='300001 lists and objects'):
+        api_of(liar, tmp_path).read(None)
+
+
+@pytest.mark.parametrize('level', [logging.WARNING, logging.DEBUG])
+def test_the_body_of_an_error_is_not_read(liar, tmp_path, level, caplog):
+    """However long it is, and also where keystoneauth logs what it reads."""
+    caplog.set_level(level, 'keystoneauth')
+    sent = []
+
+    def long():
+        for _ in range(1600):
+            sent.append(1)
+            yield b' ' * 65536
+
+    liar.status, liar.more, liar.body = 500, {'Content-Type': 'application/json'}, long()
+    with pytest.raises(CloudUnavailable, match='HTTP 500'):
+        api_of(liar, tmp_path).read(None)
+    # the connection is closed; what was under way fits into the buffers of two sockets
+    assert len(sent) < 400
+
+
+@pytest.mark.parametrize(
+    ('more', 'part'),
+    [
+        ({'Content-Length': '1000000'}, b' '),
+        ({}, b' '),
+        ({'Transfer-Encoding': 'chunked'}, b'0'),
+        ({'Content-Encoding': 'gzip'}, b'\x1f\x8b\x08\x08\0\0\0\0\0\3nnnnnnnnnnn'),
+    ],
+    ids=['length', 'until it closes', 'chunks', 'packed'],
+)
+def test_an_answer_that_trickles_in_is_given_up(liar, tmp_path, monkeypatch, more, part):
     """Each byte in time, the whole of it too late."""
-    monkeypatch.setattr(reader, 'READING_SECONDS', 0.0)
-    liar.body = answer(document_of(quiet()))
-    with pytest.raises(CloudUnavailable, match='takes longer'):
+    monkeypatch.setattr(reader, 'READING_SECONDS', 1.0)
+    closed = threading.Event()
+
+    def slowly():
+        yield part
+        for _ in range(200):
+            closed.wait(0.1)
+            yield part[-1:]
+
+    liar.more, liar.body = more, slowly()
+    began = time.monotonic()
+    with pytest.raises(CloudUnavailable, match='takes longer than 1 s'):
+        api_of(liar, tmp_path, 'timeout = 5').read(None)
+    closed.set()
+    assert time.monotonic() - began < 10.0
+
+
+def test_an_answer_without_a_body_is_refused(liar, tmp_path):
+    """Nothing is waited for then."""
+    liar.more, liar.body = {'Content-Length': '0'}, b''
+    with pytest.raises(BadSnapshot, match='no JSON'):
         api_of(liar, tmp_path).read(None)
 
 

@@ -80,6 +80,17 @@ def test_a_crowded_host_is_closed_and_then_opened(database):
     assert traits.marked() == frozenset()
 
 
+def test_flavors_may_forbid_the_trait_before_a_host_is_closed(database):
+    """Placement refuses a request that names a trait it does not know: the first round makes it known."""
+    traits = MemoryTraits(['h00', 'h01'])
+    decided = bed_of(database, crowd('h00', 1))
+    Steering(traits, SteeringSettings()).consider(decided)
+    assert not traits.announced
+    Steering(traits, ON).consider(decided)
+    assert traits.announced
+    assert traits.marked() == frozenset()
+
+
 def test_few_hosts_change_at_once(database):
     """The engine waits for the requests, so a round makes only so many."""
     hosts = AT_ONCE + 3

@@ -5,10 +5,13 @@ Nova chooses native threads, as nova-scheduler does from release 34 on. It forbi
 must come before whatever imports eventlet when it can, which tests/conftest.py does by way of oslo.service.
 """
 
+import functools
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = '1'
 
@@ -31,6 +34,27 @@ def _with_paste(self: object) -> None:
     path = os.path.join(sys.prefix, 'etc/nova/api-paste.ini')
     self.conf.set_default('api_paste_config', path, group='wsgi')  # type: ignore[attr-defined]
 
+
+PATIENCE = 120
+"""Looks, half a second apart, at what is waited for. Nova's ten are too few on a busy machine."""
+
+
+def _patient(wait: Callable[..., Any]) -> Callable[..., Any]:
+    """The same, with more looks. Its third argument says how many."""
+
+    @functools.wraps(wait)
+    def waiting(self: object, one: object, two: object, *more: Any, **named: Any) -> Any:
+        if more:
+            more = (max(more[0], PATIENCE), *more[1:])
+        else:
+            named['max_retries'] = max(named.get('max_retries', 0), PATIENCE)
+        return wait(self, one, two, *more, **named)
+
+    return waiting
+
+
+_helpers = importlib.import_module('nova.tests.functional.integrated_helpers').InstanceHelperMixin
+_helpers._wait_for_server_parameter = _patient(_helpers._wait_for_server_parameter)
 
 _fixture = importlib.import_module('nova.tests.fixtures.conf').ConfFixture
 _set_up = _fixture.setUp

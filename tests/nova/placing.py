@@ -38,9 +38,7 @@ class Quality:
 
 def only_published(snapshot: SchedulerSnapshot) -> SchedulerSnapshot:
     """What the market engine publishes by itself."""
-    return replace(
-        snapshot, share=None, heaviness=None, host_heaviness=None, leases=None, watts=None
-    )
+    return replace(snapshot, share=None, leases=None, watts=None)
 
 
 def requests(seed=11):

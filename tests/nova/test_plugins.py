@@ -5,6 +5,8 @@ import dataclasses
 import logging
 import math
 import threading
+import time
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -14,8 +16,10 @@ from nova.scheduler.filters import HostFilterHandler
 from nova.scheduler.weights import HostWeightHandler
 
 import nova_market.scheduler
+from nova_market.adapters.clock import ManualClock
 from nova_market.core.scheduler_snapshot import HostLease
 from nova_market.scheduler import filters, market_feed, weighers
+from nova_market.scheduler.feed import Feed
 from tests.nova.hosts import moving, spec, state, states
 from tests.nova.plugged import OPTIONS, feed_of
 from tests.scheduler_builders import quiet
@@ -203,9 +207,35 @@ def test_errors_and_heaviness_are_absolute(market):
     market(quiet(demand=full, heaviness=np.array([1.0, 0.0]), host_heaviness=np.array([0.0, 1.0])))
     (first, best), (_, worst) = weighed(states(2), spec(), [weighers.AllocationErrorWeigher])
     # 8 of the 12 + 2 cores that are wanted
-    assert (first, best, worst) == ('host1', 1.0, pytest.approx(8 / 14))
+    assert (first, best, worst) == ('host1', 0.0, pytest.approx(8 / 14 - 1))
     (first, best), (_, worst) = weighed(states(2), spec(), [weighers.HeavinessWeigher])
-    assert (first, best, worst) == ('host1', 1.0, 0.5)
+    assert (first, best, worst) == ('host1', 0.0, -0.5)
+
+
+ERROR = 'allocation_error_weight_multiplier'
+
+
+@pytest.mark.parametrize('multiplier_', ['0', '2', '5'])
+def test_a_multiplier_makes_no_merit_of_a_fault(market, multiplier_):
+    """An aggregate where errors count more draws no servers to itself, least of all to a crowded host."""
+    own = ({ERROR: multiplier_},)
+    market(quiet())
+    hosts = [state('host0'), state('host1', aggregates=own)]
+    found = weighed(hosts, spec(), [weighers.AllocationErrorWeigher])
+    assert [weight for _, weight in found] == [0.0, 0.0]
+    full = np.zeros((4, 2, 2))
+    full[:, 0, 0] = [3.0, 6.0, 9.0, 12.0]
+    market(quiet(demand=full, heaviness=np.array([1.0, 0.0]), host_heaviness=np.array([0.0, 1.0])))
+    hosts = [state('host0', aggregates=own), state('host1')]
+    found = dict(weighed(hosts, spec(), [weighers.AllocationErrorWeigher]))
+    expected = {'host0': float(multiplier_) * (8 / 14 - 1), 'host1': 0.0}
+    assert found == pytest.approx(expected)
+    hosts = [
+        state('host0', aggregates=({'heaviness_weight_multiplier': multiplier_},)),
+        state('host1'),
+    ]
+    found = dict(weighed(hosts, spec(), [weighers.HeavinessWeigher]))
+    assert found == {'host0': float(multiplier_) * -0.5, 'host1': 0.0}
 
 
 def test_power_and_packing_count_when_they_are_switched_on(market, multiplier):
@@ -238,24 +268,45 @@ def test_unknown_hosts_are_not_preferred(market):
     assert order == [('host1', 1.0), ('new', 0.5), ('host0', 0.0)]
 
 
-def test_threads_share_a_filter_while_snapshots_change(market):
-    """Requests in many threads and a market that changes under them: each sees one snapshot or another."""
-    cls, wrong = filters.AffordableFilter, []
-    shared = cls()
+class Turning:
+    """A market that is another one at each look: poor, rich, poor, ..."""
+
+    def __init__(self):
+        self.turn = 0
+
+    def read(self, known):
+        self.turn += 1
+        return (POOR if self.turn % 2 else quiet(period=8)), 0.0
+
+
+def test_threads_share_a_filter_while_snapshots_change(market, caplog):
+    """Requests in many threads and one feed that changes under them: each sees one snapshot or another."""
+    clock = ManualClock()
+    feed = Feed(
+        Turning, refresh=lambda: 1000.0, max_age=lambda: 100.0, monotonic=clock.monotonic,
+        background=False,
+    )  # fmt: skip
+    feed.look()
+    market_feed.use(feed)
+    shared, found, over = filters.AffordableFilter(), Counter(), []
 
     def place():
-        for _ in range(200):
-            found = HostFilterHandler().get_filtered_objects(
+        while not over:
+            passing = HostFilterHandler().get_filtered_objects(
                 [shared], states(2), spec(extra_specs=MARKET)
             )
-            if len(found) not in {0, 2}:
-                wrong.append(found)
+            found[len(passing)] += 1
 
-    threads = [threading.Thread(target=place) for _ in range(4)]
+    threads = [threading.Thread(target=place, daemon=True) for _ in range(4)]
     for thread in threads:
         thread.start()
-    for turn in range(200):
-        market(POOR if turn % 2 else quiet())
+    until = time.monotonic() + 60.0
+    while min(found[0], found[2]) < 200 and time.monotonic() < until:
+        feed.look()
+        clock.advance(0.001)
+    assert all(thread.is_alive() for thread in threads)
+    over.append(True)
     for thread in threads:
         thread.join()
-    assert not wrong
+    assert set(found) == {0, 2}
+    assert not [record for record in caplog.records if record.levelname == 'ERROR']

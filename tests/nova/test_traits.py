@@ -111,9 +111,33 @@ class TestTraits(MarketBed):
             vcpu=1, memory_mb=512, disk=1, ephemeral=0,
             extra_spec={f'trait:{CLOSED_TRAIT}': 'forbidden'},
         )  # fmt: skip
+        # what Placement does not know may not even be forbidden
+        self.boot(flavor, 'ERROR')
+        self.traits.announce()
+        self.boot(flavor)
         for name in ('host1', 'host3'):
             self.traits.mark(name)
         assert self.where(self.boot(flavor)) == 'host2'
         self.traits.mark('host2')
         self.boot(flavor, 'ERROR')
         self.boot(self.flavor())
+
+    def test_nor_do_servers_of_market_flavors_that_exist_already(self):
+        """Nova sends a flavor's traits with evacuations too: it is the operator's to open a host before."""
+        flavor = self._create_flavor(
+            vcpu=1, memory_mb=512, disk=1, ephemeral=0,
+            extra_spec={f'trait:{CLOSED_TRAIT}': 'forbidden'},
+        )  # fmt: skip
+        self.traits.announce()
+        for name in ('host2', 'host3'):
+            self.traits.mark(name)
+        server = self.boot(flavor)
+        assert self.where(server) == 'host1'
+        self.computes['host1'].stop()
+        service = self.api.get_services(binary='nova-compute', host='host1')[0]
+        self.api.put_service_force_down(service['id'], True)
+        self._evacuate_server(server, expected_state='ERROR', expected_migration_status='error')
+        assert self.where(server) == 'host1'
+        self.traits.unmark('host2')
+        self._evacuate_server(server, expected_state='ACTIVE')
+        assert self.where(server) == 'host2'

@@ -15,7 +15,7 @@ set -o nounset
 for name in define_plugin enable_service setup_develop setup_logging iniset iniset_rpc_backend \
         create_service_user run_process stop_process echo_summary sudo install \
         configure_keystone_authtoken_middleware write_uwsgi_config remove_uwsgi_config \
-        get_or_create_service get_or_create_endpoint recreate_database; do
+        get_or_create_service get_or_create_endpoint recreate_database iniset_multiline; do
     eval "$name() { echo $name \\"\\$@\\"; }"
 done
 is_service_enabled() { [[ " $SERVICES " == *" $1 "* ]]; }
@@ -23,13 +23,16 @@ for name in nova-fairness nova-market-engine nova-market-controller uwsgi; do ev
 nova-market-manage() { echo nova-market-manage "$@"; }
 database_connection_url() { echo "mysql+pymysql://root:secret@127.0.0.1/$1"; }
 SERVICE_PROTOCOL=http SERVICE_HOST=192.0.2.1
-DEST=/nowhere DATA_DIR=/nowhere/data STACK_USER=stack ENABLE_DEBUG_LOG_LEVEL=True
+iniget() { echo "$FILTERS"; }
+NOVA_CONF=/nowhere/nova.conf DEST=/nowhere DATA_DIR=/nowhere/data STACK_USER=stack ENABLE_DEBUG_LOG_LEVEL=True
 KEYSTONE_SERVICE_URI=http://192.0.2.1/identity SERVICE_PASSWORD=secret REGION_NAME=RegionOne
 SERVICE_DOMAIN_NAME=Default SERVICE_PROJECT_NAME=service
 """
 
 
-def calls(*arguments: str, services: str = 'nova-fairness n-cpu') -> list[str]:
+def calls(
+    *arguments: str, services: str = 'nova-fairness n-cpu', filters: str = 'ComputeFilter'
+) -> list[str]:
     """What the plugin calls of DevStack when stack.sh runs it with these arguments."""
     script = f"""
         {DEVSTACK}
@@ -40,7 +43,7 @@ def calls(*arguments: str, services: str = 'nova-fairness n-cpu') -> list[str]:
     """
     done = subprocess.run(
         ['bash', '-c', script],
-        env={'PATH': '/usr/bin:/bin', 'SERVICES': services},
+        env={'PATH': '/usr/bin:/bin', 'SERVICES': services, 'FILTERS': filters},
         capture_output=True,
         text=True,
         timeout=30,
@@ -129,3 +132,29 @@ def test_hosts_believe_the_engine_that_is_configured() -> None:
     node = calls('stack', 'post-config', services=MARKET)
     assert any(line.endswith('exchange market_engines engine.devstack') for line in host)
     assert any(line.endswith('market name engine.devstack') for line in node)
+
+
+OURS = 'AffordableFilter,ShareGuaranteeFilter,LeaseFilter'
+ENABLED = 'iniset /nowhere/nova.conf filter_scheduler enabled_filters'
+
+
+def test_the_scheduler_places_by_the_market() -> None:
+    """Our filters behind those that DevStack has chosen, both lists of classes, and an account of nova's."""
+    lines = calls('stack', 'post-config', services=f'{MARKET} n-sch')
+    assert f'{ENABLED} ComputeFilter,{OURS}' in lines
+    assert any(
+        line.startswith('iniset_multiline')
+        and 'nova.scheduler.filters.all_filters nova_market.scheduler.all_filters' in line
+        for line in lines
+    )
+    assert 'iniset /nowhere/nova.conf nova_market username nova' in lines
+    again = calls(
+        'stack', 'post-config', services=f'{MARKET} n-sch', filters=f'ComputeFilter,{OURS}'
+    )
+    assert not any(line.startswith(ENABLED) for line in again)
+
+
+def test_a_node_without_scheduler_keeps_its_nova_conf() -> None:
+    """Nothing is written to it."""
+    lines = calls('stack', 'post-config', services=MARKET)
+    assert not any('/nowhere/nova.conf' in line for line in lines)

@@ -57,6 +57,9 @@ ONLY_IN: dict[str, frozenset[str]] = {
     'alembic': frozenset({'adapters', 'db'}),
     'oslo_service': SERVICES | {'cmd'},
     'matplotlib': frozenset({'sim'}),
+    'pyarrow': frozenset({'sim'}),
+    'distributed': frozenset({'sim'}),
+    'ray': frozenset({'sim'}),
     'nova': frozenset({'scheduler'}),
     'eventlet': frozenset(),
 }

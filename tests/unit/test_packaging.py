@@ -15,8 +15,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = 'nova_market'
-OPTIONAL = {'nova'}
-"""Imported by plug-ins that run inside it only."""
+OPTIONAL = {'nova', 'ray'}
+"""Imported by plug-ins that run inside it only, and by sweeps on a Ray cluster (extra `ray`)."""
 
 
 def setup_cfg() -> configparser.ConfigParser:

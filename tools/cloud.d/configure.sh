@@ -154,8 +154,25 @@ discover_hosts_in_cells_interval = 15
 END
     # a playground: everybody may say on which host a server is to run (server create --host h1)
     printf '"compute:servers:create:requested_destination": ""\n' >"$ETC/nova/policy.yaml"
-    # for out-of-tree filters and weighers; kept when it is there
+    configure_plugins
+    # settings of nova-scheduler that go before all others; kept when it is there
     [ -e "$ETC/nova/nova-scheduler.conf" ] || : >"$ETC/nova/nova-scheduler.conf"
+}
+
+# Our filters and weighers, which let everything pass while no market runs. The times suit rounds of seconds.
+configure_plugins() {
+    cat >"$ETC/nova/nova-market.conf" <<END
+[filter_scheduler]
+available_filters = nova.scheduler.filters.all_filters
+available_filters = nova_market.scheduler.all_filters
+enabled_filters = ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,AffordableFilter,ShareGuaranteeFilter,LeaseFilter
+weight_classes = nova.scheduler.weights.all_weighers,nova_market.scheduler.all_weighers
+[nova_market]
+$(auth nova)
+refresh = 2
+max_age = 40
+timeout = 5
+END
 }
 
 configure_neutron() {

@@ -18,6 +18,21 @@ install_openstack() {
     printf '%s\n' "$stamp" >"$VENV/.nova-market"
 }
 
+# nova-scheduler and nova-api load classes of ours, so this tree is a part of their environment: without its
+# requirements, which Nova has, and without its commands, which have an environment of their own.
+install_plugins() {
+    local stamp
+    stamp=$({ printf '%s\n' "$ROOT" && cat "$ROOT/setup.cfg" && cat "$VENV/.nova-market"; } | sha256sum)
+    [ "$(cat "$VENV/.nova-market-plugins" 2>/dev/null)" != "$stamp" ] || return 0
+    say "the scheduler plug-ins from $ROOT"
+    # pbr asks git for the version; a tree from an archive has none
+    git -C "$ROOT" rev-parse --verify -q HEAD >/dev/null 2>&1 || export PBR_VERSION="${PBR_VERSION:-0.1.0}"
+    "$VENV/bin/python" -m pip install -q --disable-pip-version-check --no-deps -e "$ROOT" \
+        >"$LOG_DIR/pip-plugins.log" 2>&1 || die "pip failed; see $LOG_DIR/pip-plugins.log"
+    rm -f "$VENV"/bin/nova-fairness "$VENV"/bin/nova-market-*
+    printf '%s\n' "$stamp" >"$VENV/.nova-market-plugins"
+}
+
 # neutron 29.0.0: between the activation of a live migration's target and the removal of its source, the
 # target's agent takes the inactive binding for a sign that the port is leaving, skips it, and the guest
 # arrives without a network. Where the active binding is the agent's own, no such conclusion is drawn here.

@@ -30,7 +30,8 @@ start_services() {
         "OS_NEUTRON_CONFIG_FILES=neutron.conf;ml2.ini"
     service neutron-rpc neutron-rpc-server "${neutron[@]}"
     service nova-conductor nova-conductor "${nova[@]}"
-    service nova-scheduler nova-scheduler "${nova[@]}" --config-file "$ETC/nova/nova-scheduler.conf"
+    service nova-scheduler nova-scheduler "${nova[@]}" --config-file "$ETC/nova/nova-market.conf" \
+        --config-file "$ETC/nova/nova-scheduler.conf"
 }
 
 # Service users and endpoints: once, and again when catalog.py or a port changes.

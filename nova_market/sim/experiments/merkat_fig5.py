@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def from_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
-    setting = Setting(
+def setting_of(arguments: argparse.Namespace) -> Setting:
+    return Setting(
         log=arguments.log,
         jobs=arguments.jobs,
         levels=tuple(sorted(arguments.levels)),
@@ -91,6 +92,10 @@ def from_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
         workers=arguments.workers,
         output=arguments.output,
     )
+
+
+def from_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
+    setting = setting_of(arguments)
     setting.output.mkdir(parents=True, exist_ok=True)
     rows = list(measure(setting))
     summary = judge(rows, setting)
@@ -109,7 +114,7 @@ def measure(setting: Setting) -> Iterator[Row]:
     cases = [(level, r) for level in setting.levels for r in range(setting.repetitions)]
     one = partial(_case, log, setting)
     if setting.workers > 1:
-        with ProcessPoolExecutor(setting.workers) as pool:
+        with ProcessPoolExecutor(setting.workers, get_context('spawn')) as pool:
             for rows in pool.map(one, cases):
                 yield from rows
     else:

@@ -4,9 +4,13 @@
 import numpy as np
 import pytest
 
+from nova_market.core.crowding import newcomers_since
+from nova_market.core.host_weight import by_heaviness
 from nova_market.core.scheduler_snapshot import snapshot_from
+from nova_market.core.schema import MAX_AMOUNT
 from nova_market.db import schema
 from nova_market.db.database import Database
+from nova_market.market.scheduling import HEAVIEST
 from tests.fixtures.market_api import (
     OPERATOR,
     empty_tables,  # noqa: F401
@@ -15,6 +19,7 @@ from tests.fixtures.market_api import (
 )
 from tests.functional.api.rounds import PERIOD, add_round
 from tests.market_bed import CREDIT, Market, bidding, host, server
+from tests.scheduler_builders import ask
 
 pytestmark = pytest.mark.functional
 
@@ -83,3 +88,64 @@ def test_a_round_of_the_engine_is_what_the_scheduler_reads(database):
     assert found.used[:, red].tolist() == [8.0, 8192.0]
     assert found.due[red] == outcome.due()[:2].sum()
     assert found.share is found.leases is found.heaviness is found.watts is None
+
+
+def test_nobody_has_come_while_nothing_changes(database):
+    """Reserved CPUs, softly deleted servers and both sides of a resize are no newcomers: Nova says them.
+
+    On b Nova does not say: the servers there are counted.
+    """
+    reserved, deleted, source = 8.0, 2.0, 4.0
+    hosts = [
+        host('a', vcpus_used=reserved + deleted + 4.0),
+        host('b'),
+        host('c', vcpus_used=source),
+    ]
+    servers = [
+        server('1', 'red', 'a', status='VERIFY_RESIZE'),
+        server('2', 'red', 'b'),
+        server('3', 'red', 'b', status='SHUTOFF', vcpus=1),
+    ]
+    bed = Market(database, hosts=hosts, servers=servers)
+    bed.run()
+    found = snapshot_from(get(make_market(database)).json['scheduler_snapshot'])
+    rows = np.array([found.hosts[name] for name in 'abc'])
+    used = np.array([14.0, 5.0, 4.0])
+    assert newcomers_since(found, ask(), rows, used).tolist() == [0.0, 0.0, 0.0]
+    assert newcomers_since(found, ask(2.0), rows, used + 2.0).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_round_tells_how_heavy_projects_are(database):
+    """As the hosts said: of each project, and of each host the mean over its servers; null where unknown."""
+    hosts = [host('a'), host('b'), host('c'), host('d')]
+    servers = [
+        server('1', 'red', 'a', metadata=bidding(2, 1)),
+        server('2', 'red', 'a', metadata=bidding(2, 1)),
+        server('3', 'blue', 'a', metadata=bidding(1, 1)),
+        server('4', 'blue', 'b', metadata=bidding(1, 1)),
+        server('5', 'new', 'd', metadata=bidding(1, 1)),
+    ]
+    bed = Market(database, hosts=hosts, servers=servers)
+    bed.enforcement.heavy = {'red': 1.5, 'blue': -0.75, 'a stranger': 7.0}
+    bed.run()
+    service = make_market(database)
+    service.wall.now = bed.clock.wall()
+    found = snapshot_from(get(service).json['scheduler_snapshot'])
+    of_project = dict(zip(found.projects, found.heaviness.tolist(), strict=True))
+    of_host = dict(zip(found.hosts, found.host_heaviness.tolist(), strict=True))
+    assert of_project == pytest.approx({'red': 1.5, 'blue': -0.75, 'new': np.nan}, nan_ok=True)
+    expected = {'a': 0.75, 'b': -0.75, 'c': np.nan, 'd': np.nan}
+    assert of_host == pytest.approx(expected, nan_ok=True)
+    request = ask(project_id='red')
+    rows = np.array([found.hosts[name] for name in 'abcd'])
+    # as heavy as red: nobody's host; then a, where red is half of it
+    assert by_heaviness(found, request, rows) == pytest.approx([-0.75 / 1.75, -2.25 / 3.25, 0, 0])
+
+
+def test_a_host_that_says_nonsense_spoils_no_snapshot(database):
+    """The largest heaviness that a letter may carry is more than readers of the snapshot take."""
+    bed = Market(database, hosts=[host('a')], servers=[server('1', 'red', 'a')])
+    bed.enforcement.heavy = {'red': MAX_AMOUNT}
+    bed.run()
+    found = snapshot_from(get(make_market(database)).json['scheduler_snapshot'])
+    assert found.heaviness.tolist() == found.host_heaviness.tolist() == [HEAVIEST]

@@ -35,9 +35,18 @@ STATE = Path(os.environ.get('NOVA_MARKET_CLOUD', '/var/lib/nova-market-cloud'))
 class MarketBed:
     """start() makes the tables and runs everything; close() ends it and puts the guests' values back."""
 
-    def __init__(self, cloud: Cloud, environment: Mapping[str, str], directory: Path) -> None:
+    def __init__(
+        self,
+        cloud: Cloud,
+        environment: Mapping[str, str],
+        directory: Path,
+        api_port: int | None = None,
+    ) -> None:
+        """api_port: of the market API, where it is not that of the catalog"""
         self.cloud = cloud
         self.first = 0
+        # more options of the engines, by group; in force when they are launched anew
+        self.engine_options: dict[str, dict[str, object]] = {}
         self._environment = environment
         self._directory = directory
         self.engines = {name: self._engine(name, 'off') for name in ENGINES}
@@ -45,7 +54,7 @@ class MarketBed:
             'api',
             directory / 'api',
             self._options(),
-            words=('--port', environment['NOVA_MARKET_API_URL'].rpartition(':')[2]),
+            words=('--port', str(api_port or port_of(environment['NOVA_MARKET_API_URL']))),
         )
         self.services = {
             host: ServiceProcess(directory / host, self._host_options(host, cpu))
@@ -200,6 +209,7 @@ class MarketBed:
     def _engine(self, name: str, mode: str) -> Daemon:
         options = self._options()
         options['market'] |= {'name': name}
+        options |= self.engine_options
         options['rebalancing'] = {
             'mode': mode,
             'every': 1,
@@ -219,6 +229,10 @@ class MarketBed:
         }
         options['host'] = {'name': host, 'libvirt_uri': self.cloud.uri(host), 'cpus': cpu}
         return options
+
+
+def port_of(url: str) -> int:
+    return int(url.rpartition(':')[2])
 
 
 def said(command: Sequence[str], env: Mapping[str, str] | None = None) -> str:

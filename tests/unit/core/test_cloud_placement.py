@@ -147,3 +147,10 @@ def test_a_move_that_can_still_be_made():
 def test_what_has_changed_since_the_plan_was_made(hosts, servers, why):
     """Each reason is told as an administrator reads it."""
     assert why in obstacle(MOVE, hosts, servers)
+
+
+def test_a_cloud_without_servers_has_a_placement():
+    """Nothing is anywhere, and nothing moves; the hosts' rows stay as they are."""
+    placement = placement_of(view_of(HOSTS, []))
+    assert placement.size.shape == (1, 0) and placement.room.shape == (1, 2)
+    assert moved(view_of(HOSTS, [])) == set()

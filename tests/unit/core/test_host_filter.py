@@ -85,10 +85,15 @@ def test_an_unknown_host_passes():
     assert passes(snapshot, ask(), np.array([0, UNKNOWN])) == [False, True]
 
 
-def test_a_host_with_nothing_to_give_is_refused():
-    """No price buys CPU where there is none."""
-    snapshot = quiet(capacity=np.array([[0.0, 8.0], [8192.0, 8192.0]]))
-    assert passes(snapshot, ask()) == [False, True]
+def test_what_a_host_has_nothing_of_is_not_sold_there():
+    """Hosts of dedicated CPUs have no shared ones: memory is paid there, and more is not asked."""
+    none = quiet(capacity=np.array([[0.0, 8.0], [8192.0, 8192.0]]))
+    memory = 10.0 * 1024
+    assert passes(none, ask()) == [True, True]
+    poor = dataclasses.replace(none, available=np.array([memory, 0.0]))
+    assert passes(poor, ask()) == [True, False]
+    poorer = dataclasses.replace(none, available=np.array([memory - 1, 0.0]))
+    assert passes(poorer, ask()) == [False, False]
 
 
 def test_the_reason_names_the_project_and_the_amounts():

@@ -40,6 +40,16 @@ def test_a_load_of_one_is_what_the_cloud_bids():
     ]
 
 
+def test_a_host_without_shared_cores_blinds_nobody():
+    """It is last, and the others differ as much as they do without it."""
+    bids = np.array([[8000 * 0.2, 8000 * 3.0, 0.0], [0.0, 0.0, 0.0]])
+    snapshot = quiet(3, bids=bids, capacity=np.array([[8.0, 8.0, 0.0], [8192.0] * 3]))
+    loads = host_weight.by_bid_load(snapshot, ask(bid=(0, 0)), np.arange(3), nobody(3))
+    assert loads.tolist() == pytest.approx([-0.2, -3.0, -6.0])
+    none = quiet(capacity=np.zeros((2, 2)))
+    assert host_weight.by_bid_load(none, ask(), BOTH, nobody(2)).tolist() == [-2.0, -2.0]
+
+
 def test_nobody_bids_nobody_is_preferred():
     """Without any price there is nothing to compare."""
     assert host_weight.by_bid_load(quiet(bid_price=np.zeros(2)), ask(), BOTH, nobody(2)) is None

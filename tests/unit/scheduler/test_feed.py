@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The snapshot of a scheduler process: fresh or nothing, said once, started after the fork."""
 
+import dataclasses
 import logging
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from nova_market.adapters.clock import ManualClock
 from nova_market.errors import BadSnapshot, CloudUnavailable
+from nova_market.scheduler import feed as feeding
 from nova_market.scheduler.feed import Feed
 from tests.scheduler_builders import quiet
 
@@ -61,7 +63,7 @@ def test_nothing_before_the_first_answer(caplog):
 def test_a_snapshot_counts_until_it_is_too_old(caplog):
     """Its age is that of the round, not of the reading; growing old is said once, so is coming back."""
     caplog.set_level(logging.INFO, NAME)
-    clock, first, second = ManualClock(), quiet(), quiet()
+    clock, first, second = ManualClock(), quiet(), quiet(period=8)
     feed = feed_of(Source((first, 40.0), (second, 0.0)), clock)
     feed.look()
     assert feed.current() is first
@@ -86,6 +88,51 @@ def test_a_round_that_stands_still_grows_old():
     assert source.known == [None, only, only]
 
 
+@pytest.mark.parametrize('whole', [False, True], ids=['its age only', 'all of it'])
+def test_a_round_grows_no_younger(whole):
+    """A service whose clock was set back says 0 s each time: the round is as old as it was."""
+    clock, only = ManualClock(), quiet()
+    again = dataclasses.replace(only) if whole else None
+    feed = feed_of(Source((only, 0.0), *[(again, 0.0)] * 3), clock)
+    used = []
+    for _ in range(4):
+        feed.look()
+        used.append(feed.current() is not None)
+        clock.advance(40.0)
+    assert used == [True, True, True, False]
+
+
+def test_what_lies_is_asked_less_and_less_often():
+    """Twice the pause after each answer that is no snapshot, up to max_age; not after an outage."""
+    lies, down = BadSnapshot('lies'), CloudUnavailable('down')
+    source = Source(lies, lies, lies, lies, (quiet(), 0.0), lies, down)
+    feed = Feed(lambda: source, refresh=lambda: 20.0, max_age=lambda: 100.0, background=False)
+    pauses = []
+    while source.answers:
+        feed.look()
+        pauses.append(feed.pause())
+    assert pauses == [40.0, 80.0, 100.0, 100.0, 20.0, 40.0, 20.0]
+
+
+def test_options_that_can_not_be_read_end_no_thread(monkeypatch, caplog):
+    """It is said once, and the market is looked at meanwhile."""
+    monkeypatch.setattr(feeding, 'PAUSE', 0.001)
+    told, again = [ValueError('refresh is no number')] * 3, threading.Event()
+
+    def refresh():
+        if told:
+            raise told.pop()
+        again.set()
+        return 1000.0
+
+    source = Source(*[(quiet(), 0.0)] * 4)
+    feed = Feed(lambda: source, refresh=refresh, max_age=lambda: 100.0)
+    feed.current()
+    assert again.wait(10)
+    assert len(source.known) == 4
+    assert levels(caplog).count('ERROR') == 1
+
+
 @pytest.mark.parametrize(
     'error', [CloudUnavailable('down'), BadSnapshot('lies'), RuntimeError('a fault of ours')]
 )
@@ -97,7 +144,7 @@ def test_trouble_changes_nothing_and_is_said_once(error, caplog):
         feed.look()
         assert feed.current() is only
     said = [one for one in levels(caplog) if one in {'WARNING', 'ERROR'}]
-    assert said == (['ERROR'] * 2 if isinstance(error, RuntimeError) else ['WARNING'])
+    assert said == ['ERROR' if isinstance(error, RuntimeError) else 'WARNING']
 
 
 def test_the_thread_starts_when_somebody_asks_and_only_once():

@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plug-ins in a real nova-scheduler and nova-api: by the market while it is known, else as by Nova.
+
+Two servers that bid much fill h1's core; three that bid nothing take more of h2's memory and CPUs than those
+do of h1's. So Nova alone prefers h1, and the market h2.
+"""
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import openstack
+import pytest
+from openstack import exceptions as sdk_errors
+
+from nova_market.core.money import MICRO
+from nova_market.core.steering import CLOSED_TRAIT
+from tests.integration.cloud.conftest import Cloud, within
+from tests.integration.cloud.gate import DOWN, OPEN, SLOW, Gate
+from tests.integration.cloud.market_bed import PERIOD, STATE, MarketBed, port_of
+
+pytestmark = [
+    pytest.mark.cloud('mariadbd', 'libvirtd', 'ovs-vswitchd', 'qemu-system-x86_64'),
+    pytest.mark.timeout(900),
+    pytest.mark.filterwarnings('ignore::PendingDeprecationWarning'),
+]
+
+NOVA = '2.90'
+REFUSED = 'no valid host'
+LOUD = {'bid_load_weight_multiplier': '100'}
+MUTE = {f'{n}_weight_multiplier': '0' for n in ('bid_load', 'allocation_error', 'heaviness')}
+FLAVORS = {
+    'scheduler.paid': {'market:affordable_periods': '10'},
+    'scheduler.steered': {f'trait:{CLOSED_TRAIT}': 'forbidden'},
+}
+LOG = STATE / 'log' / 'nova-scheduler.log'
+KNOWN, STALE, UNREAD = (
+    'the market is known',
+    'the market was last seen',
+    'the market can not be read',
+)
+
+Json = dict[str, Any]
+Connection = openstack.connection.Connection
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """The market with a gate before its API; place(flavor): where a new server of emil goes."""
+
+    bed: MarketBed
+    api: str
+    gate: Gate
+    admin: Connection
+    emil: Connection
+
+    def place(self, flavor: str) -> str:
+        """Its host, or REFUSED; the server is gone afterwards."""
+        server = create(self.emil, f'scheduler-{flavor}', flavor)
+        try:
+            settled(self.admin, [server])
+            found = self.admin.compute.get_server(server)
+            if found.status == 'ACTIVE':
+                return str(found.compute_host)
+            assert 'No valid host' in found.fault['message'], found.fault
+            return REFUSED
+        finally:
+            remove(self.admin, [server])
+
+    def told(self) -> Json:
+        """What the API tells the scheduler, or {} before the first round."""
+        url = f'{self.api}/v1/scheduler-snapshot'
+        token = {'X-Auth-Token': self.admin.auth_token}
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, headers=token)) as answer:
+                return dict(json.load(answer)['scheduler_snapshot'])
+        except urllib.error.HTTPError:
+            return {}
+
+    def closed(self) -> set[str]:
+        """Hosts with our trait; that nobody has it and that nobody knows it are the same."""
+        path = f'/resource_providers?required={CLOSED_TRAIT}'
+        found = self.admin.placement.get(path, microversion='1.18').json()
+        return {provider['name'] for provider in found.get('resource_providers', ())}
+
+
+def create(connection: Connection, name: str, flavor: str, **more: object) -> str:
+    """The id of a new server; more: of the request."""
+    body = {
+        'name': name,
+        'flavorRef': connection.compute.find_flavor(flavor, ignore_missing=False).id,
+        'imageRef': connection.image.find_image('guest', ignore_missing=False).id,
+        'networks': [{'uuid': connection.network.find_network('guests', ignore_missing=False).id}],
+        **more,
+    }
+    answer = connection.compute.post('/servers', json={'server': body}, microversion=NOVA)
+    sdk_errors.raise_from_response(answer)
+    return str(answer.json()['server']['id'])
+
+
+def settled(admin: Connection, servers: list[str]) -> None:
+    """Each is ACTIVE or ERROR."""
+
+    def done() -> bool:
+        return all(admin.compute.get_server(s).status in {'ACTIVE', 'ERROR'} for s in servers)
+
+    within(240.0, done)
+
+
+def remove(admin: Connection, servers: list[str]) -> None:
+    for server in servers:
+        admin.compute.delete_server(server, ignore_missing=True)
+    for server in servers:
+        within(
+            120.0,
+            lambda: admin.compute.find_server(server, ignore_missing=True) is None,  # noqa: B023
+        )
+
+
+@pytest.fixture(scope='module')
+def flavors(admin: Connection) -> Iterator[Mapping[str, str]]:
+    """name -> id of flavors with extra specs of the market, all of the size of tiny."""
+    made = {}
+    for name, extra_specs in FLAVORS.items():
+        if (left := admin.compute.find_flavor(name)) is not None:
+            admin.compute.delete_flavor(left)
+        flavor = admin.compute.create_flavor(name=name, vcpus=1, ram=128, disk=1)
+        made[name] = flavor.id
+        sdk_errors.raise_from_response(write(admin, flavor.id, extra_specs))
+    yield made
+    for flavor_id in made.values():
+        admin.compute.delete_flavor(flavor_id)
+
+
+def write(admin: Connection, flavor: str, extra_specs: Mapping[str, str]) -> Any:
+    """nova-api's answer."""
+    return admin.compute.post(
+        f'/flavors/{flavor}/os-extra_specs',
+        json={'extra_specs': dict(extra_specs)},
+        microversion=NOVA,
+    )
+
+
+@pytest.fixture(scope='module')
+def scene(
+    cloud: Cloud,
+    admin: Connection,
+    environment: dict[str, str],
+    flavors: Mapping[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Scene]:
+    port = port_of(environment['NOVA_MARKET_API_URL'])
+    gate = Gate(port, port + 1)
+    bed = MarketBed(cloud, environment, tmp_path_factory.mktemp('market'), api_port=port + 1)
+    made = Scene(
+        bed=bed,
+        api=f'http://127.0.0.1:{port + 1}',
+        gate=gate,
+        admin=admin,
+        emil=bed.connection('emil'),
+    )
+    try:
+        gate.be(OPEN)
+        servers = bidders(made)
+        bed.start()
+        endow(made)
+        within(12 * PERIOD, lambda: bids(made.told()).get('h1', 0.0) > 19.9 * MICRO)
+        yield made
+        remove(admin, servers)
+    finally:
+        bed.close()
+        gate.be(DOWN)
+
+
+def bidders(scene: Scene) -> list[str]:
+    """Dora's two on h1 bid ten credits for a core, emil's three on h2 nothing for twice the memory."""
+    dora = scene.bed.connection('dora')
+    rich, poor = ({'market:bid_cpu': b, 'market:bid_memory': '0'} for b in ('10', '0'))
+    made = [create(dora, f'd{n}', 'tiny', host='h1', metadata=rich) for n in range(2)]
+    made += [create(scene.emil, f'e{n}', 'small', host='h2', metadata=poor) for n in range(3)]
+    settled(scene.admin, made)
+    assert {scene.admin.compute.get_server(one).status for one in made} == {'ACTIVE'}
+    return made
+
+
+def endow(scene: Scene) -> None:
+    """Dora has credits for hours, emil none."""
+    ids = {name: f'project:{scene.bed.cloud.project_id(name)}' for name in ('dora', 'emil')}
+
+    def opened() -> bool:
+        listed = scene.bed.market('admin', 'account', 'list', '--all-projects')
+        return set(ids.values()) <= {account['ID'] for account in listed}
+
+    within(6 * PERIOD, opened)
+    scene.bed.market('admin', 'account', 'grant', ids['dora'], '100000')
+    balance = scene.bed.market('emil', 'account', 'show')['balance']
+    if balance:
+        scene.bed.market('admin', 'account', 'revoke', ids['emil'], str(balance / MICRO))
+
+
+def bids(told: Json) -> dict[str, float]:
+    """Host -> what is bid there for CPU."""
+    return dict(zip(told['hosts']['name'], told['hosts']['bids'][0], strict=True)) if told else {}
+
+
+@contextmanager
+def aggregate(scene: Scene, multipliers: Mapping[str, str]) -> Iterator[None]:
+    """Both hosts are in one with these multipliers, which count instead of those of nova.conf."""
+    compute = scene.admin.compute
+    made = compute.create_aggregate(name='scheduler')
+    try:
+        for host in ('h1', 'h2'):
+            compute.add_host_to_aggregate(made, host)
+        compute.set_aggregate_metadata(made, multipliers)
+        yield
+    finally:
+        for host in ('h1', 'h2'):
+            compute.remove_host_from_aggregate(made, host)
+        compute.delete_aggregate(made)
+
+
+@pytest.fixture
+def loud(scene: Scene) -> Iterator[None]:
+    """Bids outweigh Nova's own weighers."""
+    with aggregate(scene, LOUD):
+        yield
+
+
+@pytest.fixture
+def mute(scene: Scene) -> Iterator[None]:
+    """Filters count, weighers do not."""
+    with aggregate(scene, MUTE):
+        yield
+
+
+def logged() -> Callable[[], str]:
+    """What nova-scheduler logs from now on."""
+    start = LOG.stat().st_size
+
+    def since() -> str:
+        with LOG.open('rb') as stream:
+            stream.seek(start)
+            return stream.read().decode(errors='replace')
+
+    return since
+
+
+def is_known(scene: Scene) -> bool:
+    """Does the market count? Then emil, who has no credits, is refused what has to be paid."""
+    return scene.place('scheduler.paid') == REFUSED
+
+
+@pytest.mark.usefixtures('mute')
+def test_by_themselves_novas_weighers_prefer_the_emptier_host(scene: Scene):
+    """What the other tests compare with. The market is known: who can't pay is refused."""
+    within(120.0, lambda: is_known(scene))
+    assert scene.place('tiny') == 'h1'
+
+
+@pytest.mark.usefixtures('loud')
+def test_servers_go_where_little_is_bid(scene: Scene):
+    """Against what Nova's own weighers say."""
+    assert scene.place('tiny') == 'h2'
+
+
+def test_the_real_hosts_tell_how_heavy_projects_are(scene: Scene):
+    """From nova-fairness through a round to the scheduler: of both projects and of both hosts."""
+
+    def heavy() -> bool:
+        told = scene.told()
+        parts = [told[part].get('heaviness', []) for part in ('projects', 'hosts')]
+        return all(sum(value is not None for value in part) >= 2 for part in parts)
+
+    within(6 * PERIOD, heavy)
+
+
+def test_nova_api_refuses_a_wrong_value(scene: Scene, flavors: Mapping[str, str]):
+    """With a message that names the key and what it may be; the flavor is as it was."""
+    for key, value, range_ in (
+        ('market:bid_cpu', '-3', '0 to 9007199254.740992'),
+        ('market:class', 'gold', 'long, short, best-effort'),
+    ):
+        answer = write(scene.admin, flavors['scheduler.paid'], {key: value})
+        assert answer.status_code == 400
+        message = answer.json()['badRequest']['message']
+        assert key in message
+        assert range_ in message
+    found = scene.admin.compute.get_flavor(flavors['scheduler.paid'])
+    assert scene.admin.compute.fetch_flavor_extra_specs(found).extra_specs == dict(
+        FLAVORS['scheduler.paid']
+    )
+
+
+@pytest.mark.usefixtures('mute')
+def test_a_crowded_host_is_closed_by_a_trait(scene: Scene):
+    """Its servers should get two cores of one: flavors that forbid the trait go elsewhere. Then off again."""
+    scene.bed.engine_options = {'steering': {'traits': 'true'}}
+    scene.bed.rebalance('off')
+    within(12 * PERIOD, lambda: scene.closed() == {'h1'})
+    assert scene.place('scheduler.steered') == 'h2'
+    assert scene.place('tiny') == 'h1'
+    scene.bed.engine_options = {}
+    scene.bed.rebalance('off')
+    within(12 * PERIOD, lambda: not scene.closed())
+    assert scene.place('scheduler.steered') == 'h1'
+
+
+@pytest.mark.usefixtures('loud')
+def test_the_last_round_counts_while_the_api_restarts(scene: Scene):
+    """Killed and started again within the age limit: placement does not notice."""
+    within(120.0, lambda: is_known(scene))
+    since = logged()
+    scene.bed.api.kill()
+    scene.gate.be(DOWN)
+    try:
+        assert scene.place('tiny') == 'h2'
+    finally:
+        scene.bed.api.launch()
+        scene.gate.be(OPEN)
+        within(120.0, scene.bed.answers)
+    assert STALE not in since()
+
+
+def lie(told: Json) -> bytes:
+    return json.dumps({'scheduler_snapshot': told}).encode()
+
+
+WAYS: dict[str, tuple[int, Callable[[Json], str | bytes]]] = {
+    'down': (1, lambda told: DOWN),
+    'slow': (1, lambda told: SLOW),
+    'garbage': (1, lambda told: b'<html>welcome</html>'),
+    'of another format': (1, lambda told: lie(told | {'format': 99})),
+    'with negative capacity': (
+        1,
+        lambda told: lie(told | {'period': 1, 'hosts': told['hosts'] | {'capacity': [[-1], [-1]]}}),
+    ),
+    'stale': (0, lambda told: lie(told | {'age': 1e6})),
+}
+"""name -> (lines that say it can't be read, what the gate is then)"""
+
+
+@pytest.mark.usefixtures('loud')
+@pytest.mark.parametrize('way', WAYS)
+def test_without_a_market_servers_are_placed_as_by_nova(scene: Scene, way: str):
+    """Nobody is refused, nothing is preferred; one line says so, one that it is over; no fault is logged."""
+    unread, answer = WAYS[way]
+    within(120.0, lambda: is_known(scene))
+    since = logged()
+    if way == 'down':
+        scene.bed.api.kill()
+    scene.gate.be(answer(scene.told()) if way != 'down' else DOWN)
+    try:
+        within(180.0, lambda: not is_known(scene))
+        assert scene.place('tiny') == 'h1'
+        said = since()
+    finally:
+        if way == 'down':
+            scene.bed.api.launch()
+        scene.gate.be(OPEN)
+        within(120.0, scene.bed.answers)
+    within(120.0, lambda: is_known(scene))
+    assert (said.count(UNREAD), said.count(STALE)) == (unread, 1)
+    after = since()
+    assert after.count(KNOWN) == 1
+    assert 'Traceback' not in after
+    assert ' ERROR ' not in after
+    mine = [line for line in after.splitlines() if '18781' in line or 'nova_market' in line]
+    assert len([line for line in mine if 'AffordableFilter refuses' not in line]) == unread + 2
