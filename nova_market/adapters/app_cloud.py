@@ -104,15 +104,19 @@ class NovaAppCloud:
         self._sessions.forget(access.trust_id)
 
     def _image(self, access: AppAccess, name: str) -> str:
-        """By id, else the newest of that name."""
+        """By id, else the newest of that name: the project's own, then a public one.
+
+        An administrator's roles show the images of all projects: what others name so is never meant.
+        """
         path = f'/images/{quote(name, safe="")}'
         found = self._ask(access, 'GET', path, service='image', refused=False)
+        named = f'/images?name=in:{quote(_quoted(name), safe="")}&sort=created_at:desc&limit=1'
+        for whose in (f'owner={quote(access.project_id, safe="")}', 'visibility=public'):
+            if found is None:
+                answer = self._ask(access, 'GET', f'{named}&{whose}', service='image') or {}
+                found = next(iter(answer.get('images', ())), None)
         if found is None:
-            path = f'/images?name=in:{quote(_quoted(name), safe="")}&sort=created_at:desc&limit=1'
-            answer = self._ask(access, 'GET', path, service='image') or {}
-            found = next(iter(answer.get('images', ())), None)
-        if found is None:
-            raise CloudRefused(f'there is no image {name!r:.100}')
+            raise CloudRefused(f'there is no image {name!r:.100} of the project or for everybody')
         with understood():
             return str(found['id'])
 
@@ -124,15 +128,22 @@ class NovaAppCloud:
         return [{'uuid': self._network(access, name)} for name in names]
 
     def _network(self, access: AppAccess, name: str) -> str:
-        for key in ('id', 'name'):
-            path = f'/v2.0/networks?{key}={quote(name, safe="")}&fields=id'
-            answer = self._ask(access, 'GET', path, service='network') or {}
-            found = answer.get('networks', ())
+        """By id, else by name: the project's own, then one that is shared with it.
+
+        What somebody shares with the project, unasked, stands for none that it has itself.
+        """
+        wanted = quote(name, safe='')
+        own = f'project_id={quote(access.project_id, safe="")}'
+        for query in (f'id={wanted}', f'name={wanted}&{own}', f'name={wanted}&shared=true'):
+            answer = self._ask(
+                access, 'GET', f'/v2.0/networks?{query}&fields=id', service='network'
+            )
+            found = (answer or {}).get('networks', ())
             if len(found) > 1:
                 raise CloudRefused(f'{len(found)} networks are named {name!r:.100}: give the id')
             if found:
                 return str(found[0]['id'])
-        raise CloudRefused(f'there is no network {name!r:.100}')
+        raise CloudRefused(f'there is no network {name!r:.100} of the project or shared with it')
 
     def _pages(self, access: AppAccess, path: str, key: str) -> Iterator[Mapping[str, Any]]:
         marker = ''

@@ -55,6 +55,6 @@ class Settings:
     max_budgets: int = 100
     max_apps: int = 100
     scaling: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    trust_roles: tuple[str, ...] = ()
+    trust_roles: tuple[str, ...] = ('member',)
     report_interval: float = 1.0
     response_validation: str = 'warn'

@@ -17,11 +17,11 @@ OPTIONS = [
     cfg.IntOpt('max_apps', default=100, min=0, max=9999, help='Most applications of one project.'),
     cfg.ListOpt(
         'trust_roles',
-        default=[],
+        default=['member'],
         help="""
 Roles that whoever begins an application hands on to the controller, by a trust of Keystone, as far as he
-has them. Empty = all he has in the project. Name what Nova, Neutron and Glance need for servers, such as
-`member`, so that no administrator hands on more than that.
+has them: those that Nova, Neutron and Glance ask for servers. Empty = all he has in the project. An
+administrator then hands on his power over the cloud, for as long as his application is there.
 """,
     ),
     cfg.FloatOpt(

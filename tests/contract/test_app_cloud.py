@@ -12,7 +12,7 @@ from nova_market.adapters.memory_cloud import MemoryCloud
 from nova_market.conf import opts
 from nova_market.core.app_cloud import AppAccess, AppFlavor, NewServer, ServerState
 from nova_market.errors import AccessLost, CloudRefused, CloudUnavailable, ConfigurationError
-from tests.fixtures.app_nova import IMAGE, AppNova, serving
+from tests.fixtures.app_nova import IMAGE, NET, PUBLIC, AppNova, serving
 from tests.market_bed import host
 
 BOOT, LEAVE = 30.0, 10.0
@@ -189,6 +189,34 @@ def test_what_nova_is_asked_for(nova, red):
     assert nova.made[0]['user_data'] == 'Z3LDvMOfZQ=='
     with pytest.raises(CloudRefused, match="no network 'other'"):
         cloud.create(red, wanted(networks=('other',)))
+
+
+def test_an_image_of_another_project_is_never_meant(nova, red):
+    """Whoever sees all images boots his own, then everybody's, whatever others name theirs."""
+    cloud = app_cloud(nova.url)
+    foreign = {**PUBLIC, 'id': 'foreign', 'visibility': 'private', 'owner': 'blue'}
+    own = {**foreign, 'id': 'own', 'owner': 'red'}
+    for images in ([foreign, PUBLIC], [foreign, PUBLIC, own]):
+        nova.images = images
+        cloud.create(red, wanted())
+    assert [one['imageRef'] for one in nova.made] == [IMAGE['id'], 'own']
+    nova.images = [foreign]
+    with pytest.raises(CloudRefused, match="no image 'cirros' of the project"):
+        cloud.create(red, wanted())
+
+
+def test_a_network_that_somebody_shares_does_not_stand_for_an_own_one(nova, red):
+    """Nor does one of another project for none; two that are shared are told apart by their ids."""
+    cloud = app_cloud(nova.url)
+    foreign = {**NET, 'id': 'foreign', 'project_id': 'blue'}
+    nova.networks = [NET, foreign, {**foreign, 'id': 'own', 'project_id': 'red', 'shared': False}]
+    cloud.create(red, wanted(networks=('net',)))
+    nova.networks = [NET, {**foreign, 'shared': False}]
+    cloud.create(red, wanted(networks=('net',)))
+    assert [one['networks'][0]['uuid'] for one in nova.made] == ['own', 'net-id']
+    nova.networks = [NET, foreign]
+    with pytest.raises(CloudRefused, match="2 networks are named 'net': give the id"):
+        cloud.create(red, wanted(networks=('net',)))
 
 
 def test_a_flavor_may_limit_what_its_servers_use(nova, red, memory, monkeypatch):

@@ -57,7 +57,7 @@ def test_an_application_is_made_with_budget_trust_and_credential(market):  # noq
     made = create(market)
     kept = market.stores.apps.app(made['id'])
     assert (made['state'], made['wish'], made['reporting']) == ('waiting', 'run', True)
-    assert market.trusts.trusts[kept.trust_id] == ('member-user', ALICE, ('member', 'reader'))
+    assert market.trusts.trusts[kept.trust_id] == ('member-user', ALICE, ('member',))
     budget = market.stores.accounts.account(kept.payer)
     assert (budget.project_id, budget.renew_amount, budget.renew_every) == (ALICE, 5_000_000, 1)
     assert made['budget'] == {
@@ -99,14 +99,15 @@ def test_its_servers_are_told_where_and_how_to_report(market):  # noqa: F811
 
 
 def test_only_what_the_operator_lets_be_handed_on_is(market):  # noqa: F811
-    """[api]trust_roles narrows the trust; who has none of them makes nothing."""
+    """[api]trust_roles names them, member where it is not set; who has none of them makes nothing."""
     database = market.stores.apps._database
-    few = make_market(database, trust_roles=('member',))
-    create(few)
-    assert [roles for _, _, roles in few.trusts.trusts.values()] == [('member',)]
+    for given, roles in (({}, ('member',)), ({'trust_roles': ()}, ('member', 'reader'))):
+        some = make_market(database, **given)
+        create(some)
+        assert [found for _, _, found in some.trusts.trusts.values()] == [roles]
     none = make_market(database, trust_roles=('creator',))
     assert create(none, 403)['code'] == 'market.trust.refused'
-    assert len(market.stores.apps.list(ALICE)) == 1
+    assert len(market.stores.apps.list(ALICE)) == 2
 
 
 @pytest.mark.parametrize('away', [True, False])
@@ -185,7 +186,7 @@ def test_somebody_else_hands_his_roles_on(market):  # noqa: F811
     manager, admin = f'manager@{ALICE}', f'admin@{OPERATOR}'
     assert market.call('PATCH', path, manager, json={'new_trust': True}).status_code == 200
     after = market.stores.apps.app(made['id']).trust_id
-    assert market.trusts.trusts == {after: ('manager-user', ALICE, ('manager', 'member', 'reader'))}
+    assert market.trusts.trusts == {after: ('manager-user', ALICE, ('member',))}
     assert after != before
     answer = market.call('PATCH', path, admin, json={'new_trust': True})
     assert answer.json['errors'][0]['code'] == 'market.trust.refused'
