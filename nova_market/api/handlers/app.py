@@ -61,7 +61,8 @@ def create(call: Call) -> Any:
     call.authorize('apps:create', call.project_id)
     template = templates.parsed(call.body)
     check(call, template)
-    _check_times(call, template)
+    _check_later(call, 'slo.deadline', template.slo.deadline)
+    _check_later(call, 'start.before', template.start.before)
     credential, app_id = _new_credential(), str(uuid4())
     template = credentials.filled(template, call.root, app_id, credential)
     wanted = StoredApp(
@@ -106,7 +107,8 @@ def update(call: Call) -> Any:
         template = _changed(templates.parsed(app.template), call.body)
         check(call, template)
         if 'slo' in call.body:
-            _check_times(call, template)
+            # not start.before: it has been kept, or the application is cancelled
+            _check_later(call, 'slo.deadline', template.slo.deadline)
         made = {'trust_id': trust} if trust else {}
         if app.wish is Wish.DELETE:
             return {**made, 'wish': app.wish}  # whose trust is lost needs another to be deleted
@@ -185,16 +187,12 @@ def check(call: Call, template: AppTemplate) -> None:
         raise BadTemplate(f'slo: {template.policy} works for {goal}, not for {template.slo.goal}')
 
 
-def _check_times(call: Call, template: AppTemplate) -> None:
+def _check_later(call: Call, where: str, at: float | None) -> None:
     now = call.stores.wall()
-    for where, at in (
-        ('slo.deadline', template.slo.deadline),
-        ('start.before', template.start.before),
-    ):
-        if at is not None and at <= now:
-            raise BadTemplate(
-                f'{where}: {templates.stamp(at)} is past, it is {templates.stamp(now)}: give a later time'
-            )
+    if at is not None and at <= now:
+        raise BadTemplate(
+            f'{where}: {templates.stamp(at)} is past, it is {templates.stamp(now)}: give a later time'
+        )
 
 
 def _changed(before: AppTemplate, body: Mapping[str, Any]) -> AppTemplate:

@@ -178,6 +178,17 @@ def test_objective_budget_and_parameters_change_while_it_runs(market):  # noqa: 
     assert events['events_links']
 
 
+def test_a_deadline_is_moved_after_the_time_to_start_by(market):  # noqa: F811
+    """What has started in time may be changed as any other; a deadline that is past is still refused."""
+    given = {'policy': 'full_deadline', 'start': {'before': after(market, 60)}}
+    app_id = create(market, slo={'deadline': after(market, 600)}, **given)['id']
+    market.wall.now += 120
+    later = after(market, 900)
+    assert change(market, app_id=app_id, slo={'deadline': later})['slo']['deadline'] == later
+    error = change(market, 400, app_id, slo={'deadline': after(market, -1)})
+    assert error['detail'].startswith('slo.deadline')
+
+
 def test_somebody_else_hands_his_roles_on(market):  # noqa: F811
     """When whoever made it is gone; the trust there was is ended, and others' projects are not served."""
     made = create(market)
