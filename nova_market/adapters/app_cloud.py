@@ -4,7 +4,8 @@
 Implements ports.AppCloud. Units: seconds since the epoch. For one thread.
 
 A server that Nova failed to make is FAILED; one that came into error later is left alone: its owner or the
-operator may bring it back. Servers in a cell that does not answer are UNKNOWN (microversion 2.69).
+operator may bring it back. Servers in a cell that does not answer are UNKNOWN (microversion 2.69) when Nova is
+asked for one, or for the first of all; pages of a list (`limit`, `marker`) leave them out.
 """
 
 import base64
@@ -30,10 +31,10 @@ from nova_market.core.app_record import APP_KEY, SLOT_KEY
 from nova_market.errors import CloudRefused, CloudUnavailable
 
 VERSION = '2.69'
-PAGE = 1000
 MAX_PAGES = 1000
 REFUSED = frozenset({400, 403, 404, 409, 413, 429})
 SETTLED = {'ACTIVE': ServerState.RUNNING, 'SUSPENDED': ServerState.SUSPENDED}
+GONE = ('DELETED', 'SOFT_DELETED')
 NO_NETWORK = ('none',)
 
 
@@ -52,9 +53,17 @@ class NovaAppCloud:
         found = [
             _server(one)
             for one in self._pages(access, '/servers/detail', 'servers')
-            if one['status'] not in ('DELETED', 'SOFT_DELETED')
+            if one['status'] not in GONE
         ]
         return [one for one in found if one.app_id or one.state is ServerState.UNKNOWN]
+
+    def server(self, access: AppAccess, server_id: str) -> AppServer | None:
+        answer = self._ask(access, 'GET', f'/servers/{quote(server_id, safe="")}')
+        if answer is None:
+            return None
+        with understood():
+            found = answer['server']
+            return None if found['status'] in GONE else _server(found)
 
     def flavor(self, access: AppAccess, name: str) -> AppFlavor | None:
         answer = self._ask(access, 'GET', f'/flavors/{quote(name, safe="")}')
@@ -148,14 +157,16 @@ class NovaAppCloud:
     def _pages(self, access: AppAccess, path: str, key: str) -> Iterator[Mapping[str, Any]]:
         marker = ''
         for _ in range(MAX_PAGES):
-            more = f'&marker={quote(marker, safe="")}' if marker else ''
-            answer = self._ask(access, 'GET', f'{path}?limit={PAGE}{more}', missing=False)
+            more = f'?marker={quote(marker, safe="")}' if marker else ''
+            answer = self._ask(access, 'GET', f'{path}{more}', missing=False)
             with understood():
                 page = answer[key]
             yield from page
-            if not answer.get(f'{key}_links'):
+            # what a cell that is away has is no place to go on from
+            known = [one for one in page if one.get('status') != 'UNKNOWN']
+            if not answer.get(f'{key}_links') or not known:
                 return
-            marker = str(page[-1]['id'])
+            marker = str(known[-1]['id'])
 
     def _ask(
         self,

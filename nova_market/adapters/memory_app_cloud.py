@@ -35,6 +35,7 @@ class _Made:
     state: ServerState = ServerState.BUILDING
     fault: str = ''
     gone_at: float | None = None
+    hidden: bool = False
 
 
 class MemoryAppCloud:
@@ -42,6 +43,7 @@ class MemoryAppCloud:
 
     available = False: it does not answer. failing: slots whose next server ends in error.
     lost_answers: so many creations are done, and nobody is told. quota: servers of a project.
+    skips: what is hidden is left out of lists, as Nova does it by default.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class MemoryAppCloud:
         self.available = True
         self.failing: set[str] = set()
         self.lost_answers = 0
+        self.skips = True
         self.quota = quota
         self.trusts: dict[str, str] = {}
         self.asked: list[tuple[str, str]] = []
@@ -78,18 +81,18 @@ class MemoryAppCloud:
     def servers(self, access: AppAccess) -> Sequence[AppServer]:
         self._enter(access)
         return [
-            AppServer(
-                id=server_id,
-                app_id=one.metadata.get(APP_KEY, ''),
-                slot=one.metadata.get(SLOT_KEY, ''),
-                state=one.state,
-                created_at=one.created_at,
-                fault=one.fault,
-            )
+            _shown(server_id, one)
             for server_id, one in sorted(self._made.items())
             if one.project_id == access.project_id
-            and (APP_KEY in one.metadata or one.state is ServerState.UNKNOWN)
+            and (not self.skips if one.hidden else APP_KEY in one.metadata)
         ]
+
+    def server(self, access: AppAccess, server_id: str) -> AppServer | None:
+        self._enter(access)
+        one = self._made.get(server_id)
+        if one is None or one.project_id != access.project_id:
+            return None
+        return _shown(server_id, one)
 
     def flavor(self, access: AppAccess, name: str) -> AppFlavor | None:
         self._enter(access)
@@ -143,10 +146,9 @@ class MemoryAppCloud:
         self._made.pop(server_id, None)
         self._cloud.remove(server_id)
 
-    def hide(self, server_id: str) -> None:
-        """The part of the cloud that it is in does not answer."""
-        self._made[server_id].state = ServerState.UNKNOWN
-        self._made[server_id].metadata = {}
+    def hide(self, server_id: str, hidden: bool = True) -> None:
+        """The part of the cloud that it is in does not answer; or it does again."""
+        self._made[server_id].hidden = hidden
 
     def suspend(self, access: AppAccess, server_id: str) -> None:
         self._change(access, server_id, 'suspend', ServerState.RUNNING, ServerState.SUSPENDED)
@@ -220,3 +222,18 @@ class MemoryAppCloud:
             metadata=one.metadata,
         )
         self._cloud.put_server(replace(made, status=status[one.state]))
+
+
+def _shown(server_id: str, one: _Made) -> AppServer:
+    if one.hidden:
+        return AppServer(
+            id=server_id, app_id='', slot='', state=ServerState.UNKNOWN, created_at=one.created_at
+        )
+    return AppServer(
+        id=server_id,
+        app_id=one.metadata.get(APP_KEY, ''),
+        slot=one.metadata.get(SLOT_KEY, ''),
+        state=one.state,
+        created_at=one.created_at,
+        fault=one.fault,
+    )

@@ -100,8 +100,13 @@ class AppCloud(Protocol):
     def servers(self, access: AppAccess) -> Sequence[AppServer]:
         """All servers of the project that carry an application's mark, and those nobody can tell of.
 
+        Servers of a part of the cloud that does not answer may be left out: only `server` tells what is gone.
+
         :raises errors.AccessLost: the trust is gone, or its owner.
         """
+
+    def server(self, access: AppAccess, server_id: str) -> AppServer | None:
+        """Any server of the project; None when the cloud is sure that there is none."""
 
     def flavor(self, access: AppAccess, name: str) -> AppFlavor | None:
         """By id or name; None when the project has none such."""

@@ -6,7 +6,9 @@ Units: seconds.
 
 Intentions are written before Nova is asked, and a server carries the marks of its application and slot. So
 whoever comes after a controller that died finds what was made by its marks, deletes what was made twice, and
-makes what is missing. A server is touched only when it has the marks AND there is a row for its slot.
+makes what is missing. A server is touched only when it has the marks AND there is a row for its slot. One
+that is not in a list may be in a part of the cloud that does not answer: it is gone when the cloud, asked for
+that one, says so.
 """
 
 import logging
@@ -63,13 +65,33 @@ class Acting:
         :raises CloudUnavailable, AccessLost, DatabaseUnavailable: the rest waits for the next pass.
         """
         access = AppAccess(project_id=app.project_id, trust_id=app.trust_id)
-        job = _Job(app, parsed(app.template), access, servers, period)
+        known = self._known(app, access, slots, servers)
+        job = _Job(app, parsed(app.template), access, known, period)
         left = []
         for slot in slots:
             after = self._one(job, slot)
             if after is not None:
                 left.append(after)
         return left
+
+    def _known(
+        self,
+        app: StoredApp,
+        access: AppAccess,
+        slots: Sequence[StoredSlot],
+        servers: Sequence[AppServer],
+    ) -> Sequence[AppServer]:
+        """With those that the list has left out, but not those that their owner took the marks from."""
+        listed, more = {one.id for one in servers}, []
+        for slot in slots:
+            if not slot.server_id or slot.server_id in listed:
+                continue
+            one = self._cloud.server(access, slot.server_id)
+            if one is None:
+                continue
+            if one.state is ServerState.UNKNOWN or (one.app_id, one.slot) == (app.id, slot.label):
+                more.append(one)
+        return [*servers, *more]
 
     def _one(self, job: _Job, slot: StoredSlot) -> StoredSlot | None:
         """The slot's row after this step; None when it is gone."""
@@ -96,14 +118,14 @@ class Acting:
         if slot.server_id:
             self._stores.bids.remove([slot.server_id])
             if slot.intention is not Intention.GONE:
-                self._tell(job, 'lost', f'server {slot.server_id} of {slot.label} is gone')
+                self._tell(job, 'lost', f'server {slot.server_id} of {slot.label} is gone or unmarked')
         if kept is not None:
             LOG.info('app %s: server %s is %s', job.app.id, kept.id, slot.label)
         return self._write(replace(slot, server_id=kept.id if kept else ''))
 
     def _leave(self, job: _Job, slot: StoredSlot, kept: AppServer | None) -> StoredSlot | None:
         if kept is not None:
-            if kept.state is not ServerState.DELETING:
+            if kept.state not in (ServerState.DELETING, ServerState.UNKNOWN):
                 self._delete(job, slot, kept, 'it is not needed any more')
             return slot
         if self._clock.wall() < slot.retry_at:

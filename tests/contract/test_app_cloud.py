@@ -111,8 +111,31 @@ def test_what_nobody_can_tell_of_is_there_all_the_same(cloud, memory, red, clock
     made = cloud.create(red, wanted())
     clock.advance(BOOT)
     memory.hide(made)
-    (one,) = cloud.servers(red)
-    assert (one.id, one.app_id, one.state) == (made, '', ServerState.UNKNOWN)
+    memory.skips = False
+    (listed,) = cloud.servers(red)
+    for one in (listed, cloud.server(red, made)):
+        assert (one.id, one.app_id, one.state) == (made, '', ServerState.UNKNOWN)
+
+
+def test_a_list_may_leave_out_what_is_there(cloud, memory, red, clock):
+    """Nova skips cells that are away unless it is told not to, and always in pages: one is asked for by id."""
+    made = [cloud.create(red, wanted(f'worker-{n}')) for n in (1, 2, 3, 4)]
+    clock.advance(BOOT)
+    for one in made[1:3]:
+        memory.hide(one)
+    assert sorted(states(cloud, red)) == ['worker-1', 'worker-4']
+    assert cloud.server(red, made[1]).state is ServerState.UNKNOWN
+    memory.hide(made[1], False)
+    found = cloud.server(red, made[1])
+    assert (found.slot, found.state) == ('worker-2', ServerState.RUNNING)
+
+
+def test_only_the_project_s_own_servers_are_told_of(cloud, memory, red):
+    """By id, also those without marks; what is gone or somebody else's is not there."""
+    memory.put('own', 'red', {'role': 'db'}, FLAVORS['small'])
+    memory.put('foreign', 'blue', wanted().marks, FLAVORS['small'])
+    assert (cloud.server(red, 'own').id, cloud.server(red, 'own').app_id) == ('own', '')
+    assert cloud.server(red, 'foreign') is None and cloud.server(red, 'nowhere') is None
 
 
 def test_flavors_by_name_and_id(cloud, red):

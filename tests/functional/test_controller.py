@@ -330,8 +330,10 @@ def test_an_answer_that_got_lost_makes_no_second_server(bed):
     }
 
 
-def test_servers_of_a_cell_that_is_away_are_not_replaced(bed):
-    """What nobody can tell of is there; nothing new is made while something is not known."""
+@pytest.mark.parametrize('skips', [True, False])
+def test_servers_of_a_cell_that_is_away_are_not_replaced(bed, skips):
+    """What nobody can tell of is there, listed or not; nothing new is made while something is not known."""
+    bed.cloud.skips = skips
     bed.add('app', template(components=[component(count=(2, 2))]))
     bed.run(2)
     (first,) = bed.own('app')['worker-1']
@@ -342,6 +344,24 @@ def test_servers_of_a_cell_that_is_away_are_not_replaced(bed):
     bed.run(2)
     assert bed.told('app').count('created') == made
     assert bed.stores.slots.slots('app')[0].server_id == first
+    bed.cloud.hide(first, False)
+    bed.run(2)
+    assert bed.own('app')['worker-1'] == [first] and len(bed.own('app')['worker-2']) == 1
+    assert 'deleted' not in bed.told('app')
+
+
+def test_an_application_waits_for_its_servers_of_a_cell_that_is_away(bed):
+    """Deleted meanwhile, it keeps row and trust until they can be deleted too."""
+    bed.add('app', template())
+    bed.run(2)
+    (only,) = bed.own('app')['worker-1']
+    bed.cloud.hide(only)
+    bed.change('app', wish=Wish.DELETE)
+    bed.run(2)
+    assert bed.app('app').state is AppState.DELETING and only in bed.cloud._made
+    bed.cloud.hide(only, False)
+    bed.run(2)
+    assert (bed.app('app'), bed.cloud._made, bed.cloud.trusts) == (None, {}, {})
 
 
 def test_only_what_has_marks_and_a_row_is_touched(bed):
