@@ -66,7 +66,7 @@ class Intention(StrEnum):
 class StoredApp:
     """An application. Its budget is the account `payer`.
 
-    template:   as core.app_template.document makes it
+    template:   as core.app_template.document makes it; its budget is what the account began with
     credential: SHA-256 of what its monitors show, in hexadecimal; '' = no reports are taken
     memory:     what the controller carries to its next decision (its own form)
     figures:    what it found at the last one, to be shown: see core.app_figures

@@ -147,7 +147,7 @@ def parsed(document: object) -> AppTemplate:
         policy=top['policy'].text(r'[A-Za-z0-9_.-]{1,64}', 'the name of a scaling policy'),
         parameters=parameters_of(top['parameters'].value) if 'parameters' in top else {},
         slo=slo_of(top['slo'].value),
-        budget=renewal_of(top['budget'].value) if 'budget' in top else Renewal(),
+        budget=_renewal(top['budget']) if 'budget' in top else Renewal(),
         start=_start(top['start']) if 'start' in top else Start(),
         components=made,
     )
@@ -173,22 +173,6 @@ def slo_of(document: object) -> Slo:
     values = inner.fields(('low', 'reference', 'high'), ())
     return Slo(
         goal=goals[0], **_band(inner, {k: v.above_zero(MAX_VALUE) for k, v in values.items()})
-    )
-
-
-def renewal_of(document: object) -> Renewal:
-    """The part `budget` of a template.
-
-    :raises BadTemplate: as `parsed`.
-    """
-    given = Entry(document, 'budget').fields((), ('renew_amount', 'renew_every'))
-    amount = given.get('renew_amount')
-    every = given.get('renew_every')
-    return Renewal(
-        renew_amount=None
-        if amount is None or amount.value is None
-        else amount.whole(0, MAX_AMOUNT, 'micro-credits'),
-        renew_every=1 if every is None else every.whole(1, MAX_EVERY, 'periods'),
     )
 
 
@@ -264,6 +248,18 @@ def _band(entry: Entry, band: Mapping[str, float]) -> Mapping[str, float]:
             f'high {band["high"]:g}: give low <= reference <= high'
         )
     return band
+
+
+def _renewal(entry: Entry) -> Renewal:
+    given = entry.fields((), ('renew_amount', 'renew_every'))
+    amount = given.get('renew_amount')
+    every = given.get('renew_every')
+    return Renewal(
+        renew_amount=None
+        if amount is None or amount.value is None
+        else amount.whole(0, MAX_AMOUNT, 'micro-credits'),
+        renew_every=1 if every is None else every.whole(1, MAX_EVERY, 'periods'),
+    )
 
 
 def _start(entry: Entry) -> Start:

@@ -196,14 +196,12 @@ def _check_later(call: Call, where: str, at: float | None) -> None:
 
 
 def _changed(before: AppTemplate, body: Mapping[str, Any]) -> AppTemplate:
+    """With another objective and other parameters. Its budget is an account, which alone says what counts."""
     changed: dict[str, Any] = {}
     if 'slo' in body:
         changed['slo'] = templates.slo_of(body['slo'])
     if 'parameters' in body:
         changed['parameters'] = templates.parameters_of(body['parameters'])
-    if 'budget' in body:
-        was = templates.document(before)['budget']
-        changed['budget'] = templates.renewal_of({**was, **body['budget']})
     return replace(before, **changed)
 
 

@@ -162,7 +162,7 @@ def test_a_template_that_can_not_be_run_makes_nothing(market, parts, said):  # n
 
 
 def test_objective_budget_and_parameters_change_while_it_runs(market):  # noqa: F811
-    """Each in the row and, for the budget, in the account; an event says what."""
+    """Each in the row, but the budget in its account; an event says what."""
     app_id = create(market, policy='full_deadline', slo={'deadline': after(market, 600)})['id']
     later = after(market, 300)
     assert change(market, app_id=app_id, slo={'deadline': later})['slo']['deadline'] == later
@@ -170,7 +170,8 @@ def test_objective_budget_and_parameters_change_while_it_runs(market):  # noqa: 
     assert (budget['renew_amount'], budget['renew_every']) == (5_000_000, 3)
     assert change(market, app_id=app_id, parameters={'resume': 2})['parameters'] == {'resume': 2.0}
     kept = market.stores.apps.app(app_id)
-    assert (kept.template['budget']['renew_every'], kept.generation) == (3, 4)
+    account = market.stores.accounts.account(kept.payer)
+    assert (account.renew_every, kept.generation) == (3, 4)
     assert 'is past' in change(market, 400, app_id, slo={'deadline': after(market, -1)})['detail']
     assert 'works for deadline' in change(market, 400, app_id, slo={'queue': True})['detail']
     events = market.call('GET', f'/v1/apps/{app_id}/events?limit=2', MEMBER).json
@@ -187,6 +188,18 @@ def test_a_deadline_is_moved_after_the_time_to_start_by(market):  # noqa: F811
     assert change(market, app_id=app_id, slo={'deadline': later})['slo']['deadline'] == later
     error = change(market, 400, app_id, slo={'deadline': after(market, -1)})
     assert error['detail'].startswith('slo.deadline')
+
+
+def test_what_its_budget_is_stands_in_one_place(market):  # noqa: F811
+    """Whether it is changed as the application's or as a budget, and when that fails half way."""
+    made = create(market)
+    path = f'/v1/budgets/{made["budget"]["id"]}'
+    market.call('PATCH', path, f'manager@{ALICE}', json={'renew_amount': 7})
+    assert change(market, app_id=made['id'], budget={'renew_every': 3})['budget'] == {
+        'id': made['budget']['id'], 'renew_amount': 7, 'renew_every': 3, 'balance': 0,
+    }  # fmt: skip
+    kept = market.stores.apps.app(made['id']).template['budget']
+    assert kept == {'renew_amount': 5_000_000, 'renew_every': 1}
 
 
 def test_somebody_else_hands_his_roles_on(market):  # noqa: F811
