@@ -24,7 +24,13 @@ from nova_market.core.app_record import ENDED, AppEvent, StoredApp, Wish
 from nova_market.core.app_template import AppTemplate, Goal
 from nova_market.core.ledger import Posting, Reason, account, posting_key
 from nova_market.core.record import Account
-from nova_market.errors import BadTemplate, Conflict, NovaMarketError, TrustRefused
+from nova_market.errors import (
+    BadTemplate,
+    Conflict,
+    DatabaseUnavailable,
+    NovaMarketError,
+    TrustRefused,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -74,15 +80,7 @@ def create(call: Call) -> Any:
         created_at=call.stores.wall(),
     )
     _open_budget(call, wanted, template)
-    trust = ''
-    try:
-        trust = _trusted(call, call.project_id)
-        made = call.stores.apps.create(replace(wanted, trust_id=trust), call.settings.max_apps)
-    except NovaMarketError as error:
-        _undo(call, wanted, trust)
-        if isinstance(error, Conflict):
-            raise ApiError(409, 'market.app.too_many', str(error)) from None
-        raise
+    made = _made(call, wanted)
     _fill(call, made, template.budget.renew_amount or 0)
     _tell(call, made, 'created')
     return Answer(body={'app': {**shown(call, made), 'credential': credential}}, status=201)
@@ -119,6 +117,14 @@ def update(call: Call) -> Any:
 
     try:
         app = _change(call, found, wanted)
+    except DatabaseUnavailable:
+        # it may have been changed all the same
+        LOG.warning(
+            'application %s may have been changed; new trust: %s', found.id, trust or 'none'
+        )
+        if trust and _visible(call).trust_id != trust:
+            _untrust(call, trust)
+        raise
     except NovaMarketError:
         _untrust(call, trust)
         raise
@@ -217,6 +223,27 @@ def _open_budget(call: Call, app: StoredApp, template: AppTemplate) -> None:
         call.stores.accounts.open_budget(budget, call.settings.max_budgets)
     except Conflict as error:
         raise ApiError(409, 'market.budget.too_many', str(error)) from None
+
+
+def _made(call: Call, wanted: StoredApp) -> StoredApp:
+    """The application with its trust, stored; or nothing is left of it."""
+    trust = ''
+    try:
+        trust = _trusted(call, wanted.project_id)
+        return call.stores.apps.create(replace(wanted, trust_id=trust), call.settings.max_apps)
+    except DatabaseUnavailable:
+        # it may have been stored all the same; who can not tell undoes nothing
+        LOG.warning('application %s may have been made, with trust %s', wanted.id, trust)
+        found = call.stores.apps.app(wanted.id)
+        if found is not None:
+            return found
+        _undo(call, wanted, trust)
+        raise
+    except NovaMarketError as error:
+        _undo(call, wanted, trust)
+        if isinstance(error, Conflict):
+            raise ApiError(409, 'market.app.too_many', str(error)) from None
+        raise
 
 
 def _fill(call: Call, app: StoredApp, wanted: int) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from nova_market.core.app_record import AppEvent, AppState, Wish
 from nova_market.core.record import Account
+from nova_market.errors import DatabaseUnavailable
 from tests.fixtures.market_api import (
     ALICE,
     BOB,
@@ -121,6 +122,62 @@ def test_nothing_is_left_when_keystone_gives_no_trust(market, away):  # noqa: F8
     assert error['code'] == ('market.cloud.unavailable' if away else 'market.trust.refused')
     assert list(market.stores.apps.list(ALICE)) == []
     assert market.call('GET', '/v1/budgets', MEMBER).json['budgets'] == []
+
+
+def unanswered(market, monkeypatch, method, *, reads=0, done=True):  # noqa: F811
+    """The database does it, and nobody is told; from then on so many reads find no database."""
+    apps, left = market.stores.apps, [reads]
+    ask, read = getattr(apps, method), apps.app
+
+    def lost(*given):
+        if done:
+            ask(*given)
+        monkeypatch.setattr(apps, 'app', away)
+        raise DatabaseUnavailable('the answer got lost')
+
+    def away(app_id):
+        left[0] -= 1
+        if left[0] >= 0:
+            raise DatabaseUnavailable('still away')
+        return read(app_id)
+
+    monkeypatch.setattr(apps, method, lost)
+
+
+@pytest.mark.parametrize(
+    ('how', 'status', 'left'),
+    [({}, 201, 1), ({'done': False}, 503, 0), ({'reads': 9}, 503, 1)],
+    ids=['made', 'not made', 'nobody knows'],
+)
+def test_what_was_made_although_nobody_was_told_keeps_what_it_has(
+    market,  # noqa: F811
+    monkeypatch,
+    how,
+    status,
+    left,
+):
+    """Its trust and its budget go only when it is known that there is no application."""
+    unanswered(market, monkeypatch, 'create', **how)
+    create(market, status)
+    monkeypatch.undo()
+    budgets = market.call('GET', '/v1/budgets', MEMBER).json['budgets']
+    found = (len(market.stores.apps.list()), len(market.trusts.trusts), len(budgets))
+    assert found == (left, left, left)
+
+
+@pytest.mark.parametrize('done', [True, False])
+def test_a_trust_that_was_taken_over_although_nobody_was_told_stays(
+    market,  # noqa: F811
+    monkeypatch,
+    done,
+):
+    """What the application acts by is never ended; one that it does not have is."""
+    app_id = create(market)['id']
+    unanswered(market, monkeypatch, 'change', done=done)
+    change(market, 503, app_id, new_trust=True)
+    monkeypatch.undo()
+    assert market.stores.apps.app(app_id).trust_id in market.trusts.trusts
+    assert ('trust-2' in market.trusts.trusts) is done
 
 
 def test_a_project_has_so_many_applications(market):  # noqa: F811
