@@ -37,6 +37,8 @@ Policy = Callable[..., Steps]
 
 BY_STATE = {State.RUNNING: AppState.RUNNING, State.SUSPENDED: AppState.SUSPENDED}
 
+STARTS = (AppState.WAITING, AppState.RUNNING)
+
 ASKED = 'its owner asked for it'
 
 
@@ -138,7 +140,8 @@ def _decision(
         events += told
     if state is not before:
         events.insert(0, Happened(action=_action(before, state), reason=reason, numbers=_known(of)))
-    memory = replace(memory, components=parts)
+    began = market.now if (before, state) == STARTS else memory.began
+    memory = replace(memory, components=parts, began=began)
     return Decision(
         view=view,
         state=state,

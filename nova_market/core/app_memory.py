@@ -32,6 +32,7 @@ class AppMemory:
     part:  of full CPU, in the last period that was counted
     at, done, each: of the newest progress report: when, how far, seconds for one at FULL allocation; each 0:
            not known yet
+    began: when its first servers were intended
     """
 
     components: Mapping[str, ComponentMemory] = field(default_factory=dict)
@@ -42,6 +43,7 @@ class AppMemory:
     at: float = 0.0
     done: float = 0.0
     each: float = 0.0
+    began: float = 0.0
 
     def of(self, component: str) -> ComponentMemory:
         return self.components.get(component) or ComponentMemory()

@@ -131,23 +131,29 @@ def queue_of(reports: Sequence[AppReport]) -> tuple[int, int] | None:
     return sum(one.waiting or 0 for one in found), sum(one.busy or 0 for one in found)
 
 
-def progress_of(reports: Sequence[AppReport]) -> AppReport | None:
-    """One report of the progress of all, None without any: what was not told lately stays as it was."""
-    found = [one for one in reports if one.total is not None and one.done is not None]
-    if not found:
+def progress_of(view: AppView) -> AppReport | None:
+    """One report of the progress of all, None without any: what was not told lately stays as it was.
+
+    Where servers speak for themselves, one that has not yet done so has as much before it as the others have
+    on the mean: what is lost or new does not make the work less.
+    """
+    told = [one for one in view.reports if one.done is not None and (one.total or 0.0) > 0]
+    parts, count = [one for one in told if not one.server_id], 1
+    if not parts:
+        servers = [slot for slot in view.slots if slot.intention is not Intention.GONE]
+        names = {slot.server_id for slot in servers if slot.server_id}
+        parts, count = [one for one in told if one.server_id in names], len(servers)
+    if not parts:
         return None
-    whole = [one for one in found if not one.server_id] or found
-    each = [one.seconds_each for one in whole if one.seconds_each is not None]
-    total, done = (
-        sum(n or 0.0 for n in ns) for ns in zip(*((o.total, o.done) for o in whole), strict=True)
-    )
+    each = [one.seconds_each for one in parts if one.seconds_each is not None]
+    total = sum(one.total or 0.0 for one in parts)
     return AppReport(
-        app_id=whole[0].app_id,
-        at=max(one.at for one in whole),
-        total=total,
-        done=min(done, total),
+        app_id=view.app.id,
+        at=max(one.at for one in parts),
+        total=total + total / len(parts) * (count - len(parts)),
+        done=sum(min(one.done or 0.0, one.total or 0.0) for one in parts),
         # side by side, the parts go on at the same time
-        seconds_each=sum(each) / len(each) / len(whole) if each else None,
+        seconds_each=sum(each) / len(each) / count if each else None,
     )
 
 
@@ -157,7 +163,7 @@ def learned(view: AppView) -> AppMemory:
     Not from one over a time in which the application was suspended, and never more than SLOWER times what was
     known: one guest that stalled for a while must not end an application that would be in time.
     """
-    memory, report = view.memory, progress_of(view.reports)
+    memory, report = view.memory, progress_of(view)
     if report is None or report.at <= memory.at:
         return memory
     done, each = report.done or 0.0, report.seconds_each
@@ -173,9 +179,11 @@ def learned(view: AppView) -> AppMemory:
 
 
 def is_finished(view: AppView) -> bool:
-    """Only the application itself can say so."""
-    report = progress_of(view.reports)
-    return report is not None and 0 < (report.total or 0.0) <= (report.done or 0.0)
+    """Only the application itself can say so, since it was started, or else each of its servers."""
+    report = progress_of(view)
+    if report is None or report.at < view.memory.began:
+        return False
+    return (report.total or 0.0) <= (report.done or 0.0)
 
 
 def remaining(view: AppView, now: float) -> float | None:
@@ -183,13 +191,13 @@ def remaining(view: AppView, now: float) -> float | None:
 
     What was done since the last report is taken from what the servers got.
     """
-    memory, report = view.memory, progress_of(view.reports)
+    memory, report = view.memory, progress_of(view)
     if report is not None and memory.each > 0:
         todo = ((report.total or 0.0) - (report.done or 0.0)) * memory.each
         return max(todo - max(now - memory.at, 0.0) * view.part, 0.0)
     work = view.template.slo.work_core_seconds
     if view.template.slo.goal is Goal.DEADLINE and work is not None and view.cores > 0:
-        if report is not None and (report.total or 0.0) > 0:
+        if report is not None:
             return work * (1.0 - (report.done or 0.0) / (report.total or 1.0)) / view.cores
         return max(work - memory.given, 0.0) / view.cores
     return None

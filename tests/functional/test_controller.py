@@ -142,6 +142,38 @@ def test_what_reports_that_it_is_done_is_finished(bed):
     sums_to_nothing(bed)
 
 
+def test_the_work_of_all_servers_is_the_work(bed):
+    """Each reports for itself: neither the first that is done, nor the loss of another, ends it."""
+    bed.add('job', template(components=[component(count=(2, 2))]))
+    bed.run(2)
+    one, two = (bed.own('job')[f'worker-{n}'][0] for n in (1, 2))
+    bed.report('job', server_id=one, total=100.0, done=100.0)
+    bed.run(2)
+    assert bed.app('job').state is AppState.RUNNING
+    bed.report('job', server_id=two, total=100.0, done=10.0)
+    bed.cloud.remove(two)
+    bed.run(2)
+    assert bed.app('job').state is AppState.RUNNING
+    (new,) = bed.own('job')['worker-2']
+    bed.report('job', server_id=new, total=100.0, done=100.0)
+    bed.run(2)
+    assert (bed.app('job').state, bed.own('job')) == (AppState.FINISHED, {})
+
+
+def test_what_was_told_before_the_start_ends_nothing(bed):
+    bed.add('job', template(), purse=0)
+    bed.report('job', total=1.0, done=1.0)
+    bed.run(2)
+    assert bed.app('job').state is AppState.WAITING
+    bed.stores.accounts.set(account('budget', 'job'), {'renew_amount': 50 * CREDIT})
+    bed.market.grant('red', 1000)
+    bed.run(5)
+    assert bed.app('job').state is AppState.RUNNING
+    bed.report('job', done=1.0)
+    bed.run(2)
+    assert bed.app('job').state is AppState.FINISHED
+
+
 # servers
 
 

@@ -138,10 +138,34 @@ def test_queues_and_progress_add_up():
         report(server_id='s1', total=10.0, done=4.0, seconds_each=6.0, waiting=2),
         report(server_id='s2', total=10.0, done=8.0, seconds_each=2.0, waiting=1, busy=1),
     ]
-    found = progress_of(parts)
+    found = progress_of(view(reports=parts, count=2))
     assert (found.total, found.done, found.seconds_each) == (20.0, 12.0, 2.0)
     assert queue_of(parts) == (3, 1)
-    assert (progress_of([report(metric=1.0)]), queue_of([report(metric=1.0)])) == (None, None)
+    other = [report(metric=1.0)]
+    assert (progress_of(view(reports=other)), queue_of(other)) == (None, None)
+
+
+def test_a_server_that_says_nothing_has_its_work_before_it():
+    """One that is new, or lost, does not make the work less; one that is given back counts no more."""
+    parts = [report(server_id=f's{n}', total=10.0, done=10.0) for n in (1, 2)]
+    three = view(reports=parts, count=3)
+    assert (progress_of(three).total, progress_of(three).done) == (30.0, 20.0)
+    assert not is_finished(three)
+    lost = replace(three, slots=[*three.slots[:2], slot(3)])
+    assert progress_of(lost).total == 30.0 and not is_finished(lost)
+    left = replace(three, slots=[*three.slots[:2], slot(3, intention=Intention.GONE)])
+    assert progress_of(left).total == 20.0 and is_finished(left)
+    none = replace(three, slots=[slot(1)])
+    assert progress_of(none) is None and not is_finished(none)
+
+
+def test_the_end_is_told_by_each_server_or_by_the_whole():
+    """More than all of one part is not part of another; what was told before the start is another run's."""
+    parts = [report(server_id=f's{n}', total=10.0, done=done) for n, done in ((1, 19.0), (2, 1.0))]
+    assert not is_finished(view(reports=parts, count=2))
+    done = [report(total=4.0, done=4.0)]
+    assert is_finished(view(reports=[*parts, *done], count=2))
+    assert not is_finished(view(reports=done, memory={'began': NOW + 1.0}))
 
 
 def test_the_time_of_an_iteration_is_measured_between_reports():
