@@ -66,7 +66,7 @@ def measured(view: AppView, market: MarketNow, horizon: int, report_life: float)
     reports = fresh(view.reports, market.now - report_life)
     left = FAR if slo.deadline is None else slo.deadline - market.now
     reference = slo.band[1]
-    work = remaining(view, market.now)
+    work = remaining(view, market.now, report_life)
     servers = sum(view.count(one) for one in view.template.components)
     waiting, busy = queue_of(reports) or (0, servers)
     performance, known, late = reference, False, None

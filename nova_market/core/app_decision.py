@@ -6,6 +6,9 @@ conditions of a start). Units: micro-credits per period, seconds.
 
 An application of several components runs when all of them can; it is suspended when one must be. Policies
 that do not start and suspend by themselves start when the least allocation of the least servers is paid.
+
+Not given there, and settled here: what its policy would drop ends after CERTAIN decisions that agree; what is
+not known to be too late is suspended at its deadline, so that its owner can move it or fetch what there is.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +42,11 @@ BY_STATE = {State.RUNNING: AppState.RUNNING, State.SUSPENDED: AppState.SUSPENDED
 
 STARTS = (AppState.WAITING, AppState.RUNNING)
 
+CERTAIN = 3
+"""Decisions in a row that must find an application too late before its servers are deleted."""
+
 ASKED = 'its owner asked for it'
+LATE = 'its deadline is past'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,25 +124,30 @@ def _with_starts(seen: Applications, steps: Steps) -> Steps:
 def _decision(
     view: AppView, of: Measured, market: MarketNow, seen: Applications, steps: Steps, rows: slice
 ) -> Decision:
-    before = view.app.state
-    why = '; '.join(dict.fromkeys(filter(None, (explain(steps, r) for r in _range(rows)))))
-    state, reason = _next_state(view, market, steps.state[rows], why)
-    settled = all(
-        view.allocation(one) is not None or view.memory.of(one.name).most == NOTHING
-        for one in view.template.components
+    before, components = view.app.state, view.template.components
+    held = _held(view)
+    why = '; '.join(
+        dict.fromkeys(
+            text
+            for row, one in zip(_range(rows), components, strict=True)
+            if one.name not in held and (text := explain(steps, row))
+        )
     )
-    # servers that no round has seen yet say nothing about their bids
-    acts = state is AppState.RUNNING and (settled or before is not AppState.RUNNING)
-    memory, counts = view.memory, {}
+    state, reason = _next_state(view, market, steps.state[rows], why)
+    memory, counts = view.memory, {one.name: view.count(one) for one in components}
+    if state is AppState.DROPPED and before is not AppState.WAITING:
+        memory = _doubting(view, market)
+        if memory.doubts < CERTAIN:
+            state, reason, held = before, f'{reason}: found {memory.doubts} times', set(counts)
+    else:
+        memory = replace(memory, doubts=0)
     events: list[Happened] = []
     parts = dict(memory.components)
-    for row, one in zip(_range(rows), view.template.components, strict=True):
-        now = view.count(one)
-        counts[one.name] = now
-        if not acts:
+    for row, one in zip(_range(rows), components, strict=True):
+        if state is not AppState.RUNNING or one.name in held:
             continue
         parts[one.name], counts[one.name], told = _step(
-            one, now, memory.of(one.name), market, steps, row
+            one, counts[one.name], memory.of(one.name), market, steps, row
         )
         events += told
     if state is not before:
@@ -154,6 +166,30 @@ def _decision(
         ),
         events=tuple(events),
     )
+
+
+def _held(view: AppView) -> set[str]:
+    """Components that stay as they are: servers that no round has seen yet say nothing about their bids."""
+    if view.app.state is not AppState.RUNNING:
+        return set()
+    return {
+        one.name
+        for one in view.template.components
+        if view.allocation(one) is None and view.memory.of(one.name).most != NOTHING
+    }
+
+
+def _doubting(view: AppView, market: MarketNow) -> AppMemory:
+    """One more decision that found it too late, if there was something to find it by.
+
+    The end deletes servers and their work, so one odd report, or a jump of the clock, must not be enough.
+    """
+    memory, deadline = view.memory, view.template.slo.deadline
+    runs = view.app.state is AppState.RUNNING
+    over = deadline is not None and market.now >= deadline
+    if runs and 0 < memory.at == memory.doubted and not over:
+        return memory  # nothing new was told
+    return replace(memory, doubts=memory.doubts + 1, doubted=memory.at)
 
 
 def _step(
@@ -186,7 +222,10 @@ def _next_state(view: AppView, market: MarketNow, states: Values, why: str) -> t
     before, wish, start = view.app.state, view.app.wish, view.template.start
     if before is not AppState.WAITING and is_finished(view):
         return AppState.FINISHED, 'all of its work is done'
+    over = view.template.slo.deadline is not None and market.now >= view.template.slo.deadline
     if before is AppState.WAITING:
+        if over:
+            return AppState.DROPPED, LATE
         if start.before is not None and market.now >= start.before:
             return AppState.CANCELLED, _waits(view, market) or 'it could not be paid in time'
         held = _waits(view, market) or ('its owner holds it' if wish is Wish.SUSPEND else '')
@@ -196,6 +235,8 @@ def _next_state(view: AppView, market: MarketNow, states: Values, why: str) -> t
         return AppState.SUSPENDED, ASKED
     if (states == State.DROPPED).any():
         return AppState.DROPPED, why
+    if over:
+        return AppState.SUSPENDED, f'{LATE}, and nobody has said that its work is done'
     if (states == State.RUNNING).all():
         return AppState.RUNNING, why
     if before is AppState.WAITING:

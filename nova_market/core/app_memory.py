@@ -33,6 +33,7 @@ class AppMemory:
     at, done, each: of the newest progress report: when, how far, seconds for one at FULL allocation; each 0:
            not known yet
     began: when its first servers were intended
+    doubts, doubted: decisions in a row that found it too late, and `at` of the last of them
     """
 
     components: Mapping[str, ComponentMemory] = field(default_factory=dict)
@@ -44,6 +45,8 @@ class AppMemory:
     done: float = 0.0
     each: float = 0.0
     began: float = 0.0
+    doubts: int = 0
+    doubted: float = 0.0
 
     def of(self, component: str) -> ComponentMemory:
         return self.components.get(component) or ComponentMemory()

@@ -9,6 +9,8 @@ core or MiB and period.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from nova_market.core.app_memory import AppMemory, Pair
 from nova_market.core.app_record import AppReport, AppState, Intention, StoredApp, StoredSlot
 from nova_market.core.app_template import AppTemplate, Component, Goal
@@ -161,7 +163,8 @@ def learned(view: AppView) -> AppMemory:
     """Eq. (4)'s time per iteration, as it would be at full allocations, from the newest report.
 
     Not from one over a time in which the application was suspended, and never more than SLOWER times what was
-    known: one guest that stalled for a while must not end an application that would be in time.
+    known, or what its template says of all the work: one guest that stalled for a while must not end an
+    application that would be in time.
     """
     memory, report = view.memory, progress_of(view)
     if report is None or report.at <= memory.at:
@@ -171,11 +174,17 @@ def learned(view: AppView) -> AppMemory:
         each = (report.at - memory.at) / (done - memory.done)
     whole = view.app.state is AppState.RUNNING and not 0 < memory.at < view.app.changed_at
     known = memory.each
-    if each is not None and whole:
-        known = each * memory.part
-        if memory.each > 0:
-            known = min(known, SLOWER * memory.each)
+    if each is not None and np.isfinite(each) and whole:
+        known = min(each * memory.part, SLOWER * (memory.each or _expected(view, report)))
     return replace(memory, at=report.at, done=done, each=known)
+
+
+def _expected(view: AppView, report: AppReport) -> float:
+    """Seconds for one at full allocations, by the template's work; inf when it names none."""
+    work, total = view.template.slo.work_core_seconds, report.total or 0.0
+    if work is None or view.cores <= 0 or total <= 0:
+        return np.inf
+    return work / view.cores / total
 
 
 def is_finished(view: AppView) -> bool:
@@ -186,15 +195,17 @@ def is_finished(view: AppView) -> bool:
     return (report.total or 0.0) <= (report.done or 0.0)
 
 
-def remaining(view: AppView, now: float) -> float | None:
+def remaining(view: AppView, now: float, report_life: float) -> float | None:
     """Seconds of work that are left with full allocations; None when nobody has told.
 
-    What was done since the last report is taken from what the servers got.
+    What was done since the last report is taken from what the servers got, for as long as a report counts: a
+    guest that hangs gets its CPU too.
     """
     memory, report = view.memory, progress_of(view)
     if report is not None and memory.each > 0:
         todo = ((report.total or 0.0) - (report.done or 0.0)) * memory.each
-        return max(todo - max(now - memory.at, 0.0) * view.part, 0.0)
+        since = min(max(now - memory.at, 0.0), report_life)
+        return max(todo - since * view.part, 0.0)
     work = view.template.slo.work_core_seconds
     if view.template.slo.goal is Goal.DEADLINE and work is not None and view.cores > 0:
         if report is not None:

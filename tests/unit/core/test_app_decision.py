@@ -177,9 +177,9 @@ def test_the_time_of_an_iteration_is_measured_between_reports():
     memory = learned(replace(second, memory=replace(memory, components=second.memory.components)))
     assert memory.each == pytest.approx(10.0)
     known = replace(second, memory=replace(memory, components=second.memory.components))
-    assert remaining(known, NOW) == pytest.approx(350.0)
+    assert remaining(known, NOW, 300.0) == pytest.approx(350.0)
     # one core of two: half a second of work in each
-    assert remaining(known, NOW + 100) == pytest.approx(300.0)
+    assert remaining(known, NOW + 100, 300.0) == pytest.approx(300.0)
 
 
 def test_an_outlier_does_not_end_an_application():
@@ -194,11 +194,29 @@ def test_an_outlier_does_not_end_an_application():
     assert learned(rests).each == 10.0
 
 
+def test_the_first_time_of_an_iteration_is_bounded_too():
+    """By what the template says of all the work; what is no time at all is not learned."""
+    slo = {'deadline': stamp(NOW + 3600), 'work_core_seconds': 1000.0}
+    slow = view(slo, reports=[report(total=50.0, done=1.0, seconds_each=900.0)])
+    assert learned(slow).each == 2.0 * 1000.0 / 2.0 / 50.0
+    still = view(slo, reports=[report(total=50.0, done=5e-324)], memory={'at': NOW - 60})
+    assert learned(still).each == 0.0
+    free = view(reports=[report(total=50.0, done=1.0, seconds_each=900.0)])
+    assert learned(free).each == 900.0
+
+
+def test_a_guest_that_hangs_does_not_come_nearer_to_its_end():
+    """It gets CPU; what was told is believed for as long as reports count."""
+    one = view(reports=[report(total=50.0, done=10.0)], memory={'at': NOW, 'each': 20.0})
+    assert remaining(one, NOW + 300, 300.0) == 650.0
+    assert remaining(one, NOW + 9000, 300.0) == 650.0
+
+
 def test_work_that_nobody_reports_is_what_was_not_given_yet():
     slo = {'deadline': stamp(NOW + 3600), 'work_core_seconds': 7200.0}
-    assert remaining(view(slo, memory={'given': 3600.0}), NOW) == 1800.0
-    assert remaining(view(slo, reports=[report(total=4.0, done=1.0)]), NOW) == 2700.0
-    assert remaining(view({'deadline': stamp(NOW + 3600)}), NOW) is None
+    assert remaining(view(slo, memory={'given': 3600.0}), NOW, 300.0) == 1800.0
+    assert remaining(view(slo, reports=[report(total=4.0, done=1.0)]), NOW, 300.0) == 2700.0
+    assert remaining(view({'deadline': stamp(NOW + 3600)}), NOW, 300.0) is None
 
 
 @pytest.mark.parametrize(
@@ -291,6 +309,69 @@ def test_figures_have_no_infinity():
     slo = {'deadline': stamp(NOW - 1), 'work_core_seconds': 100.0}
     figures = decided(view(slo)).figures
     assert figures.lateness is None and math.isfinite(figures.budget)
+
+
+def test_an_application_is_not_dropped_for_one_report():
+    """Three decisions in a row on something new; until then its bids stay as they are."""
+    slo = {'deadline': stamp(NOW + 3600)}
+    one = view(slo, reports=[report(at=NOW - 9, total=1000.0, done=1.0, seconds_each=1e15)])
+    states = []
+    for at in (NOW - 9, NOW - 9, NOW - 8, NOW - 7):
+        one = replace(one, reports=[replace(one.reports[0], at=at)])
+        found = decided(one, full_deadline)
+        states.append((found.state, found.memory.doubts, found.memory.of('w').bid))
+        one = replace(one, memory=found.memory)
+    rest = (1e6, 1e4)
+    assert states[:3] == [(AppState.RUNNING, n, rest) for n in (1, 1, 2)]
+    assert states[3][:2] == (AppState.DROPPED, 3)
+
+
+def test_doubts_that_are_cleared_are_forgotten():
+    slo = {'deadline': stamp(NOW + 3600)}
+    one = view(slo, reports=[report(total=10.0, done=5.0)], memory={'doubts': 2, 'each': 1.0})
+    found = decided(one, full_deadline)
+    assert (found.state, found.memory.doubts) == (AppState.RUNNING, 0)
+
+
+@pytest.mark.parametrize(
+    ('state', 'more', 'after'),
+    [
+        (AppState.RUNNING, {}, AppState.SUSPENDED),
+        (AppState.SUSPENDED, {}, AppState.SUSPENDED),
+        (AppState.WAITING, {'count': 0, 'got': None}, AppState.DROPPED),
+        (AppState.RUNNING, {'reports': [report(total=1.0, done=1.0)]}, AppState.FINISHED),
+    ],
+)
+def test_nothing_runs_and_pays_past_its_deadline(state, more, after):
+    """What is not known to be done stops paying; its owner may move the deadline or fetch what there is."""
+    found = decided(view({'deadline': stamp(NOW)}, state=state, **more), full_deadline)
+    assert found.state is after
+
+
+def test_what_can_not_be_done_any_more_ends_after_its_deadline():
+    """Though nothing new is told."""
+    slo = {'deadline': stamp(NOW)}
+    one = view(slo, reports=[report(at=NOW - 900, total=10.0, done=1.0)])
+    one = replace(one, memory=replace(one.memory, at=NOW - 900, each=600.0))
+    states = []
+    for _ in range(3):
+        found = decided(one, full_deadline)
+        states.append(found.state)
+        one = replace(one, memory=found.memory)
+    assert states == [AppState.RUNNING, AppState.RUNNING, AppState.DROPPED]
+
+
+def test_a_component_that_can_not_be_made_holds_no_other():
+    """Bids of the others follow; of its own nothing is said."""
+    one = view(reports=[report(metric=1.8)])
+    parts = [{**dict(one.app.template['components'][0]), 'name': name} for name in ('w', 'bad')]
+    template = parsed({**one.app.template, 'components': parts})
+    memory = replace(one.memory, components={n: one.memory.of('w') for n in ('w', 'bad')})
+    both = [*one.slots, StoredSlot(app_id='a', component='bad', number=1)]
+    found = decided(replace(one, template=template, memory=memory, slots=both))
+    assert found.memory.of('w').bid[0] == pytest.approx(1.5e6)
+    assert found.memory.of('bad').bid == (1e6, 1e4)
+    assert [e.reason.split(':')[0] for e in found.events] == ['w']
 
 
 # slots
