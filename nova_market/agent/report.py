@@ -12,6 +12,7 @@ environment, where other users of the guest don't see it as they would on a comm
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import math
 import os
@@ -38,6 +39,9 @@ SLOWEST = 10
 """While the service does not answer, reports go out up to so many times less often."""
 TRIES = 3
 """With --once."""
+
+UNANSWERED = (OSError, ValueError, http.client.HTTPException)
+"""No connection, no TLS, no time; no JSON; no HTTP, or less of it than was promised."""
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -167,7 +171,7 @@ def metadata(seconds: float) -> dict[str, Any]:
     try:
         with direct.open(METADATA, timeout=seconds) as answer:
             found = json.loads(answer.read(10 * LONGEST).decode())
-    except (OSError, ValueError):
+    except UNANSWERED:
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -237,7 +241,7 @@ class Reporter:
             if code == 'market.app.ended':
                 raise Ended(said) from None
             raise Refused(f'{self._url}: {error.code} {said}') from None
-        except (OSError, ValueError) as error:  # URLError, timeouts, TLS
+        except UNANSWERED as error:
             raise Refused(f'{self._url}: {error}') from None
 
     def _text(self, path: str | None, command: str | None) -> str | None:
@@ -251,7 +255,7 @@ def _said(error: urllib.error.HTTPError) -> tuple[str, str]:
     try:
         first = json.loads(error.read(LONGEST).decode())['errors'][0]
         return '{} ({})'.format(first['detail'], first['code']), first['code']
-    except (OSError, ValueError, LookupError, TypeError):
+    except (*UNANSWERED, LookupError, TypeError):
         return str(error.reason), ''
 
 

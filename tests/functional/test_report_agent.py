@@ -6,6 +6,7 @@ import ast
 import json
 import os
 import shutil
+import socketserver
 import ssl
 import subprocess
 import sys
@@ -245,6 +246,43 @@ def test_a_service_that_is_away_is_no_end(market_service, guest):  # noqa: F811
         given.url = url
         with pytest.raises(agent.Refused, match=r'127\.0\.0\.1'):
             agent.Reporter(given, CREDENTIAL, APP, '').send({'metric': 1})
+
+
+@pytest.mark.parametrize(
+    'answer',
+    [
+        b'SSH-2.0-OpenSSH_9.2\r\n\r\n',
+        b'HTTP/1.1 204 ' + b'x' * 70_000 + b'\r\n\r\n',
+        b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{"errors": [',
+        b'HTTP/1.1 503 Away\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{"errors": [',
+    ],
+    ids=['no HTTP', 'a line without end', 'a cut answer', 'a cut refusal'],
+)
+def test_what_is_no_answer_is_no_end(market_service, guest, monkeypatch, answer):  # noqa: F811
+    """A proxy that answers nonsense, a connection that is cut: said, and tried again; no metadata either."""
+
+    class Garbage(socketserver.StreamRequestHandler):
+        def handle(self):
+            length = 0
+            while (line := self.rfile.readline().strip()) != b'':
+                name, _, value = line.partition(b':')
+                length = int(value) if name.lower() == b'content-length' else length
+            self.rfile.read(length)
+            self.wfile.write(answer)
+
+    with socketserver.TCPServer(('127.0.0.1', 0), Garbage) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        try:
+            given = options(market_service, guest, metric_command='echo 1')
+            given.url = f'http://127.0.0.1:{server.server_address[1]}'
+            with pytest.raises(agent.Refused, match=r'127\.0\.0\.1'):
+                agent.Reporter(given, CREDENTIAL, APP, '').send({'metric': 1})
+            monkeypatch.setattr(agent, 'METADATA', f'{given.url}/x')
+            assert agent.metadata(5.0) == {}
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def test_certificates_are_checked(market_service, guest):  # noqa: F811
