@@ -8,7 +8,7 @@ from nova_market.adapters.leadership import SoleLeader
 from nova_market.adapters.memory_app_cloud import MemoryAppCloud
 from nova_market.core.app_cloud import AppFlavor
 from nova_market.core.app_record import AppReport, StoredApp
-from nova_market.core.app_template import document, parsed
+from nova_market.core.app_template import document, parsed, user_data
 from nova_market.core.ledger import Posting, Reason, account
 from nova_market.core.record import Account
 from nova_market.db.app_events import DatabaseAppEvents
@@ -25,7 +25,7 @@ FLAVORS = {
     'large': AppFlavor(id='f4', vcpus=4, memory_mib=4096),
 }
 POLICIES = {one.name: one.load() for one in entry_points(group='nova_market.scaling')}
-SETTINGS = ControllerSettings(interval=10.0, period=PERIOD, policies=POLICIES)
+SETTINGS = ControllerSettings(interval=10.0, period=PERIOD, policies=POLICIES, settle_time=20.0)
 
 
 def app_stores(database: Database, wall, market_stores) -> Stores:
@@ -124,14 +124,15 @@ class Bed:
                     )
                 ]
             )
+        read = parsed(given)
         made = StoredApp(
             id=name,
             project_id=project,
             user_id='user',
-            template=document(parsed(given)),
+            template=document(read),
             trust_id=self.cloud.trust(project),
         )
-        return self.stores.apps.create(made, most=100)
+        return self.stores.apps.create(made, 100, user_data(read))
 
     def run(self, periods=1, controller=None):
         """Let periods pass; engine and controller tick every ten seconds."""

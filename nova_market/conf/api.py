@@ -14,7 +14,13 @@ OPTIONS = [
         help='Most items of a page, and as many where a request gives no limit.',
     ),
     cfg.IntOpt('max_budgets', default=100, min=0, max=9999, help='Most budgets of one project.'),
-    cfg.IntOpt('max_apps', default=100, min=0, max=9999, help='Most applications of one project.'),
+    cfg.IntOpt(
+        'max_apps',
+        default=100,
+        min=0,
+        max=9999,
+        help='Most applications of one project that have not ended. Ten times as many are kept in all.',
+    ),
     cfg.ListOpt(
         'trust_roles',
         default=['member'],

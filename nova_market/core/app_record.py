@@ -66,7 +66,8 @@ class Intention(StrEnum):
 class StoredApp:
     """An application. Its budget is the account `payer`.
 
-    template:   as core.app_template.document makes it; its budget is what the account began with
+    template:   as core.app_template.document makes it; its budget is what the account began with;
+                what runs on the servers (user_data) is long and may hold secrets, and is kept apart
     credential: SHA-256 of what its monitors show, in hexadecimal; '' = no reports are taken
     memory:     what the controller carries to its next decision (its own form)
     figures:    what it found at the last one, to be shown: see core.app_figures

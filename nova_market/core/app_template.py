@@ -12,7 +12,7 @@ its band too.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -192,7 +192,7 @@ def parameters_of(document: object) -> Mapping[str, float]:
 
 
 def document(template: AppTemplate) -> dict[str, Any]:
-    """The template as JSON has it; `parsed` of it is the template again."""
+    """The template as JSON has it; `parsed` of it is the template again, but for user_data."""
     return {
         'name': template.name,
         'policy': template.policy,
@@ -205,6 +205,21 @@ def document(template: AppTemplate) -> dict[str, Any]:
         'start': _start_document(template.start),
         'components': [_component_document(one) for one in template.components],
     }
+
+
+def user_data(template: AppTemplate) -> dict[str, str]:
+    """What runs on the servers, by component that has any."""
+    return {one.name: one.user_data for one in template.components if one.user_data}
+
+
+def with_user_data(template: AppTemplate, texts: Mapping[str, str]) -> AppTemplate:
+    """The template with these, by component."""
+    return replace(
+        template,
+        components=tuple(
+            replace(one, user_data=texts.get(one.name, '')) for one in template.components
+        ),
+    )
 
 
 def slo_document(slo: Slo) -> dict[str, Any]:
@@ -326,5 +341,4 @@ def _component_document(one: Component) -> dict[str, Any]:
         'least_count': one.least_count,
         'most_count': one.most_count,
         'least': {'cpu': one.least_cpu, 'memory_mib': one.least_memory_mib},
-        'user_data': one.user_data,
     }

@@ -29,7 +29,7 @@ CONTENT = LargeBinary().with_variant(MEDIUMBLOB, 'mysql', 'mariadb')
 
 
 class AppRow(Base):
-    """template, wish, credential, trust_id and generation are the owner's; the others the controller's."""
+    """template to generation are the owner's, but for the ids; state to closed the controller's."""
 
     __tablename__ = 'apps'
     __table_args__ = (
@@ -41,6 +41,7 @@ class AppRow(Base):
     project_id: Mapped[str] = mapped_column(String(UUID_LENGTH))
     user_id: Mapped[str] = mapped_column(String(UUID_LENGTH))
     template: Mapped[bytes] = mapped_column(CONTENT)
+    user_data: Mapped[bytes] = mapped_column(CONTENT)
     trust_id: Mapped[str] = mapped_column(String(UUID_LENGTH))
     credential: Mapped[str] = mapped_column(String(64))
     wish: Mapped[str] = mapped_column(String(STATE_LENGTH))
@@ -52,6 +53,15 @@ class AppRow(Base):
     memory: Mapped[bytes] = mapped_column(CONTENT)
     figures: Mapped[bytes] = mapped_column(CONTENT)
     closed: Mapped[bool] = mapped_column(server_default=false())
+
+
+class ReplacedTrustRow(Base):
+    """A trust that an application had before its present one, until it is ended."""
+
+    __tablename__ = 'app_replaced_trusts'
+    __table_args__ = (TABLE,)
+    app_id: Mapped[str] = mapped_column(ForeignKey('apps.id', name='trust_app'), primary_key=True)
+    trust_id: Mapped[str] = mapped_column(String(UUID_LENGTH), primary_key=True)
 
 
 class SlotRow(Base):
@@ -98,6 +108,7 @@ class ReportRow(Base):
 
 
 apps = table_of(AppRow)
+app_replaced_trusts = table_of(ReplacedTrustRow)
 app_servers = table_of(SlotRow)
 app_events = table_of(EventRow)
 app_reports = table_of(ReportRow)

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
 from nova_market.core.app_record import (
     ENDED,
@@ -23,17 +23,29 @@ from nova_market.core.app_record import (
     Wish,
 )
 from nova_market.core.ledger import account
-from nova_market.db.app_tables import app_events, app_reports, app_servers, apps
+from nova_market.db.app_tables import (
+    app_events,
+    app_replaced_trusts,
+    app_reports,
+    app_servers,
+    apps,
+)
 from nova_market.db.database import Database
 from nova_market.db.ledger import MAX_PAGE, lock_accounts
 from nova_market.errors import BadAmount, Conflict
 
 COLUMNS = tuple(field.name for field in fields(StoredApp))
+ROW = tuple(apps.c[name] for name in COLUMNS)
+"""Without user_data: what is read of all applications at once should be short."""
+
 SLOT = tuple(field.name for field in fields(StoredSlot))
-DOCUMENTS = frozenset({'template', 'memory', 'figures'})
-OWNERS = frozenset({'template', 'wish', 'credential', 'trust_id'})
+DOCUMENTS = frozenset({'template', 'user_data', 'memory', 'figures'})
+OWNERS = frozenset({'template', 'user_data', 'wish', 'credential', 'trust_id'})
 CONTROLLERS = frozenset({'state', 'period', 'memory', 'figures', 'closed'})
 OVER = sorted(ENDED)
+
+MOST_KEPT = 10
+"""Applications of a project, with those that have ended, for each that it may have at once."""
 
 
 class DatabaseApps:
@@ -43,26 +55,31 @@ class DatabaseApps:
         self._database = database
         self._wall = wall
 
-    def create(self, app: StoredApp, most: int) -> StoredApp:
+    def create(
+        self, app: StoredApp, most: int, user_data: Mapping[str, str] | None = None
+    ) -> StoredApp:
         """Keep a new application; of those that ask at once only `most` in a project result.
 
-        :raises Conflict: the project has that many that have not ended.
+        :raises Conflict: the project has that many that have not ended, or MOST_KEPT times as many in all.
         :raises UnknownAccount: the project has no account.
         """
         now = self._wall()
-        return self._database.write(
-            _create, replace(app, generation=1, created_at=now, changed_at=now), most
-        )
+        made = replace(app, generation=1, created_at=now, changed_at=now)
+        return self._database.write(_create, made, most, dict(user_data or {}))
 
     def app(self, app_id: str) -> StoredApp | None:
         """One application; None when there is none."""
         return self._database.read(_app, app_id)
 
+    def user_data(self, app_id: str) -> Mapping[str, str]:
+        """What runs on its servers, by component."""
+        return self._database.read(_user_data, app_id)
+
     def list(
         self, project_id: str | None = None, after: str = '', limit: int = 1000
     ) -> Sequence[StoredApp]:
         """Applications by id; `after`: last id of a page."""
-        query = select(apps).where(apps.c.id > after)
+        query = select(*ROW).where(apps.c.id > after)
         if project_id is not None:
             query = query.where(apps.c.project_id == project_id)
         return self._database.read(_rows, query.order_by(apps.c.id).limit(min(limit, MAX_PAGE)))
@@ -78,7 +95,7 @@ class DatabaseApps:
     def open(self) -> Sequence[StoredApp]:
         """All that are not closed, by id."""
         return self._database.read(
-            _rows, select(apps).where(apps.c.closed.is_(False)).order_by(apps.c.id)
+            _rows, select(*ROW).where(apps.c.closed.is_(False)).order_by(apps.c.id)
         )
 
     def decide(
@@ -90,6 +107,14 @@ class DatabaseApps:
         """
         _refuse_others(changed, CONTROLLERS)
         self._database.write(_decide, app_id, before, dict(changed), tuple(slots), self._wall())
+
+    def replaced_trusts(self) -> Mapping[str, Sequence[str]]:
+        """Trusts that applications had before, and that nobody has ended yet."""
+        return self._database.read(_replaced_trusts)
+
+    def trust_ended(self, app_id: str, trust_id: str) -> None:
+        """Forget one of them."""
+        self._database.write(_trust_ended, app_id, trust_id)
 
     def remove(self, app_id: str) -> None:
         """Forget an application with all that belongs to it."""
@@ -114,7 +139,7 @@ class DatabaseApps:
 
 def remove_apps(connection: Connection, app_ids: Sequence[str]) -> None:
     """Applications with everything that names them."""
-    for table in (app_servers, app_events, app_reports):
+    for table in (app_replaced_trusts, app_servers, app_events, app_reports):
         connection.execute(delete(table).where(table.c.app_id.in_(app_ids)))
     connection.execute(delete(apps).where(apps.c.id.in_(app_ids)))
 
@@ -129,19 +154,25 @@ def _refuse_others(changed: Mapping[str, Any], allowed: frozenset[str]) -> None:
         raise BadAmount(f'{unknown[0]!r:.80} of an application: give {", ".join(sorted(allowed))}')
 
 
-def _create(connection: Connection, app: StoredApp, most: int) -> StoredApp:
+def _create(
+    connection: Connection, app: StoredApp, most: int, user_data: Mapping[str, str]
+) -> StoredApp:
     # before anything is read: whoever comes second sees what the first one has made
     lock_accounts(connection, [account('project', app.project_id)])
     found = _app(connection, app.id)
     if found is not None:
         return found  # ours, when the answer to an earlier try got lost
-    query = select(func.count()).where(
-        apps.c.project_id == app.project_id, apps.c.state.not_in(OVER)
-    )
-    if (connection.execute(query).scalar() or 0) >= most:
+    query = select(func.count()).where(apps.c.project_id == app.project_id)
+    if _number(connection, query.where(apps.c.state.not_in(OVER))) >= most:
         raise Conflict(f'the project has {most} applications: delete one first')
+    if _number(connection, query) >= most * MOST_KEPT:
+        raise Conflict(
+            f'the project has {most * MOST_KEPT} applications, with those that have ended: '
+            'delete some of these first'
+        )
+    values = {**{n: getattr(app, n) for n in COLUMNS}, 'user_data': user_data}
     try:
-        connection.execute(insert(apps), _values({n: getattr(app, n) for n in COLUMNS}))
+        connection.execute(insert(apps), _values(values))
     except DBDuplicateEntry as error:
         raise RetryRequest(error) from error
     return app
@@ -160,10 +191,11 @@ def _change(
     elif found.wish is Wish.DELETE:
         raise Conflict(f'application {app_id} is being deleted')
     change = update(apps).where(apps.c.id == app_id, apps.c.generation == generation)
-    if connection.execute(change.values(**_values(after))).rowcount != 1 and not (
-        found.generation == generation + 1
-        and all(getattr(found, name) == value for name, value in changed.items())
-    ):
+    if connection.execute(change.values(**_values(after))).rowcount == 1:
+        if changed.get('trust_id', found.trust_id) != found.trust_id and found.trust_id:
+            before = {'app_id': app_id, 'trust_id': found.trust_id}
+            connection.execute(insert(app_replaced_trusts), before)
+    elif found.generation != generation + 1 or not _has(connection, app_id, changed):
         raise Conflict(
             f'application {app_id} is at generation {found.generation}, not {generation}: '
             'read it again'
@@ -231,8 +263,40 @@ def _drop(connection: Connection, slots: Sequence[StoredSlot]) -> None:
 
 
 def _app(connection: Connection, app_id: str) -> StoredApp | None:
-    row = connection.execute(select(apps).where(apps.c.id == app_id)).first()
+    row = connection.execute(select(*ROW).where(apps.c.id == app_id)).first()
     return _stored(row) if row else None
+
+
+def _has(connection: Connection, app_id: str, values: Mapping[str, Any]) -> bool:
+    """Whether the row has these values: the answer to an earlier try got lost."""
+    wanted = _values(values)
+    query = select(*(apps.c[name] for name in wanted)).where(apps.c.id == app_id)
+    row = connection.execute(query).first()
+    return row is not None and dict(row._mapping) == wanted
+
+
+def _user_data(connection: Connection, app_id: str) -> dict[str, str]:
+    found = connection.execute(select(apps.c.user_data).where(apps.c.id == app_id)).scalar()
+    return dict(json.loads(found)) if found else {}
+
+
+def _number(connection: Connection, query: Select[Any]) -> int:
+    return int(connection.execute(query).scalar() or 0)
+
+
+def _replaced_trusts(connection: Connection) -> dict[str, list[str]]:
+    table = app_replaced_trusts
+    rows = connection.execute(select(table).order_by(table.c.app_id, table.c.trust_id))
+    return {
+        app_id: [row.trust_id for row in group]
+        for app_id, group in groupby(rows, key=lambda row: str(row.app_id))
+    }
+
+
+def _trust_ended(connection: Connection, app_id: str, trust_id: str) -> None:
+    table = app_replaced_trusts
+    ended = delete(table).where(table.c.app_id == app_id, table.c.trust_id == trust_id)
+    connection.execute(ended)
 
 
 def _rows(connection: Connection, query: object) -> list[StoredApp]:
@@ -262,7 +326,7 @@ def _values(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _stored(row: Row[Any]) -> StoredApp:
     values = {name: getattr(row, name) for name in COLUMNS}
-    for name in DOCUMENTS:
+    for name in DOCUMENTS & values.keys():
         values[name] = json.loads(values[name])
     return StoredApp(
         **{**values, 'wish': Wish(row.wish), 'state': AppState(row.state)},

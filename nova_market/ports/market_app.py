@@ -20,14 +20,21 @@ from nova_market.core.app_record import (
 class AppStore(Protocol):
     """Applications."""
 
-    def create(self, app: StoredApp, most: int) -> StoredApp:
+    def create(
+        self, app: StoredApp, most: int, user_data: Mapping[str, str] | None = None
+    ) -> StoredApp:
         """Keep a new application; the one that is stored under its id, when it is there already.
 
-        :raises errors.Conflict: its project has `most` applications that have not ended.
+        user_data: what runs on its servers, by component.
+
+        :raises errors.Conflict: its project has `most` applications that have not ended, or many more in all.
         """
 
     def app(self, app_id: str) -> StoredApp | None:
         """One application; None when there is none."""
+
+    def user_data(self, app_id: str) -> Mapping[str, str]:
+        """What runs on the servers of an application, by component."""
 
     def list(
         self, project_id: str | None = None, after: str = '', limit: int = 1000
@@ -35,9 +42,10 @@ class AppStore(Protocol):
         """Applications by id; `after`: last id of a page."""
 
     def change(self, app_id: str, changed: Mapping[str, Any], generation: int) -> StoredApp:
-        """The owner's: template, wish, credential, trust_id, those that are given; what it is then.
+        """The owner's: template, user_data, wish, credential, trust_id, those given; what it is then.
 
-        A wish DELETE is never taken back, and also makes the state DELETING. generation: of what was read.
+        A trust that is replaced goes to `replaced_trusts`. A wish DELETE is never taken back, and also makes
+        the state DELETING. generation: of what was read.
 
         :raises errors.Conflict: it was changed meanwhile, or is being deleted; or there is none.
         """
@@ -52,6 +60,12 @@ class AppStore(Protocol):
 
         :raises errors.Conflict: its state is not `before`, or there is none.
         """
+
+    def replaced_trusts(self) -> Mapping[str, Sequence[str]]:
+        """Trusts that applications had before their present ones, and that nobody has ended yet."""
+
+    def trust_ended(self, app_id: str, trust_id: str) -> None:
+        """It is not among them any more."""
 
     def remove(self, app_id: str) -> None:
         """Forget an application with its slots, events and reports."""

@@ -148,7 +148,7 @@ class Acting:
             flavor=component.flavor,
             image=component.image,
             networks=component.networks,
-            user_data=component.user_data,
+            user_data=self._stores.apps.user_data(job.app.id).get(component.name, ''),
         )
         slot = self._write(replace(slot, retry_at=now + SETTLE))
         try:

@@ -24,7 +24,7 @@ from nova_market.db.purge import purge
 from nova_market.errors import BadAmount, Conflict, UnknownAccount
 from tests.fixtures.databases import Wall, database, server, servers, url  # noqa: F401
 
-TEMPLATE = {'name': 'zephyr', 'components': [{'name': 'worker', 'user_data': 'ä' * 10}]}
+TEMPLATE = {'name': 'zephyr', 'components': [{'name': 'worker'}]}
 
 
 @pytest.fixture
@@ -67,13 +67,19 @@ def test_an_application_is_kept_as_it_is(store, wall):
 
 
 def test_a_project_has_so_many_applications_at_most(store):
-    """Those that have ended do not count, nor do those of others."""
+    """Of those that have ended ten times as many stay, until they are deleted; others' do not count."""
     store.create(app('a'), most=1)
     store.create(app('b', 'blue'), most=1)
     with pytest.raises(Conflict, match='has 1 applications'):
         store.create(app('c'), most=1)
     store.decide('a', AppState.WAITING, {'state': AppState.FINISHED}, [])
-    assert store.create(app('c'), most=1).generation == 1
+    for number in range(9):
+        assert store.create(app(f'c{number}'), most=1).generation == 1
+        store.decide(f'c{number}', AppState.WAITING, {'state': AppState.DROPPED}, [])
+    with pytest.raises(Conflict, match='has 10 applications, with those that have ended: delete'):
+        store.create(app('d'), most=1)
+    store.remove('c0')
+    assert store.create(app('d'), most=1).generation == 1
 
 
 def test_a_project_without_an_account_has_no_applications(store):
@@ -104,6 +110,39 @@ def test_the_owner_changes_what_he_has_read(store):
         store.change('b', {'wish': Wish.RUN}, 1)
     with pytest.raises(BadAmount, match='state'):
         store.change('a', {'state': AppState.FINISHED}, 2)
+
+
+def test_what_runs_on_the_servers_is_kept_apart(store):
+    """By component; the same change twice is no conflict, and what was not changed stays."""
+    texts = {'worker': 'ä' * 10, 'web': '#!/bin/sh'}
+    store.create(app(), 1, texts)
+    assert store.user_data('a') == texts
+    changed = store.change('a', {'user_data': {'web': 'x'}, 'credential': 'c'}, 1)
+    assert changed == store.change('a', {'user_data': {'web': 'x'}, 'credential': 'c'}, 1)
+    with pytest.raises(Conflict):
+        store.change('a', {'user_data': {'web': 'y'}}, 1)
+    store.change('a', {'wish': Wish.SUSPEND}, 2)
+    assert store.user_data('a') == {'web': 'x'}
+    assert store.user_data('b') == {}
+
+
+def test_a_trust_that_is_replaced_is_kept_until_it_is_ended(store):
+    """Once, whoever asks how often; what the change does not touch replaces none."""
+    store.create(app('a', trust_id='t1'), most=2)
+    store.create(app('b'), most=2)
+    store.change('a', {'wish': Wish.SUSPEND}, 1)
+    for _ in range(2):
+        store.change('a', {'trust_id': 't2'}, 2)
+    store.change('a', {'trust_id': 't2'}, 3)
+    store.change('b', {'trust_id': 't9'}, 1)
+    assert store.replaced_trusts() == {'a': ['t1']}
+    store.change('a', {'trust_id': 't3'}, 4)
+    assert store.replaced_trusts() == {'a': ['t1', 't2']}
+    for _ in range(2):
+        store.trust_ended('a', 't1')
+    assert store.replaced_trusts() == {'a': ['t2']}
+    store.remove('a')
+    assert store.replaced_trusts() == {}
 
 
 def test_what_is_being_deleted_is_never_taken_back(store):

@@ -80,7 +80,7 @@ def create(call: Call) -> Any:
         created_at=call.stores.wall(),
     )
     _open_budget(call, wanted, template)
-    made = _made(call, wanted)
+    made = _made(call, wanted, templates.user_data(template))
     _fill(call, made, template.budget.renew_amount or 0)
     _tell(call, made, 'created')
     return Answer(body={'app': {**shown(call, made), 'credential': credential}}, status=201)
@@ -107,11 +107,14 @@ def update(call: Call) -> Any:
         if 'slo' in call.body:
             # not start.before: it has been kept, or the application is cancelled
             _check_later(call, 'slo.deadline', template.slo.deadline)
-        made = {'trust_id': trust} if trust else {}
+        made: dict[str, Any] = {'trust_id': trust} if trust else {}
         if app.wish is Wish.DELETE:
             return {**made, 'wish': app.wish}  # whose trust is lost needs another to be deleted
         if credential:
-            template = credentials.renewed(template, app.credential, credential)
+            texts = call.stores.apps.user_data(app.id)
+            told = templates.with_user_data(template, texts)
+            told = credentials.renewed(told, app.credential, credential)
+            made['user_data'] = templates.user_data(told)
             made['credential'] = credentials.digest(credential)
         return {'template': templates.document(template), **made}
 
@@ -128,8 +131,6 @@ def update(call: Call) -> Any:
     except NovaMarketError:
         _untrust(call, trust)
         raise
-    if trust:
-        _untrust(call, found.trust_id)
     if 'budget' in call.body:
         call.stores.accounts.set(app.payer, dict(call.body['budget']))
     _tell(call, app, 'changed', ', '.join(sorted(call.body.keys() - {'generation'})))
@@ -225,12 +226,13 @@ def _open_budget(call: Call, app: StoredApp, template: AppTemplate) -> None:
         raise ApiError(409, 'market.budget.too_many', str(error)) from None
 
 
-def _made(call: Call, wanted: StoredApp) -> StoredApp:
+def _made(call: Call, wanted: StoredApp, user_data: Mapping[str, str]) -> StoredApp:
     """The application with its trust, stored; or nothing is left of it."""
     trust = ''
     try:
         trust = _trusted(call, wanted.project_id)
-        return call.stores.apps.create(replace(wanted, trust_id=trust), call.settings.max_apps)
+        wanted = replace(wanted, trust_id=trust)
+        return call.stores.apps.create(wanted, call.settings.max_apps, user_data)
     except DatabaseUnavailable:
         # it may have been stored all the same; who can not tell undoes nothing
         LOG.warning('application %s may have been made, with trust %s', wanted.id, trust)
@@ -289,7 +291,7 @@ def _undo(call: Call, app: StoredApp, trust_id: str) -> None:
 
 
 def _untrust(call: Call, trust_id: str) -> None:
-    """End a trust that nobody needs any more, if it is the caller's."""
+    """End a trust of the caller's that nobody needs after all."""
     assert call.context is not None, 'a public route has no caller'
     try:
         if trust_id:

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Applications, their events and what was reported of them as JSON objects.
+"""Applications, their events and what was reported of them as JSON objects."""
 
-What runs on the servers (user_data) may hold secrets, and is not shown.
-"""
-
-from collections.abc import Mapping
 from typing import Any
 
 from nova_market.api.call import Call
@@ -48,7 +44,7 @@ def shown(call: Call, app: StoredApp) -> dict[str, Any]:
             'balance': account.balance if account else None,
         },
         'start': template['start'],
-        'components': [_component(one) for one in _objects(template['components'])],
+        'components': template['components'],
         'statistics': dict(app.figures) or None,
         'servers': [_slot(one) for one in slots],
         'reports': [_report(one) for one in reports],
@@ -66,14 +62,6 @@ def event(one: AppEvent) -> dict[str, Any]:
         'reason': one.reason,
         'numbers': dict(one.numbers),
     }
-
-
-def _objects(value: object) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
-
-
-def _component(one: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in one.items() if name != 'user_data'}
 
 
 def _slot(one: StoredSlot) -> dict[str, Any]:

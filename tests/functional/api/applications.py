@@ -29,16 +29,17 @@ TEMPLATE = {
 
 def add_app(market: Market) -> StoredApp:
     """With one server, and an event."""
+    read = app_template.parsed(TEMPLATE)
     app = StoredApp(
         id=APP,
         project_id=ALICE,
         user_id='member-user',
-        template=app_template.document(app_template.parsed(TEMPLATE)),
+        template=app_template.document(read),
         trust_id='trust-x',
         credential=hashlib.sha256(CREDENTIAL.encode()).hexdigest(),
     )
     market.stores.accounts.open_budget(Account(id=app.payer, project_id=ALICE, name='crawler'), 9)
-    made = market.stores.apps.create(app, 9)
+    made = market.stores.apps.create(app, 9, app_template.user_data(read))
     market.stores.apps.put(
         [StoredSlot(app_id=APP, component='worker', number=1, server_id=OF_ALICE)]
     )

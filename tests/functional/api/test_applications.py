@@ -91,10 +91,12 @@ def test_its_servers_are_told_where_and_how_to_report(market):  # noqa: F811
     made = create(market, components=[{**TEMPLATE['components'][0], 'user_data': text}])
 
     def user_data():
-        return market.stores.apps.app(made['id']).template['components'][0]['user_data']
+        return market.stores.apps.user_data(made['id'])['worker']
 
     assert user_data() == f'u=http://localhost a={made["id"]} c={made["credential"]}'
     fresh = change(market, app_id=made['id'], new_credential=True)['credential']
+    assert user_data().endswith(f' c={fresh}')
+    change(market, app_id=made['id'], parameters={})
     assert user_data().endswith(f' c={fresh}')
     report(market, path=f'/v1/apps/{made["id"]}/reports', credential=fresh, metric=1)
 
@@ -260,15 +262,18 @@ def test_what_its_budget_is_stands_in_one_place(market):  # noqa: F811
 
 
 def test_somebody_else_hands_his_roles_on(market):  # noqa: F811
-    """When whoever made it is gone; the trust there was is ended, and others' projects are not served."""
+    """When whoever made it is gone; the trust there was is left to the controller, which can end it.
+
+    Others' projects are not served.
+    """
     made = create(market)
     before = market.stores.apps.app(made['id']).trust_id
     path = f'/v1/apps/{made["id"]}'
     manager, admin = f'manager@{ALICE}', f'admin@{OPERATOR}'
     assert market.call('PATCH', path, manager, json={'new_trust': True}).status_code == 200
     after = market.stores.apps.app(made['id']).trust_id
-    assert market.trusts.trusts == {after: ('manager-user', ALICE, ('member',))}
-    assert after != before
+    assert market.trusts.trusts[after] == ('manager-user', ALICE, ('member',))
+    assert market.stores.apps.replaced_trusts() == {made['id']: [before]}
     answer = market.call('PATCH', path, admin, json={'new_trust': True})
     assert answer.json['errors'][0]['code'] == 'market.trust.refused'
     market.call('DELETE', path, manager)
@@ -277,6 +282,26 @@ def test_somebody_else_hands_his_roles_on(market):  # noqa: F811
     answer = market.call('PATCH', path, manager, json={'new_trust': True})
     assert (answer.status_code, answer.json['app']['state']) == (200, 'deleting')
     assert market.stores.apps.app(made['id']).trust_id not in {before, after}
+    assert market.stores.apps.replaced_trusts() == {made['id']: [before, after]}
+
+
+def test_of_two_that_take_it_over_at_once_no_trust_is_lost(market, monkeypatch):  # noqa: F811
+    """Each that is not the application's in the end is known, to be ended."""
+    made = create(market)
+    path, apps = f'/v1/apps/{made["id"]}', market.stores.apps
+    change_ = apps.change
+
+    def second(*given):
+        """Just before the change of the first one."""
+        monkeypatch.setattr(apps, 'change', change_)
+        change(market, app_id=made['id'], new_trust=True)
+        return change_(*given)
+
+    monkeypatch.setattr(apps, 'change', second)
+    answer = market.call('PATCH', path, f'manager@{ALICE}', json={'new_trust': True})
+    assert answer.status_code == 200
+    known = {apps.app(made['id']).trust_id, *apps.replaced_trusts()[made['id']]}
+    assert known == set(market.trusts.trusts) and len(known) == 3
 
 
 def test_a_trust_that_is_not_needed_after_all_is_ended(market):  # noqa: F811

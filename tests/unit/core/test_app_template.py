@@ -6,7 +6,14 @@ import math
 
 import pytest
 
-from nova_market.core.app_template import Goal, document, parsed, slo_of
+from nova_market.core.app_template import (
+    Goal,
+    document,
+    parsed,
+    slo_of,
+    user_data,
+    with_user_data,
+)
 from nova_market.errors import BadTemplate
 
 DEADLINE = '2026-11-22T06:00:00Z'
@@ -57,9 +64,14 @@ def test_a_template_is_read_whole():
 
 
 def test_a_document_is_the_template_again():
-    """What the store keeps is read as the same template, through JSON."""
+    """What the store keeps is read as the same template, through JSON; what runs there is kept apart."""
     for one in (WHOLE, changed(start=None, budget=None, parameters=None, slo={'queue': True})):
-        assert parsed(json.loads(json.dumps(document(parsed(one))))) == parsed(one)
+        read = parsed(one)
+        kept = json.loads(json.dumps(document(read)))
+        assert 'user_data' not in str(kept)
+        texts = user_data(read)
+        assert texts == {'worker': '#cloud-config\n'}
+        assert with_user_data(parsed(kept), texts) == read
 
 
 def test_what_is_left_out_has_a_default():

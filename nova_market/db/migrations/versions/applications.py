@@ -23,6 +23,7 @@ TABLE: dict[str, Any] = {
 
 def upgrade() -> None:
     _apps()
+    _replaced_trusts()
     _servers()
     _events()
     _reports()
@@ -45,6 +46,7 @@ def _apps() -> None:
         sa.Column('project_id', sa.String(length=64), nullable=False),
         sa.Column('user_id', sa.String(length=64), nullable=False),
         sa.Column('template', CONTENT, nullable=False),
+        sa.Column('user_data', CONTENT, nullable=False),
         sa.Column('trust_id', sa.String(length=64), nullable=False),
         sa.Column('credential', sa.String(length=64), nullable=False),
         sa.Column('wish', sa.String(length=16), nullable=False),
@@ -60,6 +62,16 @@ def _apps() -> None:
     )
     index('apps_of_project', 'apps', ['project_id', 'id'])
     index('apps_open', 'apps', ['closed', 'id'])
+
+
+def _replaced_trusts() -> None:
+    create(
+        'app_replaced_trusts',
+        sa.Column('app_id', sa.String(length=64), nullable=False),
+        sa.Column('trust_id', sa.String(length=64), nullable=False),
+        sa.ForeignKeyConstraint(['app_id'], ['apps.id'], name='trust_app'),
+        sa.PrimaryKeyConstraint('app_id', 'trust_id'),
+    )
 
 
 def _servers() -> None:
