@@ -74,6 +74,10 @@ class UnknownAccount(NovaMarketError):
     """No such account, or it is closed."""
 
 
+class UnknownApp(NovaMarketError):
+    """No such application."""
+
+
 class PeriodPurged(NovaMarketError):
     """A posting for a period whose postings were purged: whether it was posted can't be known any more."""
 
@@ -84,6 +88,10 @@ class Conflict(NovaMarketError):
 
 class CloudUnavailable(NovaMarketError):
     """Nova or Placement does not answer; try again next period."""
+
+
+class CloudAway(CloudUnavailable):
+    """Nobody answers at all, or not even our own account is let in: asking for others is of no use now."""
 
 
 class TrustRefused(NovaMarketError):
@@ -99,4 +107,8 @@ class CloudRefused(NovaMarketError):
 
 
 class AccessLost(NovaMarketError):
-    """A trust is not valid any more: its owner or his role is gone, or he deleted it."""
+    """A trust is not good now: its owner or his role is gone, he is locked out, or he deleted it."""
+
+
+class TrustGone(AccessLost):
+    """There is no such trust, and there will be none."""

@@ -4,8 +4,8 @@
 Implements ports.AppCloud. Units: seconds since the epoch. For one thread.
 
 A server that Nova failed to make is FAILED; one that came into error later is left alone: its owner or the
-operator may bring it back. Servers in a cell that does not answer are UNKNOWN (microversion 2.69) when Nova is
-asked for one, or for the first of all; pages of a list (`limit`, `marker`) leave them out.
+operator may bring it back. Servers in a cell that does not answer are UNKNOWN (microversion 2.69) when Nova
+is asked for one, or for the first of all; pages of a list (`limit`, `marker`) leave them out.
 """
 
 import base64
@@ -19,7 +19,7 @@ from urllib.parse import quote
 from keystoneauth1 import exceptions as keystone_errors
 from oslo_config import cfg
 
-from nova_market.adapters.trust_session import TrustSessions
+from nova_market.adapters.trust_session import SILENT, TrustSessions, unavailable
 from nova_market.core.app_cloud import (
     AppAccess,
     AppFlavor,
@@ -28,7 +28,7 @@ from nova_market.core.app_cloud import (
     ServerState,
 )
 from nova_market.core.app_record import APP_KEY, SLOT_KEY
-from nova_market.errors import CloudRefused, CloudUnavailable
+from nova_market.errors import CloudAway, CloudRefused, CloudUnavailable
 
 VERSION = '2.69'
 MAX_PAGES = 1000
@@ -188,7 +188,7 @@ class NovaAppCloud:
         try:
             answer = session.request(path, method, json=body, **more)
         except (keystone_errors.ClientException, OSError) as error:
-            raise CloudUnavailable(f'{type(error).__name__}: {str(error)[:200]}') from None
+            raise unavailable(error) from None
         if answer.status_code == 404 and missing:
             return None
         if answer.status_code in REFUSED:
@@ -196,7 +196,8 @@ class NovaAppCloud:
                 return None
             raise CloudRefused(f'{service}: {_message(answer)}')
         if not 200 <= answer.status_code < 300:
-            raise CloudUnavailable(f'{service} answers {answer.status_code}: {_message(answer)}')
+            kind = CloudAway if answer.status_code in SILENT else CloudUnavailable
+            raise kind(f'{service} answers {answer.status_code}: {_message(answer)}')
         with understood():
             return answer.json() if answer.content else {}
 

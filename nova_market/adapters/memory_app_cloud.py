@@ -19,7 +19,7 @@ from nova_market.core.app_cloud import (
 from nova_market.core.app_record import APP_KEY, SLOT_KEY
 from nova_market.core.cloud_inventory import CloudServer
 from nova_market.core.quantity import HostName
-from nova_market.errors import AccessLost, CloudRefused, CloudUnavailable
+from nova_market.errors import AccessLost, CloudAway, CloudRefused, CloudUnavailable, TrustGone
 from nova_market.ports import Clock
 
 
@@ -41,7 +41,9 @@ class _Made:
 class MemoryAppCloud:
     """boot, leave: seconds that a start and a deletion take.
 
-    available = False: it does not answer. failing: slots whose next server ends in error.
+    available = False: it does not answer; unanswered: how often. barred: trusts whose owner is locked out.
+    locked: servers that nobody may change. broken: flavors that are answered with an error.
+    failing: slots whose next server ends in error.
     lost_answers: so many creations are done, and nobody is told. quota: servers of a project.
     skips: what is hidden is left out of lists, as Nova does it by default.
     """
@@ -57,6 +59,10 @@ class MemoryAppCloud:
         quota: int = 1000,
     ) -> None:
         self.available = True
+        self.unanswered = 0
+        self.barred: set[str] = set()
+        self.locked: set[str] = set()
+        self.broken: set[str] = set()
         self.failing: set[str] = set()
         self.lost_answers = 0
         self.skips = True
@@ -96,6 +102,8 @@ class MemoryAppCloud:
 
     def flavor(self, access: AppAccess, name: str) -> AppFlavor | None:
         self._enter(access)
+        if name in self.broken:
+            raise CloudUnavailable(f'compute answers 500 for flavor {name}')
         by_id = {one.id: one for one in self._flavors.values()}
         return self._flavors.get(name) or by_id.get(name)
 
@@ -117,7 +125,7 @@ class MemoryAppCloud:
         self.put(server_id, access.project_id, wanted.marks, flavor, wanted.name, fault)
         if self.lost_answers:
             self.lost_answers -= 1
-            raise CloudUnavailable('the answer got lost')
+            raise CloudAway('the answer got lost')
         return server_id
 
     def put(
@@ -162,11 +170,14 @@ class MemoryAppCloud:
         one = self._made.get(server_id)
         if one is None or one.project_id != access.project_id:
             return
+        self._lock(server_id)
         one.state, one.gone_at = ServerState.DELETING, self._clock.wall() + self._leave
         self._catch_up()
 
     def forget(self, access: AppAccess) -> None:
         self._answer()
+        if access.trust_id in self.barred:
+            raise AccessLost(f'the owner of trust {access.trust_id} is locked out')
         self.trusts.pop(access.trust_id, None)
 
     def _change(
@@ -182,20 +193,28 @@ class MemoryAppCloud:
         one = self._made.get(server_id)
         if one is None or one.project_id != access.project_id:
             return
+        self._lock(server_id)
         if one.state is not before:
             raise CloudRefused(f'server {server_id} is {one.state}')
         one.state = after
         self._show(server_id, one)
 
+    def _lock(self, server_id: str) -> None:
+        if server_id in self.locked:
+            raise CloudRefused(f'instance {server_id} is locked')
+
     def _enter(self, access: AppAccess) -> None:
         self._answer()
+        if access.trust_id in self.barred:
+            raise AccessLost(f'the owner of trust {access.trust_id} is locked out')
         if self.trusts.get(access.trust_id) != access.project_id:
-            raise AccessLost(f'there is no trust {access.trust_id} in project {access.project_id}')
+            raise TrustGone(f'there is no trust {access.trust_id} in project {access.project_id}')
         self._catch_up()
 
     def _answer(self) -> None:
         if not self.available:
-            raise CloudUnavailable('the cloud was made unavailable; set available to True')
+            self.unanswered += 1
+            raise CloudAway('the cloud was made unavailable; set available to True')
 
     def _catch_up(self) -> None:
         now = self._clock.wall()

@@ -15,7 +15,13 @@ from keystoneauth1.session import Session
 from oslo_config import cfg
 
 from nova_market.adapters.cloud import GROUP, session_from_conf
-from nova_market.errors import AccessLost, CloudUnavailable, ConfigurationError
+from nova_market.errors import (
+    AccessLost,
+    CloudAway,
+    CloudUnavailable,
+    ConfigurationError,
+    TrustGone,
+)
 
 KEPT = 1000
 """Trusts whose tokens are kept; an application's is asked for every few seconds."""
@@ -28,7 +34,11 @@ SCOPE = frozenset(
 )  # fmt: skip
 """Options that say what a token is for: with a trust, that alone."""
 
-GONE = (401, 403, 404)
+NOT_GOOD = (401, 403, 404)
+
+SILENT = frozenset({502, 503, 504})
+"""What proxies answer for a service that does not."""
+
 VERSIONS = {
     'compute': ('2.1', '2.latest'),
     'identity': ('3.0', '3.latest'),
@@ -40,9 +50,12 @@ class TrustSessions:
     """For one thread."""
 
     def __init__(
-        self, session: Session, log_in: Callable[[str], BaseIdentityPlugin], where: dict[str, Any]
+        self,
+        session: Session,
+        log_in: Callable[[str | None], BaseIdentityPlugin],
+        where: dict[str, Any],
     ) -> None:
-        """log_in: makes what gets tokens of a trust; where: interface, region_name of the catalog."""
+        """log_in: makes what gets tokens of a trust, or of none; where: in the catalog."""
         self._session = session
         self._log_in = log_in
         self._where = where
@@ -64,7 +77,7 @@ class TrustSessions:
                 'need an account with a password; set auth_type = password'
             )
 
-        def log_in(trust_id: str) -> BaseIdentityPlugin:
+        def log_in(trust_id: str | None) -> BaseIdentityPlugin:
             def value(option: Any) -> Any:
                 if option.dest in SCOPE:
                     return trust_id if option.dest == 'trust_id' else None
@@ -82,7 +95,7 @@ class TrustSessions:
     def of(self, trust_id: str, service: str) -> adapter.Adapter:
         """Requests to a service as the owner.
 
-        :raises AccessLost: the trust is not good any more. :raises CloudUnavailable: no answer.
+        :raises AccessLost, TrustGone: the trust is not good. :raises CloudUnavailable, CloudAway: no answer.
         """
         plugin = self._known.pop(trust_id, None) or self._log_in(trust_id)
         self._known[trust_id] = plugin
@@ -91,11 +104,13 @@ class TrustSessions:
         try:
             plugin.get_access(self._session)
         except keystone_errors.HttpError as error:
-            if error.http_status in GONE:
-                raise AccessLost(f'trust {trust_id}: {error.message!s:.200}') from None
-            raise CloudUnavailable(f'{type(error).__name__}: {error.message!s:.200}') from None
+            if error.http_status not in NOT_GOOD:
+                raise unavailable(error) from None
+            self._check_account()
+            kind = TrustGone if error.http_status == 404 else AccessLost
+            raise kind(f'trust {trust_id}: {error.message!s:.200}') from None
         except (keystone_errors.ClientException, OSError) as error:
-            raise CloudUnavailable(f'{type(error).__name__}: {str(error)[:200]}') from None
+            raise unavailable(error) from None
         least, most = VERSIONS.get(service, (None, None))
         return adapter.Adapter(
             self._session,
@@ -110,3 +125,26 @@ class TrustSessions:
     def forget(self, trust_id: str) -> None:
         """It is deleted."""
         self._known.pop(trust_id, None)
+
+    def _check_account(self) -> None:
+        """Is it the trust that is not good, or are we not let in at all?
+
+        :raises CloudAway: a wrong password, an account that is locked: nothing can be said of any trust.
+        """
+        try:
+            self._log_in(None).get_access(self._session)
+        except (keystone_errors.ClientException, OSError) as error:
+            raise CloudAway(
+                f'the account of group [{GROUP}] is not let in: {type(error).__name__}: '
+                f'{str(error)[:200]}'
+            ) from None
+
+
+def unavailable(error: Exception) -> CloudUnavailable:
+    """What a failed request means: silence, or an answer that only whoever asked has to do with."""
+    text = f'{type(error).__name__}: {str(error)[:200]}'
+    if isinstance(error, keystone_errors.HttpError):
+        silent = error.http_status in SILENT
+    else:
+        silent = isinstance(error, (keystone_errors.ConnectionError, OSError))
+    return CloudAway(text) if silent else CloudUnavailable(text)

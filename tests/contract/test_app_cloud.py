@@ -11,7 +11,14 @@ from nova_market.adapters.memory_app_cloud import MemoryAppCloud
 from nova_market.adapters.memory_cloud import MemoryCloud
 from nova_market.conf import opts
 from nova_market.core.app_cloud import AppAccess, AppFlavor, NewServer, ServerState
-from nova_market.errors import AccessLost, CloudRefused, CloudUnavailable, ConfigurationError
+from nova_market.errors import (
+    AccessLost,
+    CloudAway,
+    CloudRefused,
+    CloudUnavailable,
+    ConfigurationError,
+    TrustGone,
+)
 from tests.fixtures.app_nova import IMAGE, NET, PUBLIC, AppNova, serving
 from tests.market_bed import host
 
@@ -179,6 +186,36 @@ def test_without_its_trust_nothing_goes(cloud, memory, red):
         cloud.create(red, wanted())
 
 
+def test_a_trust_that_can_not_be_used_now_is_not_gone(cloud, memory, red):
+    """Its owner is locked out: only one that is not there is gone for good."""
+    memory.barred.add(red.trust_id)
+    for ask in (cloud.servers, cloud.forget):
+        with pytest.raises(AccessLost) as caught:
+            ask(red)
+        assert not isinstance(caught.value, TrustGone)
+    assert red.trust_id in memory.trusts
+    with pytest.raises(TrustGone):
+        cloud.servers(AppAccess(project_id='red', trust_id='none'))
+
+
+def test_an_error_is_an_answer(cloud, memory, red):
+    """It is the trouble of whoever asked, not the cloud's silence."""
+    memory.broken.add('small')
+    with pytest.raises(CloudUnavailable) as caught:
+        cloud.flavor(red, 'small')
+    assert not isinstance(caught.value, CloudAway)
+
+
+def test_a_locked_server_stays(cloud, memory, red, clock):
+    made = cloud.create(red, wanted())
+    clock.advance(BOOT)
+    cloud.servers(red)
+    memory.locked.add(made)
+    for ask in (cloud.suspend, cloud.delete):
+        with pytest.raises(CloudRefused, match='locked'):
+            ask(red, made)
+
+
 def test_a_cloud_that_does_not_answer(cloud, memory, red, request):
     if cloud is memory:
         memory.available = False
@@ -190,11 +227,33 @@ def test_a_cloud_that_does_not_answer(cloud, memory, red, request):
         lambda: cloud.flavor(red, 'small'),
         lambda: cloud.delete(red, 'x'),
     ):
-        with pytest.raises(CloudUnavailable):
+        with pytest.raises(CloudAway):
             ask()
 
 
 # over HTTP only
+
+
+def test_an_account_that_is_not_let_in_says_nothing_of_trusts(nova, red, memory):
+    """A password that was changed: every trust would look bad, and none may be forgotten."""
+    nova.password = 'neu'
+    cloud = app_cloud(nova.url)
+    for ask in (cloud.servers, cloud.forget):
+        with pytest.raises(CloudAway, match='not let in'):
+            ask(red)
+    assert red.trust_id in memory.trusts
+
+
+def test_nobody_at_the_other_end(nova, red):
+    """Of Nova alone, or of Keystone too; known before or not."""
+    known, new = app_cloud(nova.url), app_cloud(nova.url)
+    known.servers(red)
+    nova.away = True
+    for cloud in (known, new):
+        with pytest.raises(CloudAway):
+            cloud.servers(red)
+    with pytest.raises(CloudAway):
+        app_cloud('http://127.0.0.1:1').servers(red)
 
 
 def test_what_nova_is_asked_for(nova, red):
