@@ -217,8 +217,9 @@ def _decide(
     if values:
         change = update(apps).where(apps.c.id == app_id, apps.c.state == str(before))
         if connection.execute(change.values(**_values(values))).rowcount != 1:
-            found = _app(connection, app_id)
-            if found is None or any(getattr(found, name) != changed[name] for name in changed):
+            # ours, when the answer to an earlier try got lost
+            if not _has(connection, app_id, changed):
+                found = _app(connection, app_id)
                 raise Conflict(
                     f'application {app_id} is {found.state if found else "gone"}, not {before}'
                 )
