@@ -13,6 +13,7 @@ from stevedore import extension
 
 from nova_market.adapters.app_cloud import NovaAppCloud
 from nova_market.adapters.clock import SystemClock
+from nova_market.adapters.cloud import GROUP, REQUEST_SECONDS
 from nova_market.adapters.leadership import SoleLeader, ToozLeadership
 from nova_market.cmd import engine_wiring
 from nova_market.cmd.manage_db import connect
@@ -127,6 +128,7 @@ def load_settings(conf: cfg.ConfigOpts) -> ControllerSettings:
         reserve=of_market.reserve,
         rules=Rules(horizon=options.horizon, report_life=options.report_life),
         policies=policies(),
+        settle_time=max(options.settle_time, 2.0 * (conf[GROUP].timeout or REQUEST_SECONDS)),
         first_pause=options.first_pause,
         longest_pause=options.longest_pause,
     )

@@ -61,6 +61,17 @@ Seconds before a server whose making failed is made again; twice as long after e
         max=86_400.0,
         help='Seconds that this pause grows to at most.',
     ),
+    cfg.FloatOpt(
+        'settle_time',
+        default=120.0,
+        min=1.0,
+        max=86_400.0,
+        help="""
+Seconds in which a server may still come whose making Nova was asked for without an answer. In that time no
+other one is asked for in its place, and its application is not forgotten. Give more than Nova needs to answer
+while Neutron, Placement or its message bus are slow; at least twice `[openstack]timeout` counts.
+""",
+    ),
     cfg.StrOpt(
         'metrics_address',
         default='127.0.0.1',

@@ -33,6 +33,7 @@ class AppMemory:
     at, done, each: of the newest progress report: when, how far, seconds for one at FULL allocation; each 0:
            not known yet
     began: when its first servers were intended
+    servers: it had at the last decision
     doubts, doubted: decisions in a row that found it too late, and `at` of the last of them
     """
 
@@ -45,6 +46,7 @@ class AppMemory:
     done: float = 0.0
     each: float = 0.0
     began: float = 0.0
+    servers: tuple[str, ...] = ()
     doubts: int = 0
     doubted: float = 0.0
 
@@ -68,7 +70,8 @@ def remembered(document: Mapping[str, Any]) -> AppMemory:
         )
         for name, one in given.pop('components', {}).items()
     }
-    return AppMemory(components=components, **given)
+    servers = tuple(str(one) for one in given.pop('servers', ()))
+    return AppMemory(components=components, servers=servers, **given)
 
 
 def _pair(given: Any) -> Pair:

@@ -12,7 +12,7 @@ that one, says so.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from nova_market.core.app_cloud import AppAccess, AppServer, NewServer, ServerState
@@ -20,13 +20,14 @@ from nova_market.core.app_record import AppEvent, Intention, StoredApp, StoredSl
 from nova_market.core.app_template import AppTemplate, Component, parsed
 from nova_market.errors import CloudRefused
 from nova_market.ports import AppCloud, Clock
+from nova_market.scaling.bidding import Bidding
 from nova_market.scaling.gathering import Stores
 from nova_market.scaling.settings import ControllerSettings
 
 LOG = logging.getLogger(__name__)
 
-SETTLE = 20.0
-"""Seconds after asking for a server in which none is asked for again: an answer may be lost, and it come."""
+NAME_LENGTH = 255
+"""Of a server, in Nova."""
 
 SOUND = (ServerState.RUNNING, ServerState.SUSPENDED, ServerState.BUSY, ServerState.BUILDING)
 
@@ -46,9 +47,16 @@ class Acting:
     """One pass over the slots of one application at a time."""
 
     def __init__(
-        self, stores: Stores, cloud: AppCloud, clock: Clock, settings: ControllerSettings
+        self,
+        stores: Stores,
+        cloud: AppCloud,
+        clock: Clock,
+        settings: ControllerSettings,
+        bidding: Bidding,
     ) -> None:
         self._stores = stores
+        self._bidding = bidding
+        self._refusals: set[tuple[str, str, str]] = set()
         self._cloud = cloud
         self._clock = clock
         self._settings = settings
@@ -73,6 +81,11 @@ class Acting:
             if after is not None:
                 left.append(after)
         return left
+
+    def keep(self, app_ids: Iterable[str]) -> None:
+        """Forget what was said of all others: they are gone."""
+        known = frozenset(app_ids)
+        self._refusals = {one for one in self._refusals if one[0] in known}
 
     def _known(
         self,
@@ -105,8 +118,12 @@ class Acting:
         if (kept.id if kept else '') != slot.server_id:
             slot = self._found(job, slot, kept)
         for one in own:
-            if one is not kept and one.state is not ServerState.DELETING:
-                self._delete(job, slot, one, 'there is another one for its place')
+            if one is kept or one.state is ServerState.DELETING:
+                continue
+            if self._delete(job, slot, one, 'there is another one for its place'):
+                self._bidding.forget(one.id)
+            else:
+                self._bidding.silence(job.app, one.id)
         if slot.intention is Intention.GONE:
             return self._leave(job, slot, kept)
         if kept is None:
@@ -116,9 +133,11 @@ class Acting:
     def _found(self, job: _Job, slot: StoredSlot, kept: AppServer | None) -> StoredSlot:
         """Another server than the row says has this place, or none has."""
         if slot.server_id:
-            self._stores.bids.remove([slot.server_id])
+            self._bidding.forget(slot.server_id)
             if slot.intention is not Intention.GONE:
-                self._tell(job, 'lost', f'server {slot.server_id} of {slot.label} is gone or unmarked')
+                self._tell(
+                    job, 'lost', f'server {slot.server_id} of {slot.label} is gone or unmarked'
+                )
         if kept is not None:
             LOG.info('app %s: server %s is %s', job.app.id, kept.id, slot.label)
         return self._write(replace(slot, server_id=kept.id if kept else ''))
@@ -144,24 +163,27 @@ class Acting:
         wanted = NewServer(
             app_id=job.app.id,
             slot=slot.label,
-            name=f'{job.template.name}-{slot.label}',
+            name=f'{job.template.name[: NAME_LENGTH - 1 - len(slot.label)]}-{slot.label}',
             flavor=component.flavor,
             image=component.image,
             networks=component.networks,
             user_data=self._stores.apps.user_data(job.app.id).get(component.name, ''),
         )
-        slot = self._write(replace(slot, retry_at=now + SETTLE))
+        # when the answer gets lost, or we die: it may still come
+        slot = self._write(replace(slot, retry_at=now + self._settings.settle_time))
         try:
             server_id = self._cloud.create(job.access, wanted)
         except CloudRefused as error:
             return self._failed(job, slot, 'refused', str(error))
-        slot = self._write(replace(slot, server_id=server_id))
+        slot = self._write(replace(slot, server_id=server_id, retry_at=0.0))
         self._tell(job, 'created', f'server {server_id} is {slot.label}')
         return slot
 
     def _keep(self, job: _Job, slot: StoredSlot, kept: AppServer) -> StoredSlot:
         suspends = slot.intention is Intention.SUSPENDED
         if kept.state is ServerState.FAILED:
+            if self._clock.wall() < slot.retry_at:
+                return slot
             self._delete(job, slot, kept, kept.fault or 'its making failed')
             return self._failed(
                 job, slot, 'failed', f'{slot.label}: {kept.fault or "no reason given"}'
@@ -179,18 +201,31 @@ class Acting:
         try:
             ask(job.access, server.id)
         except CloudRefused as error:
-            LOG.debug('app %s: %s of %s: %s', job.app.id, action, slot.label, error)
+            self._refused(job, slot, action, server, error)
             return
+        self._refusals.discard((job.app.id, server.id, action))
         LOG.info('app %s: %s of %s, server %s', job.app.id, action, slot.label, server.id)
 
-    def _delete(self, job: _Job, slot: StoredSlot, server: AppServer, why: str) -> None:
-        self._stores.bids.remove([server.id])
+    def _delete(self, job: _Job, slot: StoredSlot, server: AppServer, why: str) -> bool:
+        """Was it begun?"""
         try:
             self._cloud.delete(job.access, server.id)
         except CloudRefused as error:
-            LOG.debug('app %s: deletion of server %s: %s', job.app.id, server.id, error)
-            return
+            self._refused(job, slot, 'delete', server, error)
+            return False
+        self._refusals.discard((job.app.id, server.id, 'delete'))
         self._tell(job, 'deleted', f'server {server.id} of {slot.label}: {why}')
+        return True
+
+    def _refused(
+        self, job: _Job, slot: StoredSlot, action: str, server: AppServer, error: CloudRefused
+    ) -> None:
+        """Said once, and tried again in each pass."""
+        key = (job.app.id, server.id, action)
+        if key not in self._refusals:
+            self._refusals.add(key)
+            why = f'{action} of server {server.id}, {slot.label}: {error}'
+            self._tell(job, 'refused', why)
 
     def _failed(self, job: _Job, slot: StoredSlot, action: str, why: str) -> StoredSlot:
         """The next attempt waits twice as long."""
@@ -198,9 +233,7 @@ class Acting:
         pause = min(settings.first_pause * 2.0 ** min(attempts - 1, 20), settings.longest_pause)
         numbers = {'attempt': float(attempts), 'next_in': pause}
         self._tell(job, action, why, numbers)
-        return self._write(
-            replace(slot, attempts=attempts, retry_at=self._clock.wall() + max(pause, SETTLE))
-        )
+        return self._write(replace(slot, attempts=attempts, retry_at=self._clock.wall() + pause))
 
     def _write(self, slot: StoredSlot) -> StoredSlot:
         self._stores.slots.put([slot])
@@ -224,8 +257,10 @@ class Acting:
 class Listing:
     """The marked servers of each project, read once in a pass with the first trust that is good for it."""
 
-    def __init__(self, cloud: AppCloud) -> None:
+    def __init__(self, cloud: AppCloud, answered: Callable[[], None]) -> None:
+        """answered: called when the cloud has."""
         self._cloud = cloud
+        self._answered = answered
         self._known: dict[str, Sequence[AppServer]] = {}
 
     def servers(self, app: StoredApp) -> Sequence[AppServer]:
@@ -233,6 +268,7 @@ class Listing:
         if app.project_id not in self._known:
             access = AppAccess(project_id=app.project_id, trust_id=app.trust_id)
             self._known[app.project_id] = self._cloud.servers(access)
+            self._answered()
         return self._known[app.project_id]
 
 

@@ -9,9 +9,9 @@ import logging
 from uuid import uuid4
 
 from nova_market.core.app_cloud import AppAccess
-from nova_market.core.app_record import AppState, StoredApp
+from nova_market.core.app_record import AppState, StoredApp, Wish
 from nova_market.core.ledger import Posting, Reason, account, posting_key
-from nova_market.errors import AccessLost, BalanceTooLow, Conflict, UnknownAccount
+from nova_market.errors import BalanceTooLow, Conflict, TrustGone, UnknownAccount, UnknownApp
 from nova_market.ports import AppCloud
 from nova_market.scaling.gathering import Stores
 
@@ -21,22 +21,23 @@ BY = 'nova-market-controller'
 
 
 class Closing:
-    """For applications without servers."""
+    """For applications that have ended."""
 
     def __init__(self, stores: Stores, cloud: AppCloud) -> None:
         self._stores = stores
         self._cloud = cloud
 
     def close(self, app: StoredApp) -> None:
-        """Give back everything; then forget what was deleted, and close what has ended.
+        """Without servers: give back everything; then forget what was deleted, and close what has ended.
 
-        :raises CloudUnavailable, DatabaseUnavailable, Conflict: what is left is done in the next pass.
+        :raises CloudUnavailable, AccessLost, CloudRefused, Conflict: what is left is done in the next pass.
         """
-        self._close_budget(app)
+        self.pay_back(app)
         if app.trust_id:
+            # what is refused now may be a delegation that lives on: its id must not be forgotten
             try:
                 self._cloud.forget(AppAccess(project_id=app.project_id, trust_id=app.trust_id))
-            except AccessLost:
+            except TrustGone:
                 LOG.debug('app %s: its trust is gone already', app.id)
         if app.state is AppState.DELETING:
             self._stores.apps.remove(app.id)
@@ -45,7 +46,11 @@ class Closing:
             self._stores.apps.decide(app.id, app.state, {'closed': True}, [])
             LOG.info('app %s is closed: %s', app.id, app.state)
 
-    def _close_budget(self, app: StoredApp) -> None:
+    def pay_back(self, app: StoredApp) -> None:
+        """What is in its budget is its project's again, and nothing comes to it any more.
+
+        What a round still holds is its project's when that is settled.
+        """
         accounts = self._stores.accounts
         try:
             found = accounts.account(app.payer)
@@ -72,3 +77,24 @@ class Closing:
             amount=amount,
         )
         self._stores.ledger.post([posting], by=BY)
+
+
+def abandoned(stores: Stores, cloud: AppCloud, app_id: str) -> tuple[StoredApp, list[str]]:
+    """Forget an application without asking the cloud, for operators; it, and the servers that it had.
+
+    Servers and trust stay as they are: what is left of them is whoever's who asked for this.
+
+    :raises UnknownApp: there is none. :raises Conflict: it was changed meanwhile.
+    """
+    app = stores.apps.app(app_id)
+    if app is None:
+        raise UnknownApp(
+            f'there is no application {app_id!r:.80}: see nova-market-controller status'
+        )
+    if app.state is not AppState.DELETING:
+        app = stores.apps.change(app_id, {'wish': Wish.DELETE}, app.generation)
+    servers = [one.server_id for one in stores.slots.slots(app_id) if one.server_id]
+    Closing(stores, cloud).pay_back(app)
+    stores.bids.remove(servers)
+    stores.apps.remove(app_id)
+    return app, servers

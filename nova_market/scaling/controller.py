@@ -24,15 +24,14 @@ from nova_market.core.app_record import (
     StoredApp,
     StoredSlot,
 )
-from nova_market.core.app_template import AppTemplate, parsed
+from nova_market.core.app_template import AppTemplate, Component, parsed
 from nova_market.core.app_view import AppView, MarketNow
-from nova_market.core.record import StoredBid
 from nova_market.errors import BadTemplate
 from nova_market.ports import AppCloud, Clock, Leadership
 from nova_market.scaling.acting import Acting, Listing, slots_for
 from nova_market.scaling.bidding import Bidding
 from nova_market.scaling.closing import Closing
-from nova_market.scaling.gathering import Gathering, Stores
+from nova_market.scaling.gathering import Gathering, Known, Stores
 from nova_market.scaling.settings import ControllerSettings
 from nova_market.scaling.trouble import DATABASE_AWAY, Troubles
 
@@ -79,14 +78,15 @@ class Controller:
         self._settings = settings
         self._observe = observe
         self._gathering = Gathering(stores, clock, settings)
-        self._acting = Acting(stores, cloud, clock, settings)
         self._bidding = Bidding(stores)
+        self._acting = Acting(stores, cloud, clock, settings, self._bidding)
         self._closing = Closing(stores, cloud)
         self._leads = False
         self._due = 0.0
         self._outage = ''
         self._troubles = Troubles(stores.events, clock)
         self._most: dict[str, dict[str, Pair]] = {}
+        self._unready: dict[str, int] = {}
         self._seen = Seen()
 
     @property
@@ -127,8 +127,8 @@ class Controller:
         :raises DatabaseUnavailable, SchemaBehind: nothing can be known.
         """
         began = self._clock.monotonic()
-        self._troubles.begin()
         apps = self._stores.apps.open()
+        self._troubles.begin(apps)
         slots = self._stores.slots.all()
         market = self._gathering.market()
         decided = 0
@@ -153,36 +153,62 @@ class Controller:
             app
             for app in apps
             if app.period < market.period
-            and app.state not in ENDED
-            and app.state is not AppState.DELETING
+            and not _over(app)
+            # once in a round is enough to be told again that it can not be
+            and self._unready.get(app.id) != market.period
         ]
         groups: dict[Group, list[StoredApp]] = {}
         for app in due:
-            found = self._troubles.surviving(app, 'policy', partial(self._ready, app))
-            if found is not None:
-                key = (found.policy, tuple(sorted(found.parameters.items())))
-                groups.setdefault(key, []).append(app)
-        return sum(self._decide_group(key, groups[key], slots, market) for key in sorted(groups))
+            found = self._ready(app)
+            if found is None:
+                self._unready[app.id] = market.period
+                continue
+            key = (found.policy, tuple(sorted(found.parameters.items())))
+            groups.setdefault(key, []).append(app)
+        known = self._gathering.known([app for these in groups.values() for app in these])
+        return sum(
+            self._decide_group(key, groups[key], slots, market, known) for key in sorted(groups)
+        )
 
-    def _ready(self, app: StoredApp) -> AppTemplate:
+    def _ready(self, app: StoredApp) -> AppTemplate | None:
         """Its template, once its flavors and its policy are known."""
+        template = self._troubles.surviving(app, 'policy', partial(self._template, app))
+        if template is None:
+            return None
+        known = remembered(app.memory)
+        sizes = self._most.setdefault(app.id, {})
+        missing = [
+            one
+            for one in template.components
+            if not known.of(one.name).most[0] > 0 and one.name not in sizes
+        ]
+        if missing:
+            ask = partial(self._sized, app, missing, sizes)
+            if self._troubles.asking(app, 'flavor', ask) is None:
+                return None
+        return template
+
+    def _template(self, app: StoredApp) -> AppTemplate:
         template = parsed(app.template)
         if template.policy not in self._settings.policies:
             raise BadTemplate(
                 f'policy {template.policy!r} is not installed here: give one of '
                 f'{", ".join(sorted(self._settings.policies))}'
             )
-        known = remembered(app.memory)
+        return template
+
+    def _sized(
+        self, app: StoredApp, missing: Sequence[Component], sizes: dict[str, Pair]
+    ) -> Mapping[str, Pair]:
+        """With what a server of these components can use."""
         access = AppAccess(project_id=app.project_id, trust_id=app.trust_id)
-        sizes = self._most.setdefault(app.id, {})
-        for one in template.components:
-            if known.of(one.name).most[0] > 0 or one.name in sizes:
-                continue
+        for one in missing:
             flavor = self._cloud.flavor(access, one.flavor)
+            self._troubles.answered()
             if flavor is None:
                 raise BadTemplate(f'component {one.name}: there is no flavor {one.flavor!r:.80}')
             sizes[one.name] = (float(flavor.vcpus), float(flavor.memory_mib))
-        return template
+        return sizes
 
     def _decide_group(
         self,
@@ -190,13 +216,14 @@ class Controller:
         apps: Sequence[StoredApp],
         slots: Mapping[str, Sequence[StoredSlot]],
         market: MarketNow,
+        known: Known,
     ) -> int:
         """All of one policy together; one by one when that fails: only those at fault are left out."""
         name, parameters = key
         policy = partial(self._settings.policies[name], **dict(parameters))
 
         def made(these: Sequence[StoredApp]) -> list[Decision]:
-            views = self._gathering.views(these, slots, self._most, market)
+            views = self._gathering.views(these, slots, self._most, market, known)
             return decisions(views, market, policy, self._settings.rules)
 
         try:
@@ -207,7 +234,10 @@ class Controller:
             LOG.debug('policy %s: one application at a time', name, exc_info=True)
             found = []
             for app in apps:
-                found += self._troubles.surviving(app, 'decision', partial(made, [app])) or []
+                alone = self._troubles.surviving(app, 'decision', partial(made, [app]))
+                if alone is None:
+                    self._unready[app.id] = market.period
+                found += alone or []
         return sum(
             bool(
                 self._troubles.surviving(one.view.app, 'record', partial(self._apply, one, market))
@@ -218,6 +248,8 @@ class Controller:
     def _apply(self, one: Decision, market: MarketNow) -> bool:
         """Write down what was decided: from here on it is done, by whoever leads."""
         view = one.view
+        if not self._leadership.leading():
+            return False
         changed = {
             'state': one.state,
             'period': market.period,
@@ -251,14 +283,19 @@ class Controller:
         self, apps: Sequence[StoredApp], slots: Mapping[str, Sequence[StoredSlot]], period: int
     ) -> list[StoredSlot]:
         """Every application's servers, bids and end; the rows of all slots as they are then."""
-        listing = Listing(self._cloud)
+        listing = Listing(self._cloud, self._troubles.answered)
         rows = [one for app in apps for one in slots.get(app.id, ())]
-        bids = self._bidding.known(rows)
+        self._bidding.read(rows)
         for app in apps:
-            work = partial(self._serve, app, slots.get(app.id, ()), listing, bids, period)
-            self._troubles.surviving(app, 'servers', work)
-        self._troubles.keep([app.id for app in apps])
-        self._most = {app.id: self._most[app.id] for app in apps if app.id in self._most}
+            if not self._leadership.leading():
+                break  # a pass may take long; whoever leads now does the rest
+            own = slots.get(app.id, ())
+            own = self._troubles.surviving(app, 'bids', partial(self._settle, app, own)) or own
+            if _over(app):
+                self._troubles.surviving(app, 'budget', partial(self._closing.pay_back, app))
+            work = partial(self._serve, app, own, listing, period)
+            self._troubles.asking(app, 'servers', work)
+        self._keep([app.id for app in apps])
         if self._troubles.cloud_away:
             self._away('the cloud does not answer')
         elif self._outage:
@@ -266,26 +303,32 @@ class Controller:
             self._outage = ''
         return rows
 
-    def _serve(
-        self,
-        app: StoredApp,
-        slots: Sequence[StoredSlot],
-        listing: Listing,
-        bids: Mapping[str, StoredBid],
-        period: int,
-    ) -> bool:
-        over = app.state in ENDED or app.state is AppState.DELETING
-        if over:
+    def _settle(self, app: StoredApp, slots: Sequence[StoredSlot]) -> Sequence[StoredSlot]:
+        """What needs no cloud: intentions and bids of the servers there are."""
+        if _over(app):
             leaving = slots_for(app, slots, {one.component: 0 for one in slots}, Intention.GONE)
             if leaving:
                 self._stores.slots.put(leaving)
                 slots = self._stores.slots.slots(app.id)
+        self._bidding.write(app, slots)
+        return slots
+
+    def _serve(
+        self, app: StoredApp, slots: Sequence[StoredSlot], listing: Listing, period: int
+    ) -> bool:
         if slots:
             slots = self._acting.converge(app, slots, listing.servers(app), period)
-            self._bidding.write(app, slots, bids)
-        if over and not slots:
+            self._bidding.write(app, slots)
+        if _over(app) and not slots:
             self._closing.close(app)
         return True
+
+    def _keep(self, app_ids: Sequence[str]) -> None:
+        """Forget what is known of all others: they are gone."""
+        self._troubles.keep(app_ids)
+        self._acting.keep(app_ids)
+        self._most = {one: self._most[one] for one in app_ids if one in self._most}
+        self._unready = {one: self._unready[one] for one in app_ids if one in self._unready}
 
     def _away(self, why: str) -> None:
         if not self._outage:
@@ -309,6 +352,11 @@ class Controller:
         for row in rows:
             seen.servers[str(row.intention)] = seen.servers.get(str(row.intention), 0) + 1
         self._seen = seen
+
+
+def _over(app: StoredApp) -> bool:
+    """Nothing of it is to stay."""
+    return app.state in ENDED or app.state is AppState.DELETING
 
 
 def _slots_after(view: AppView, one: Decision) -> list[StoredSlot]:

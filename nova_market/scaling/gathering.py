@@ -6,13 +6,13 @@ core-seconds.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nova_market.core.app_memory import AppMemory, ComponentMemory, Pair, remembered
-from nova_market.core.app_record import StoredApp, StoredSlot
+from nova_market.core.app_record import AppReport, StoredApp, StoredSlot
 from nova_market.core.app_template import AppTemplate, parsed
 from nova_market.core.app_view import AppView, MarketNow, Purse
 from nova_market.core.bid import MARKET_RESOURCES
@@ -52,6 +52,14 @@ class Stores:
     history: History
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is read once for all decisions of a round."""
+
+    reports: Mapping[str, Sequence[AppReport]]
+    accounts: Mapping[AccountId, Account]
+
+
 class Gathering:
     """Reads; changes nothing."""
 
@@ -85,34 +93,39 @@ class Gathering:
             ),
         )
 
+    def known(self, apps: Sequence[StoredApp]) -> Known:
+        """Reports of these, and all accounts that are open."""
+        reports = self._stores.events.reports([app.id for app in apps])
+        return Known(reports=reports, accounts=self._accounts() if apps else {})
+
     def views(
         self,
         apps: Sequence[StoredApp],
         slots: Mapping[str, Sequence[StoredSlot]],
         most: Mapping[str, Mapping[str, Pair]],
         market: MarketNow,
+        known: Known,
     ) -> list[AppView]:
         """most: by application and component, what a server can use."""
-        reports = self._stores.events.reports([app.id for app in apps])
-        accounts = self._accounts()
         made = []
         for app in apps:
             own = slots.get(app.id, ())
             template = parsed(app.template)
             memory = _sized(remembered(app.memory), template, most.get(app.id, {}))
-            newest = self._of(market.period, app.project_id, own)
+            ids = {slot.server_id for slot in own if slot.server_id}
+            newest = self._of(market.period, app.project_id, ids | {*memory.servers})
             made.append(
                 AppView(
                     app=app,
                     template=template,
                     memory=self._counted(app, memory, own, market),
                     slots=own,
-                    reports=reports.get(app.id, ()),
+                    reports=known.reports.get(app.id, ()),
                     allocations={
                         one.server_id: (one.actual_cpu, one.actual_memory_mib) for one in newest
                     },
                     due=sum(one.charge_cpu + one.charge_memory for one in newest),
-                    purse=_purse(app, accounts),
+                    purse=_purse(app, known.accounts),
                 )
             )
         return made
@@ -131,22 +144,29 @@ class Gathering:
         first = max(memory.counted + 1, market.period - CATCH_UP)
         if not memory.counted:
             first = market.period  # what was before it was made is not its own
+        present = {slot.server_id for slot in slots if slot.server_id}
         spent, given, part = memory.spent, memory.given, memory.part
         for period in range(first, market.period):
-            confirmed = [one for one in self._of(period, app.project_id, slots) if one.confirmed]
+            # those that were given back since have cost something too
+            found = self._of(period, app.project_id, present | {*memory.servers})
+            confirmed = [one for one in found if one.confirmed]
             spent += sum(one.charge_cpu + one.charge_memory for one in confirmed)
-            cores = sum(one.actual_cpu for one in confirmed)
-            given += cores * market.seconds
-            full = _full(memory, slots, {one.server_id for one in confirmed})
+            given += sum(one.actual_cpu for one in confirmed) * market.seconds
+            there = [one for one in confirmed if one.server_id in present]
+            full = _full(memory, slots, {one.server_id for one in there})
             if full > 0:
-                part = min(cores / full, 1.0)
-        return replace(memory, counted=market.period - 1, spent=spent, given=given, part=part)
+                part = min(sum(one.actual_cpu for one in there) / full, 1.0)
+        return replace(
+            memory,
+            counted=market.period - 1,
+            spent=spent,
+            given=given,
+            part=part,
+            servers=tuple(sorted(present)),
+        )
 
-    def _of(
-        self, period: int, project: str, slots: Sequence[StoredSlot]
-    ) -> Sequence[AllocationRecord]:
+    def _of(self, period: int, project: str, own: Collection[str]) -> Sequence[AllocationRecord]:
         """Allocations of these servers; a project's are read once for all its applications."""
-        own = {slot.server_id for slot in slots if slot.server_id}
         if not own:
             return []
         if (period, project) not in self._rounds:

@@ -14,6 +14,7 @@ from nova_market.core.app_decision import Policy, Rules
 class ControllerSettings:
     """interval: between two looks at the servers; period: of the market; reserve: its least prices
 
+    settle_time: in which a server may still come whose making was asked for and not answered
     first_pause, longest_pause: before a server whose making failed is made again
     """
 
@@ -23,5 +24,6 @@ class ControllerSettings:
     reserve: tuple[float, float] = (1000.0, 1.0)
     rules: Rules = field(default_factory=Rules)
     policies: Mapping[str, Policy] = field(default_factory=dict)
+    settle_time: float = 120.0
     first_pause: float = 15.0
     longest_pause: float = 900.0

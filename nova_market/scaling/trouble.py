@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """What fails for one application stops no other, and is said once, until it works again.
 
-Units: none. A cloud that does not answer for several applications in a row is taken to be away, so that a
-pass does not wait for one time-out after another.
+Units: none. A cloud that does not answer for several projects in a row is taken to be away, so that a pass
+does not wait for one time-out after another. Only silence counts: what is answered with an error is the
+trouble of those that asked, and stops nobody else. What needs no cloud is done all the same.
 """
 
 import logging
+import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from nova_market.core.app_record import AppEvent, StoredApp
 from nova_market.errors import (
     AccessLost,
+    CloudAway,
     CloudUnavailable,
     Conflict,
     DatabaseUnavailable,
@@ -26,6 +29,13 @@ Result = TypeVar('Result')
 
 DATABASE_AWAY = (DatabaseUnavailable, SchemaBehind)
 PATIENCE = 3
+"""Projects in a row that nobody answers for, of as many as there are."""
+
+KINDS = 8
+"""Troubles of one stage that are told apart until it works again."""
+
+NAMES = re.compile(r'[0-9a-f-]{8,}|[0-9]+')
+"""Ids, numbers, addresses: what differs between two texts of one trouble."""
 
 
 class Troubles:
@@ -34,16 +44,23 @@ class Troubles:
     def __init__(self, events: EventStore, clock: Clock) -> None:
         self._events = events
         self._clock = clock
-        self._said: dict[tuple[str, str], str] = {}
-        self._silent = 0
+        self._said: dict[tuple[str, str], set[str]] = {}
+        self._silent: set[str] = set()
+        self._in_a_row: set[str] = set()
+        self._enough = PATIENCE
 
-    def begin(self) -> None:
-        """A pass begins: the cloud may answer again."""
-        self._silent = 0
+    def begin(self, apps: Sequence[StoredApp]) -> None:
+        """A pass over these begins: the cloud may answer again."""
+        self._silent, self._in_a_row = set(), set()
+        self._enough = max(min(PATIENCE, len({app.project_id for app in apps})), 1)
+
+    def answered(self) -> None:
+        """The cloud is there, for one project at least."""
+        self._in_a_row = set()
 
     @property
     def cloud_away(self) -> bool:
-        return self._silent >= PATIENCE
+        return len(self._in_a_row) >= self._enough
 
     @property
     def count(self) -> int:
@@ -55,13 +72,17 @@ class Troubles:
         known = frozenset(app_ids)
         self._said = {key: said for key, said in self._said.items() if key[0] in known}
 
+    def asking(self, app: StoredApp, stage: str, work: Callable[[], Result]) -> Result | None:
+        """As `surviving`, for what needs the cloud: nothing is done while it is away, or for that project."""
+        if self.cloud_away or app.project_id in self._silent:
+            return None
+        return self.surviving(app, stage, work)
+
     def surviving(self, app: StoredApp, stage: str, work: Callable[[], Result]) -> Result | None:
-        """Its result; None when it failed, or the cloud is away.
+        """Its result; None when it failed.
 
         :raises DatabaseUnavailable, SchemaBehind: that stops everything.
         """
-        if self.cloud_away:
-            return None
         try:
             found = work()
         except DATABASE_AWAY:
@@ -70,9 +91,13 @@ class Troubles:
             # its owner was faster: the next pass sees what he wants
             LOG.debug('app %s: %s', app.id, error)
             return None
-        except CloudUnavailable as error:
-            self._silent += 1
+        except CloudAway as error:
+            self._silent.add(app.project_id)
+            self._in_a_row.add(app.project_id)
             self._say(app, stage, f'the cloud does not answer: {error}')
+            return None
+        except CloudUnavailable as error:
+            self._say(app, stage, f'the cloud fails: {error}')
             return None
         except AccessLost as error:
             self._say(app, stage, f'its trust is not good any more: {error}')
@@ -81,20 +106,20 @@ class Troubles:
             self._say(app, stage, str(error))
             return None
         except Exception as error:
-            if (app.id, stage) not in self._said:
+            if self._say(app, stage, f'{type(error).__name__}: {error}'):
                 LOG.exception('app %s fails; others go on', app.id)
-            self._say(app, stage, f'{type(error).__name__}: {error}')
             return None
-        self._silent = 0
         if self._said.pop((app.id, stage), None) is not None:
             LOG.info('app %s: %s works again', app.id, stage)
         return found
 
-    def _say(self, app: StoredApp, stage: str, trouble: str) -> None:
-        before = self._said.get((app.id, stage))
-        self._said[app.id, stage] = trouble
-        if before is not None:
-            return
+    def _say(self, app: StoredApp, stage: str, trouble: str) -> bool:
+        """Was it new, since this stage has worked?"""
+        said = self._said.setdefault((app.id, stage), set())
+        kind = NAMES.sub('#', trouble)
+        if kind in said or len(said) >= KINDS:
+            return False
+        said.add(kind)
         LOG.warning('app %s: %s', app.id, trouble)
         event = AppEvent(
             app_id=app.id,
@@ -104,3 +129,4 @@ class Troubles:
             reason=trouble,
         )
         self._events.tell([event])
+        return True

@@ -444,19 +444,29 @@ def test_one_application_that_fails_stops_no_other(bed, caplog):
 
 
 def test_a_cloud_that_is_away_is_said_once(bed, caplog):
-    """Servers run on; bids are decided, and what is due is done when it is back."""
-    for n in range(5):
-        bed.add(f'app-{n}', template())
+    """Servers run on; bids are decided and written, and what is due is done when it is back."""
+    names = [f'app-{n}' for n in range(5)]
+    for name in names:
+        bed.add(name, template())
     bed.run(2)
     bed.cloud.available = False
+    for n in range(3):
+        bed.add(f'a-new-{n}', template())
+    before = {name: bed.bid(name) for name in names}
     with caplog.at_level(logging.INFO):
-        bed.run(3)
+        for _ in range(3):
+            for name in names:
+                bed.report(name, metric=1.8)
+            bed.run(1)
+        for name in names:
+            decided = bed.app(name).figures['components'][0]['bid_cpu'] / CREDIT
+            assert before[name] < bed.bid(name) == decided
         assert sum('not looked after' in r.message for r in caplog.records) == 1
         assert bed.controller.outage
         bed.cloud.available = True
         bed.run(1)
         assert sum('looked after again' in r.message for r in caplog.records) == 1
-    assert all(len(bed.own(f'app-{n}')) == 1 for n in range(5))
+    assert all(len(bed.own(name)) == 1 for name in names)
 
 
 def test_a_database_that_is_away_is_said_once(bed, caplog):
