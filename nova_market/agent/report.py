@@ -4,9 +4,8 @@
 Implements the application monitor of Merkat (INRIA RR-8648), section 2.3.1: a metric, progress in iterations
 (section 3.2.1), or the queue of a batch framework (section 3.3), every so many seconds.
 
-This one file is all: it needs Python 3.8 or later and nothing besides, so it can be copied into any guest.
-Proxies come from the environment (https_proxy, no_proxy). The credential comes from a file or from the
-environment, where other users of the guest don't see it as they would on a command line.
+This one file needs Python 3.8 and nothing besides, so it can be copied into any guest. Proxies come from the
+environment, the credential from there or from a file: not from a command line, which all users may see.
 """
 
 from __future__ import annotations
@@ -39,9 +38,8 @@ SLOWEST = 10
 """While the service does not answer, reports go out up to so many times less often."""
 TRIES = 3
 """With --once."""
-
 UNANSWERED = (OSError, ValueError, http.client.HTTPException)
-"""No connection, no TLS, no time; no JSON; no HTTP, or less of it than was promised."""
+"""No connection, TLS or time; no JSON; no HTTP, or less of it than was promised."""
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2

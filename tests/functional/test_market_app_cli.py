@@ -140,9 +140,12 @@ def test_it_is_changed_while_it_runs(market_service, run, template):  # noqa: F8
     assert shown(run, *change, '--no-renew')['renew_amount'] is None
     assert shown(run, *change, '--parameter', 'resume=2')['parameters'] == {'resume': 2.0}
     assert shown(run, *change, '--no-parameters')['parameters'] == {}
-    before_trust = set(market_service.market.trusts.trusts)
+    (before_trust,) = market_service.market.trusts.trusts
     shown(run, *change, '--new-trust')
-    assert not before_trust & set(market_service.market.trusts.trusts)
+    apps = market_service.market.stores.apps
+    assert apps.app(before['id']).trust_id in set(market_service.market.trusts.trusts) - {
+        before_trust
+    }
     fresh = shown(run, *change, '--new-credential')['credential']
     assert fresh != before['credential']
 

@@ -151,7 +151,8 @@ APP_CHANGE: Schema = {
             'parameters': PARAMETERS,
             'new_credential': said({'const': True}, 'the one there was is worth nothing then'),
             'new_trust': said(
-                {'const': True}, 'the caller hands his roles on instead of whoever did'
+                {'const': True},
+                'the caller hands his roles on instead of whoever did, whose trust the controller ends',
             ),
             'generation': said(GENERATION, 'of the application that was read; default: any'),
         },
