@@ -32,13 +32,15 @@ class Closing:
 
         :raises CloudUnavailable, AccessLost, CloudRefused, Conflict: what is left is done in the next pass.
         """
-        self.pay_back(app)
+        pay_back(self._stores, app)
         if app.trust_id:
             # what is refused now may be a delegation that lives on: its id must not be forgotten
             try:
                 self._cloud.forget(AppAccess(project_id=app.project_id, trust_id=app.trust_id))
             except TrustGone:
                 LOG.debug('app %s: its trust is gone already', app.id)
+        for trust_id in self._stores.apps.replaced_trusts().get(app.id, ()):
+            LOG.warning('app %s: its former trust %s is left over: delete it', app.id, trust_id)
         if app.state is AppState.DELETING:
             self._stores.apps.remove(app.id)
             LOG.info('app %s is deleted', app.id)
@@ -46,40 +48,43 @@ class Closing:
             self._stores.apps.decide(app.id, app.state, {'closed': True}, [])
             LOG.info('app %s is closed: %s', app.id, app.state)
 
-    def pay_back(self, app: StoredApp) -> None:
-        """What is in its budget is its project's again, and nothing comes to it any more.
 
-        What a round still holds is its project's when that is settled.
-        """
-        accounts = self._stores.accounts
-        try:
-            found = accounts.account(app.payer)
-            if found is None or found.closed:
-                return
-            if found.renew_amount is not None:
-                found = accounts.set(app.payer, {'renew_amount': None})
-            if found.balance:
-                self._move(app, found.balance)
-            accounts.close(app.payer)
-        except UnknownAccount:
-            LOG.debug('app %s: its budget is closed already', app.id)
-        except BalanceTooLow as error:
-            # a round has held some of it meanwhile
-            raise Conflict(f'the budget of application {app.id} is in use: {error}') from None
+def pay_back(stores: Stores, app: StoredApp) -> None:
+    """What is in its budget is its project's again, and nothing comes to it any more.
 
-    def _move(self, app: StoredApp, amount: int) -> None:
-        # what was read is there once only, so that a second try finds another amount, or nothing
-        posting = Posting(
-            key=posting_key(Reason.TRANSFER, 0, str(uuid4())),
-            reason=Reason.TRANSFER,
-            debit=app.payer,
-            credit=account('project', app.project_id),
-            amount=amount,
-        )
-        self._stores.ledger.post([posting], by=BY)
+    What a round still holds is its project's when that is settled.
+
+    :raises Conflict: a round has held some of it meanwhile.
+    """
+    accounts = stores.accounts
+    try:
+        found = accounts.account(app.payer)
+        if found is None or found.closed:
+            return
+        if found.renew_amount is not None:
+            found = accounts.set(app.payer, {'renew_amount': None})
+        if found.balance:
+            _move(stores, app, found.balance)
+        accounts.close(app.payer)
+    except UnknownAccount:
+        LOG.debug('app %s: its budget is closed already', app.id)
+    except BalanceTooLow as error:
+        raise Conflict(f'the budget of application {app.id} is in use: {error}') from None
 
 
-def abandoned(stores: Stores, cloud: AppCloud, app_id: str) -> tuple[StoredApp, list[str]]:
+def _move(stores: Stores, app: StoredApp, amount: int) -> None:
+    # what was read is there once only, so that a second try finds another amount, or nothing
+    posting = Posting(
+        key=posting_key(Reason.TRANSFER, 0, str(uuid4())),
+        reason=Reason.TRANSFER,
+        debit=app.payer,
+        credit=account('project', app.project_id),
+        amount=amount,
+    )
+    stores.ledger.post([posting], by=BY)
+
+
+def abandoned(stores: Stores, app_id: str) -> tuple[StoredApp, list[str]]:
     """Forget an application without asking the cloud, for operators; it, and the servers that it had.
 
     Servers and trust stay as they are: what is left of them is whoever's who asked for this.
@@ -94,7 +99,7 @@ def abandoned(stores: Stores, cloud: AppCloud, app_id: str) -> tuple[StoredApp, 
     if app.state is not AppState.DELETING:
         app = stores.apps.change(app_id, {'wish': Wish.DELETE}, app.generation)
     servers = [one.server_id for one in stores.slots.slots(app_id) if one.server_id]
-    Closing(stores, cloud).pay_back(app)
+    pay_back(stores, app)
     stores.bids.remove(servers)
     stores.apps.remove(app_id)
     return app, servers

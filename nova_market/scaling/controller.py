@@ -30,8 +30,9 @@ from nova_market.errors import BadTemplate
 from nova_market.ports import AppCloud, Clock, Leadership
 from nova_market.scaling.acting import Acting, Listing, slots_for
 from nova_market.scaling.bidding import Bidding
-from nova_market.scaling.closing import Closing
+from nova_market.scaling.closing import Closing, pay_back
 from nova_market.scaling.gathering import Gathering, Known, Stores
+from nova_market.scaling.replaced import ReplacedTrusts
 from nova_market.scaling.settings import ControllerSettings
 from nova_market.scaling.trouble import DATABASE_AWAY, Troubles
 
@@ -80,6 +81,7 @@ class Controller:
         self._gathering = Gathering(stores, clock, settings)
         self._bidding = Bidding(stores)
         self._acting = Acting(stores, cloud, clock, settings, self._bidding)
+        self._replaced = ReplacedTrusts(stores, cloud, clock)
         self._closing = Closing(stores, cloud)
         self._leads = False
         self._due = 0.0
@@ -286,13 +288,14 @@ class Controller:
         listing = Listing(self._cloud, self._troubles.answered)
         rows = [one for app in apps for one in slots.get(app.id, ())]
         self._bidding.read(rows)
+        self._replaced.read()
         for app in apps:
             if not self._leadership.leading():
                 break  # a pass may take long; whoever leads now does the rest
             own = slots.get(app.id, ())
             own = self._troubles.surviving(app, 'bids', partial(self._settle, app, own)) or own
             if _over(app):
-                self._troubles.surviving(app, 'budget', partial(self._closing.pay_back, app))
+                self._troubles.surviving(app, 'budget', partial(pay_back, self._stores, app))
             work = partial(self._serve, app, own, listing, period)
             self._troubles.asking(app, 'servers', work)
         self._keep([app.id for app in apps])
@@ -319,6 +322,7 @@ class Controller:
         if slots:
             slots = self._acting.converge(app, slots, listing.servers(app), period)
             self._bidding.write(app, slots)
+        self._replaced.end(app)
         if _over(app) and not slots:
             self._closing.close(app)
         return True

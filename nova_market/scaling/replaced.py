@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trusts that were replaced are ended: whoever gave one hands his roles on no longer than they are used.
+
+An application can be taken over by somebody else of its project, who can't end what another user gave. The
+controller can, as it acts as whoever gave it. Units: seconds.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from nova_market.core.app_cloud import AppAccess
+from nova_market.core.app_record import StoredApp
+from nova_market.errors import AccessLost, CloudRefused, TrustGone
+from nova_market.ports import AppCloud, Clock
+from nova_market.scaling.gathering import Stores
+
+LOG = logging.getLogger(__name__)
+
+PAUSE = 3600.0
+"""After a refusal: most that are replaced gave roles which their users have lost, and so they do nothing."""
+
+
+class ReplacedTrusts:
+    """read() once in a pass, then end() for each application."""
+
+    def __init__(self, stores: Stores, cloud: AppCloud, clock: Clock) -> None:
+        self._stores = stores
+        self._cloud = cloud
+        self._clock = clock
+        self._known: Mapping[str, Sequence[str]] = {}
+        self._again: dict[str, float] = {}
+
+    def read(self) -> None:
+        """Which there are now."""
+        self._known = self._stores.apps.replaced_trusts()
+        there = {trust for trusts in self._known.values() for trust in trusts}
+        self._again = {trust: at for trust, at in self._again.items() if trust in there}
+
+    def end(self, app: StoredApp) -> None:
+        """Those of one application. What is refused is tried again later; until then it stays known.
+
+        :raises CloudUnavailable, DatabaseUnavailable: the next pass goes on.
+        """
+        for trust_id in self._known.get(app.id, ()):
+            if self._clock.monotonic() < self._again.get(trust_id, 0.0):
+                continue
+            try:
+                self._cloud.forget(AppAccess(project_id=app.project_id, trust_id=trust_id))
+            except TrustGone:
+                LOG.debug('app %s: trust %s is gone already', app.id, trust_id)
+            except (AccessLost, CloudRefused) as error:
+                self._again[trust_id] = self._clock.monotonic() + PAUSE
+                LOG.warning('app %s: its former trust is not ended: %s', app.id, error)
+                continue
+            self._stores.apps.trust_ended(app.id, trust_id)
+            LOG.info('app %s: its former trust %s is ended', app.id, trust_id)
