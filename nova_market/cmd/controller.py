@@ -25,6 +25,7 @@ from nova_market.db import schema  # noqa: E402
 from nova_market.errors import ConfigurationError, NovaMarketError  # noqa: E402
 from nova_market.market.service import TICK, MarketService  # noqa: E402
 from nova_market.scaling import status  # noqa: E402
+from nova_market.scaling.closing import abandoned  # noqa: E402
 
 PROGRAM = 'nova-market-controller'
 EXIT_FAILED = 1
@@ -98,6 +99,13 @@ def _add_commands(subparsers: object) -> None:
         '--wait', type=float, default=30.0, metavar='SECONDS',
         help='for the lead, default: 30',
     )  # fmt: skip
+    forget = add(
+        'forget',
+        _forget,
+        'Forget an application whose servers or trust nobody can reach any more, without asking the cloud: '
+        'its credits go back to its project. Says which servers and which trust may be left.',
+    )
+    forget.add_argument('app', metavar='APP', help='id of the application')  # type: ignore[attr-defined]
     shown = add(
         'status',
         _status,
@@ -143,6 +151,18 @@ def _once(conf: cfg.ConfigOpts) -> int:
     finally:
         made.stop()
         parts.close()
+    return 0
+
+
+def _forget(conf: cfg.ConfigOpts) -> int:
+    database = manage_db.connect(conf)
+    schema.check(database)
+    stores = controller_wiring.stores_of(database, SystemClock())
+    left = abandoned(stores, conf.command.app)
+    print(f'application {left.app.id} of project {left.app.project_id} is forgotten')
+    for what, names in (('server', left.servers), ('trust', left.trusts)):
+        for name in names:
+            print(f'{what} {name} may be left: delete it')
     return 0
 
 

@@ -216,13 +216,13 @@ def _decide(
         values['changed_at'] = now
     if values:
         change = update(apps).where(apps.c.id == app_id, apps.c.state == str(before))
-        if connection.execute(change.values(**_values(values))).rowcount != 1:
-            # ours, when the answer to an earlier try got lost
-            if not _has(connection, app_id, changed):
-                found = _app(connection, app_id)
-                raise Conflict(
-                    f'application {app_id} is {found.state if found else "gone"}, not {before}'
-                )
+        written = connection.execute(change.values(**_values(values))).rowcount == 1
+        # ours, when the answer to an earlier try got lost
+        if not written and not _has(connection, app_id, changed):
+            found = _app(connection, app_id)
+            raise Conflict(
+                f'application {app_id} is {found.state if found else "gone"}, not {before}'
+            )
     _put(connection, slots)
 
 

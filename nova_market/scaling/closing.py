@@ -6,6 +6,8 @@ doc/source/specs/market.rst. Every step finds itself done when it is made again.
 """
 
 import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
 from uuid import uuid4
 
 from nova_market.core.app_cloud import AppAccess
@@ -84,10 +86,17 @@ def _move(stores: Stores, app: StoredApp, amount: int) -> None:
     stores.ledger.post([posting], by=BY)
 
 
-def abandoned(stores: Stores, app_id: str) -> tuple[StoredApp, list[str]]:
-    """Forget an application without asking the cloud, for operators; it, and the servers that it had.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """What may still be in the cloud of an application that was forgotten."""
 
-    Servers and trust stay as they are: what is left of them is whoever's who asked for this.
+    app: StoredApp
+    servers: Sequence[str]
+    trusts: Sequence[str]
+
+
+def abandoned(stores: Stores, app_id: str) -> Left:
+    """Forget an application without asking the cloud, for operators.
 
     :raises UnknownApp: there is none. :raises Conflict: it was changed meanwhile.
     """
@@ -99,7 +108,11 @@ def abandoned(stores: Stores, app_id: str) -> tuple[StoredApp, list[str]]:
     if app.state is not AppState.DELETING:
         app = stores.apps.change(app_id, {'wish': Wish.DELETE}, app.generation)
     servers = [one.server_id for one in stores.slots.slots(app_id) if one.server_id]
+    trusts = [
+        *([app.trust_id] if app.trust_id else []),
+        *stores.apps.replaced_trusts().get(app_id, ()),
+    ]
     pay_back(stores, app)
     stores.bids.remove(servers)
     stores.apps.remove(app_id)
-    return app, servers
+    return Left(app=app, servers=servers, trusts=trusts)

@@ -125,7 +125,7 @@ def test_what_nobody_can_tell_of_is_there_all_the_same(cloud, memory, red, clock
 
 
 def test_a_list_may_leave_out_what_is_there(cloud, memory, red, clock):
-    """Nova skips cells that are away unless it is told not to, and always in pages: one is asked for by id."""
+    """Nova skips cells that are away unless it is told not to, and always in pages: ask by id."""
     made = [cloud.create(red, wanted(f'worker-{n}')) for n in (1, 2, 3, 4)]
     clock.advance(BOOT)
     for one in made[1:3]:

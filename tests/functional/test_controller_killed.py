@@ -143,7 +143,9 @@ coordination_url = file://{lock}
 name = {name}
 interval = 1
 first_pause = 1
+settle_time = 5
 [openstack]
+timeout = 2
 auth_type = password
 auth_url = {keystone}/v3
 username = market

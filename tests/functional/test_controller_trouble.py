@@ -4,6 +4,8 @@
 The controller of Merkat (INRIA RR-8648), section 2.3.1, on a real database, a cloud in memory and one clock.
 """
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -11,7 +13,6 @@ import pytest
 from nova_market.adapters.leadership import SoleLeader
 from nova_market.core.app_record import AppState, Wish
 from nova_market.core.ledger import account
-from nova_market.errors import UnknownApp
 from nova_market.scaling.closing import abandoned
 from tests.fixtures.databases import database, url  # noqa: F401
 from tests.scaling_bed import CREDIT, SETTINGS, Bed, component, template
@@ -181,22 +182,40 @@ def test_without_its_trust_what_is_deleted_pays_no_more(bed):
     assert bed.market.balance('red') == before
     assert bids(bed) == {server: (0, 0, account('budget', 'app'))}
     assert bed.stores.accounts.account(account('budget', 'app')).closed
-    app, left = abandoned(bed.stores, bed.cloud, 'app')
-    assert (app.state, left) == (AppState.DELETING, [server])
+    left = abandoned(bed.stores, 'app')
+    assert (left.app.state, left.servers, left.trusts) == (
+        AppState.DELETING, [server], [left.app.trust_id],
+    )  # fmt: skip
     assert bed.app('app') is None and bids(bed) == {} and bed.stores.slots.all() == {}
     bed.run(2)
     assert list(bed.cloud._made) == [server] and bed.seen[-1].troubled == 0
 
 
-def test_an_operator_forgets_what_runs_too(bed):
-    """Deleted first; what is not there is said."""
+def test_an_operator_forgets_what_runs_too(bed, url, tmp_path):  # noqa: F811
+    """It says what may be left; what is not there is an error."""
     bed.add('app', template())
     bed.run(2)
-    abandoned(bed.stores, bed.cloud, 'app')
+    path = tmp_path / 'controller.conf'
+    path.write_text(f'[database]\nconnection = {url}\n')
+
+    def forget():
+        asked = [sys.executable, '-W', 'ignore', '-m', 'nova_market.cmd.controller']
+        asked += ['--config-file', str(path), 'forget', 'app']
+        return subprocess.run(asked, capture_output=True, text=True, timeout=120)
+
+    done = forget()
+    server, trust = first(bed), next(iter(bed.cloud.trusts))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        'application app of project red is forgotten',
+        f'server {server} may be left: delete it',
+        f'trust {trust} may be left: delete it',
+    ]
     bed.run(2)
-    assert bed.app('app') is None and len(bed.cloud._made) == 1
-    with pytest.raises(UnknownApp, match='no application'):
-        abandoned(bed.stores, bed.cloud, 'app')
+    assert bed.app('app') is None and list(bed.cloud._made) == [server]
+    again = forget()
+    assert (again.returncode, again.stdout) == (1, '')
+    assert "there is no application 'app'" in again.stderr
 
 
 def test_a_double_that_can_not_be_deleted_costs_nothing(bed):
