@@ -30,6 +30,8 @@ MAX_NETWORKS = 16
 MAX_PARAMETERS = 16
 MAX_USER_DATA = 48_000
 """Bytes: Nova takes 65535 characters of Base64."""
+MAX_DOCUMENT = 32_768
+"""Bytes without user_data: lists and each pass of the controller read the templates of all applications."""
 MAX_CORES = 1_000_000.0
 MAX_MIB = 2.0**40
 MAX_EVERY = 2**31 - 1

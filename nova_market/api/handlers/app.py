@@ -5,6 +5,7 @@ What is done with one is the controller's; here its owner's wishes are kept. Mak
 Keystone, so that the controller can act in the project, and opens its budget.
 """
 
+import json
 import logging
 import secrets
 from collections.abc import Callable, Mapping
@@ -177,10 +178,16 @@ def _new_credential() -> str:
 
 
 def check(call: Call, template: AppTemplate) -> None:
-    """Whether there is such a policy, and it takes these parameters and works for this objective.
+    """Whether it is short enough, there is such a policy, and that takes these parameters and this objective.
 
     :raises BadTemplate: names what is wrong and what there is.
     """
+    size = len(json.dumps(templates.document(template)))
+    if size > templates.MAX_DOCUMENT:
+        raise BadTemplate(
+            f'the template has {size} bytes without user_data: give at most {templates.MAX_DOCUMENT}, '
+            'with shorter names or ids, or fewer components'
+        )
     policies = call.settings.scaling
     if template.policy not in policies:
         raise BadTemplate(

@@ -208,10 +208,19 @@ def test_a_project_has_so_many_applications(market):  # noqa: F811
         ),
         ({'components': TEMPLATE['components'] * 2}, '2 are named worker'),
         ({'components': []}, 'components in the body'),
+        (
+            {
+                'components': [
+                    {**TEMPLATE['components'][0], 'name': f'c{n}', 'networks': ['x' * 255] * 16}
+                    for n in range(9)
+                ]
+            },
+            'bytes without user_data: give at most 32768',
+        ),
         ({'budget': {'renew_amount': 2**53 + 1}}, 'renew_amount'),
         ({'owner': 'me'}, 'owner'),
     ],
-    ids=str,
+    ids=lambda given: str(given)[:60],
 )
 def test_a_template_that_can_not_be_run_makes_nothing(market, parts, said):  # noqa: F811
     """400, with the entry, its value and what to give."""
