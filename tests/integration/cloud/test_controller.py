@@ -31,8 +31,12 @@ NEIGHBOURS = ('n1', 'n2', 'n3', 'n4')
 WORK = 180.0
 """Core-seconds: three minutes of the one core that h1 has."""
 
-FIRST, SECOND = 900.0, 420.0
+FIRST, SECOND = 900.0, 480.0
 """Seconds to the deadline, at the start and when it is moved."""
+
+BAND = {'low': 0.05, 'reference': 0.8, 'high': 0.9}
+"""Of the lateness: done when a tenth of the time is left. A `low` of 0.75 gives CPU back on the last metres,
+for which a period of ten seconds is too coarse: its end would be at the deadline, or a period after it."""
 
 LIMIT = 0.2
 """Cores that a server of the flavor `fifth` can use at most."""
@@ -130,6 +134,20 @@ def weight(bed: MarketBed, name: str) -> float:
     return sum(weights[i][1] for i in ids if i in weights) / 1024.0
 
 
+def rests(bed: MarketBed, name: str) -> bool:
+    """Its part did not change in a period."""
+    before = weight(bed, name)
+    time.sleep(PERIOD)
+    return weight(bed, name) == pytest.approx(before, rel=0.02)
+
+
+def gone(bed: MarketBed, name: str) -> bool:
+    """With its servers, its row and what it had."""
+    return not own(bed, name) and name not in {
+        one['Name'] for one in bed.market('dora', 'app', 'list')
+    }
+
+
 def cluster(bed: MarketBed, name: str) -> Json:
     return dict(show(bed, name)['clusters'][0])
 
@@ -155,7 +173,7 @@ def test_a_deadline_that_is_moved_is_met(
     began = time.time()
     template = {
         'name': 'zephyr', 'policy': 'full_deadline', 'components': [component('tiny', 1, 1)],
-        'slo': {'deadline': in_seconds(FIRST), 'work_core_seconds': WORK},
+        'slo': {'deadline': in_seconds(FIRST), 'work_core_seconds': WORK, **BAND},
         'budget': {'renew_amount': 40 * MICRO},
     }  # fmt: skip
     create(bed, tmp_path, template)
@@ -175,16 +193,21 @@ def test_a_deadline_that_is_moved_is_met(
     say(f'moved: {hurried}, weight {weight(bed, "zephyr"):.3f} after {passed:.1f} s')
     assert hurried['bid_cpu'] > calm['bid_cpu'] and active(bed, 'zephyr', 1)
     (server,) = own(bed, 'zephyr').values()
+    rest = within(10 * PERIOD, lambda: rests(bed, 'zephyr'))
+    before = weight(bed, 'zephyr')
     used = bed.used(20.0)
-    part = used[server['ID']] / sum(used.values())
-    say(f'its part of the CPU, by the kernel: {part:.3f}')
-    assert part == pytest.approx(weight(bed, 'zephyr'), rel=0.15)
-    within(left, lambda: show(bed, 'zephyr')['remaining'] in (0, 0.0))
-    assert time.time() - began <= SECOND
-    say(f'done after {time.time() - began:.0f} s of {SECOND:.0f}: {show(bed, "zephyr")}')
-    assert show(bed, 'zephyr')['state'] == 'running'
+    part, after = used[server['ID']] / sum(used.values()), weight(bed, 'zephyr')
+    say(f'at rest after {rest:.0f} s: its part of the CPU, by the kernel, is {part:.3f}')
+    assert part == pytest.approx((before + after) / 2, rel=0.15)
+    seen = [show(bed, 'zephyr')]
+    while seen[-1]['remaining'] not in (0, 0.0):
+        assert time.time() - began <= SECOND, seen[-1]
+        time.sleep(1)
+        seen.append(show(bed, 'zephyr'))
+    say(f'done after {time.time() - began:.0f} s of {SECOND:.0f}: {seen[-1]}')
+    assert seen[-1]['state'] == 'running'
     bed.say('dora', 'app', 'delete', 'zephyr')
-    within(90, lambda: not own(bed, 'zephyr') and bed.market('dora', 'app', 'list') == [])
+    within(120, lambda: gone(bed, 'zephyr'))
 
 
 def test_servers_follow_the_price(
@@ -227,4 +250,4 @@ def test_servers_follow_the_price(
     events = bed.market('dora', 'app', 'events', 'web')
     assert {'grew', 'shrank', 'created', 'deleted'} <= {one['Action'] for one in events}
     bed.say('dora', 'app', 'delete', 'web')
-    within(120, lambda: not own(bed, 'web') and bed.market('dora', 'app', 'list') == [])
+    within(180, lambda: gone(bed, 'web'))
