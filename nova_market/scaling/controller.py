@@ -292,8 +292,12 @@ class Controller:
         for app in apps:
             if not self._leadership.leading():
                 break  # a pass may take long; whoever leads now does the rest
-            own = slots.get(app.id, ())
-            own = self._troubles.surviving(app, 'bids', partial(self._settle, app, own)) or own
+            meant = partial(self._meant, app, slots.get(app.id, ()))
+            own = self._troubles.surviving(app, 'slots', meant)
+            if own is None:
+                continue
+            # whether the cloud answers or not: nothing is paid for what is to rest or to go
+            self._troubles.surviving(app, 'bids', partial(self._bidding.write, app, own))
             if _over(app):
                 self._troubles.surviving(app, 'budget', partial(pay_back, self._stores, app))
             work = partial(self._serve, app, own, listing, period)
@@ -306,15 +310,14 @@ class Controller:
             self._outage = ''
         return rows
 
-    def _settle(self, app: StoredApp, slots: Sequence[StoredSlot]) -> Sequence[StoredSlot]:
-        """What needs no cloud: intentions and bids of the servers there are."""
-        if _over(app):
-            leaving = slots_for(app, slots, {one.component: 0 for one in slots}, Intention.GONE)
-            if leaving:
-                self._stores.slots.put(leaving)
-                slots = self._stores.slots.slots(app.id)
-        self._bidding.write(app, slots)
-        return slots
+    def _meant(self, app: StoredApp, slots: Sequence[StoredSlot]) -> Sequence[StoredSlot]:
+        """Its rows, with what is meant now: of what is over, nothing is to stay."""
+        counts = {one.component: 0 for one in slots} if _over(app) else {}
+        leaving = slots_for(app, slots, counts, Intention.GONE)
+        if not leaving:
+            return slots
+        self._stores.slots.put(leaving)
+        return self._stores.slots.slots(app.id)
 
     def _serve(
         self, app: StoredApp, slots: Sequence[StoredSlot], listing: Listing, period: int

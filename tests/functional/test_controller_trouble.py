@@ -234,9 +234,8 @@ def test_a_double_that_can_not_be_deleted_costs_nothing(bed):
 
 def test_a_trust_that_can_not_be_used_now_is_not_forgotten(bed):
     """Its owner is locked out for an hour: it is a delegation that lives on, until it is deleted."""
-    bed.add('app', template())
+    bed.add('app', template(), purse=0)
     bed.run(2)
-    bed.cloud.remove(first(bed))
     bed.cloud.barred = set(bed.cloud.trusts)
     bed.change('app', wish=Wish.DELETE)
     bed.run(3)
