@@ -150,8 +150,7 @@ def test_a_deadline_is_moved_and_met(bed, market_service, run, zephyr):  # noqa:
     assert shown(run, 'alice', 'app', 'list') == []
     assert shown(run, 'alice', 'budget', 'list') == []
     paid = 1000 * CREDIT - shown(run, 'alice', 'account', 'show')['balance']
-    # the last decision did not know the charge of its own period yet
-    assert 0 <= paid - done['spent'] <= 10 * CREDIT
+    assert done['spent'] == paid
     assert market_service.market.stores.ledger.discrepancies() == []
 
 
