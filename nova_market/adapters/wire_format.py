@@ -13,8 +13,10 @@ import re
 from collections.abc import Callable, Mapping
 
 import msgpack
+import numpy as np
 
 from nova_market.core.exchange import MAX_TEXT
+from nova_market.core.owner_table import ID_BYTES, OwnerTable
 from nova_market.errors import MalformedReport, OversizedReport
 from nova_market.ports import WireFormat
 
@@ -28,6 +30,11 @@ BRACE = b'{'
 BY_OWNER = frozenset({'owners', 'quotas'})
 """Fields that are mappings by owner."""
 
+TABLE = 1
+"""Type of msgpack extension."""
+
+DOUBLE = np.dtype('<f8')
+
 UUID_DIGITS = 32
 UUID = re.compile('[0-9a-f]{32}')
 
@@ -37,7 +44,7 @@ class PlainFormat:
 
     def encode(self, values: Mapping[str, object]) -> bytes:
         try:
-            text = json.dumps(values, allow_nan=False, separators=(',', ':'))
+            text = json.dumps(values, allow_nan=False, separators=(',', ':'), default=_mapping)
         except ValueError as error:
             raise MalformedReport(f'own message: {error}') from None
         return _bounded(text.encode())
@@ -54,7 +61,7 @@ class CompactFormat:
 
     def encode(self, values: Mapping[str, object]) -> bytes:
         try:
-            return _bounded(msgpack.packb(_shortened(values), use_bin_type=True))
+            return _bounded(msgpack.packb(_shortened(values), use_bin_type=True, default=_packed))
         except (ValueError, OverflowError) as error:
             raise MalformedReport(f'own message: {error}') from None
 
@@ -78,7 +85,9 @@ def decode(frame: bytes) -> object:
     try:
         if frame.startswith(BRACE):
             return json.loads(frame.decode())
-        return _lengthened(msgpack.unpackb(frame, raw=False, strict_map_key=True))
+        return _lengthened(
+            msgpack.unpackb(frame, raw=False, strict_map_key=True, ext_hook=_unpacked)
+        )
     except RecursionError:
         raise MalformedReport('nested too deeply') from None
     except (ValueError, msgpack.UnpackException) as error:
@@ -90,7 +99,7 @@ def _shortened(values: Mapping[str, object]) -> dict[str, object]:
     short = dict(values)
     for field in BY_OWNER & values.keys():
         sums = values[field]
-        if isinstance(sums, Mapping):
+        if isinstance(sums, dict):
             short[field] = {(_bytes_of(key) or key): value for key, value in sums.items()}
     return short
 
@@ -104,14 +113,40 @@ def _bytes_of(key: str) -> bytes | None:
 
 def _lengthened(message: object) -> object:
     if isinstance(message, dict):
-        for field in BY_OWNER & message.keys():
-            sums = message[field]
-            if isinstance(sums, dict):
+        for field in BY_OWNER:
+            sums = message.get(field)
+            if sums and isinstance(sums, dict):
                 # bytes of another length become a name as well, which then nobody has
                 message[field] = {
                     (key.hex() if type(key) is bytes else key): value for key, value in sums.items()
                 }
     return message
+
+
+def _mapping(value: object) -> object:
+    if isinstance(value, OwnerTable):
+        return dict(value)
+    raise TypeError(f'{type(value).__name__} in a message')
+
+
+def _packed(value: object) -> object:
+    """A table is the doubles of its numbers, its ids, and the width in a byte."""
+    if not isinstance(value, OwnerTable):
+        raise TypeError(f'{type(value).__name__} in a message')
+    numbers = value.numbers
+    content = (numbers.astype(DOUBLE, copy=False).tobytes(), value.ids, bytes([numbers.shape[1]]))
+    return msgpack.ExtType(TABLE, b''.join(content))
+
+
+def _unpacked(code: int, content: bytes) -> object:
+    if code != TABLE or not content:
+        return msgpack.ExtType(code, content)
+    width = content[-1]
+    count, rest = divmod(len(content) - 1, ID_BYTES + width * DOUBLE.itemsize)
+    if rest:
+        raise ValueError(f'a table of {len(content)} bytes with {width} numbers for each owner')
+    numbers = np.frombuffer(content, DOUBLE, count * width)
+    return OwnerTable(content[numbers.nbytes : -1], numbers.reshape(count, width))
 
 
 def _bounded(frame: bytes) -> bytes:

@@ -9,17 +9,18 @@ All times are seconds of the receiver's monotonic clock, given as arguments. Rea
 lock: its owner does both.
 """
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from nova_market.core.exchange import Departure
 from nova_market.core.letters import Answer, CloudPart, Statement, Vectors
-from nova_market.core.owner_sums import OwnerSums, Terms, exact, without
+from nova_market.core.owner_sums import OwnerSums, Terms
 from nova_market.core.quantity import RESOURCES, HostName, OwnerId
 from nova_market.core.quota_tally import Quota, QuotaTally, tally
 from nova_market.core.report_book import MAX_HOSTS, OTHER_METRIC, STALE, TOO_MANY_HOSTS
 from nova_market.core.schema import MAX_OWNERS
-from nova_market.core.suppression import moved
+from nova_market.core.suppression import differs
 
 MAX_ENTRIES = 1_000_000
 """So many owners of hosts are remembered; 1,000 hosts of 30 owners take 30,000."""
@@ -31,7 +32,7 @@ SETTLING = 0.4
 
 NOBODY = HostName('')
 
-NO_VECTORS = [0] * (3 * len(RESOURCES))
+NO_VECTORS = [0.0] * (3 * len(RESOURCES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +44,13 @@ class _ToldCloud:
     since: int
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class _Row:
-    """One host. present: False once it has said that it is gone; its version then guards the place."""
+    """One host.
+
+    present: False once it has said that it is gone; its version then guards the place
+    seen:    how many changes of the vectors `told` takes into account
+    """
 
     version: tuple[int, int]
     received: float
@@ -54,9 +59,10 @@ class _Row:
     reads_quotas: bool = False
     terms: Terms = field(default_factory=Terms)
     homed: bool = False
-    vectors: list[int] = field(default_factory=lambda: NO_VECTORS)
+    vectors: list[float] = field(default_factory=lambda: NO_VECTORS)
     quotas: Mapping[OwnerId, Quota] = field(default_factory=dict)
     told: _ToldCloud | None = None
+    seen: int = -1
     answer: Answer | None = None
 
 
@@ -83,7 +89,11 @@ class Aggregator:
         self._sums = OwnerSums()
         self._homed = 0
         self._vectors = NO_VECTORS
+        self._homings = 0
+        self._recounted = -math.inf
+        self._due = -math.inf  # before then nothing expires
         self._quotas: dict[OwnerId, dict[HostName, Quota]] = {}
+        self._believed: dict[OwnerId, Quota] = {}
         self._tally: QuotaTally | None = None
         self._reader: HostName | None = None
         self._rosters: dict[str, tuple[float, float]] = {}
@@ -108,15 +118,19 @@ class Aggregator:
         if reason:
             return reason
         row = self._write(row, statement, now)
-        first, _ = self._rosters.get(statement.roster, (now, now))
+        first, last = self._rosters.get(statement.roster, (now, now))
+        if now - last >= self._ttl:
+            first = now
         self._rosters[statement.roster] = (first, now)
         owners = self._sums.news(row.terms, statement.sequence, _heard(statement))
+        if not statement.reads_tables:
+            owners = dict(owners)
         row.answer = self._answer(
             statement,
             whole=statement.whole,
             complete=now - first >= SETTLING * self._ttl,
             owners=owners,
-            quotas={owner: quota for owner in owners if (quota := self._quota(owner)) is not None},
+            quotas=self._quotas_of(owners),
             cloud=self._cloud_news(row, statement),
             asked=self._asked(row, statement.host),
         )
@@ -150,11 +164,28 @@ class Aggregator:
     # -- what is remembered
 
     def _expire(self, now: float) -> None:
+        if now < self._due:
+            return
         while self._rows:
             host, row = next(iter(self._rows.items()))
             if now - row.received < self._ttl:
                 break
             self._forget(host)
+        if now - self._recounted >= self._ttl:
+            self._recount(now)
+        oldest = next((row.received for row in self._rows.values()), now)
+        self._due = min(oldest, self._recounted) + self._ttl
+
+    def _recount(self, now: float) -> None:
+        """Sums anew from what the hosts have said, so that roundings of many changes do not pile up.
+
+        It takes 3 ms for a thousand hosts.
+        """
+        self._recounted = now
+        self._sums.recount(row.terms for row in self._rows.values())
+        homed = [row.vectors for row in self._rows.values() if row.homed]
+        self._vectors = [math.fsum(column) for column in zip(NO_VECTORS, *homed, strict=True)]
+        self._homings += 1
         for roster, (_, last) in list(self._rosters.items()):
             if now - last >= self._ttl:
                 del self._rosters[roster]
@@ -164,9 +195,12 @@ class Aggregator:
             return TOO_MANY_HOSTS
         known = {} if row is None else row.terms.places
         had = 0 if row is None else len(known) + len(row.quotas)
+        quotas = len(statement.quotas or (row.quotas if row is not None else ()))
+        owners = len(known) + len(statement.owners)
+        if owners <= MAX_OWNERS and owners + quotas - had <= self._room:
+            return ''  # even if none of them is known
         before = 0 if statement.whole else len(known.keys() - statement.owners.keys())
         owners = before + len(statement.owners)
-        quotas = len(statement.quotas or (row.quotas if row is not None else ()))
         if owners > MAX_OWNERS or owners + quotas - had > self._room:
             return TOO_MANY_OWNERS
         return ''
@@ -204,11 +238,14 @@ class Aggregator:
         self._room += before - len(row.terms.places)
 
     def _home(self, row: _Row, vectors: Vectors | None) -> None:
+        if vectors is None and not row.homed:
+            return
         after = NO_VECTORS
         if vectors is not None:
-            after = exact((*vectors.supply, *vectors.load, *vectors.virtual))
+            after = [*vectors.supply, *vectors.load, *vectors.virtual]
         changes = zip(self._vectors, row.vectors, after, strict=True)
         self._vectors = [total - old + new for total, old, new in changes]
+        self._homings += 1
         self._homed += (vectors is not None) - row.homed
         row.vectors, row.homed = after, vectors is not None
 
@@ -217,15 +254,19 @@ class Aggregator:
             return
         self._room += len(row.quotas) - len(quotas)
         for owner in row.quotas.keys() | quotas.keys():
-            before = self._quota(owner)
+            before = self._believed.get(owner)
             said = self._quotas.setdefault(owner, {})
             if owner in quotas:
                 said[host] = quotas[owner]
             else:
                 del said[host]
-            if not said:
+            if said:
+                # where hosts differ the last by name is believed, as in core.exchange.add_up
+                self._believed[owner] = said[max(said)]
+            else:
                 del self._quotas[owner]
-            if self._quota(owner) != before:
+                self._believed.pop(owner, None)
+            if self._believed.get(owner) != before:
                 self._sums.mark(owner)
         row.quotas = dict(quotas)
         self._tally = self._reader = None
@@ -245,31 +286,34 @@ class Aggregator:
     def _cloud_news(self, row: _Row, statement: Statement) -> CloudPart | None:
         """The others homed here and the owners of all, if the host may not know them yet."""
         if self._tally is None or self._sums.changed:
-            quotas = {o: q for o in self._sums.owners if (q := self._quota(o)) is not None}
-            self._tally, self._sums.changed = tally(quotas, quotas), False
-        sums = without(self._vectors, row.vectors)
+            self._tally = tally(self._sums.owners, self._believed)
+            self._sums.changed = False
         counts = (self._homed - row.homed, len(self._sums.owners), self._tally)
         told = row.told
-        if told is None or told.counts != counts or moved(told.sums, sums):
-            told = row.told = _ToldCloud(sums=sums, counts=counts, since=statement.sequence)
-        elif told.since <= _heard(statement):
+        if told is None or told.counts != counts or row.seen != self._homings:
+            row.seen = self._homings
+            pairs = zip(self._vectors, row.vectors, strict=True)
+            # rounding may leave less than none
+            sums = [total - own if total > own else 0.0 for total, own in pairs]
+            if told is None or told.counts != counts or differs(told.sums, sums):
+                told = row.told = _ToldCloud(sums=sums, counts=counts, since=statement.sequence)
+        if told.since <= _heard(statement):
             return None
-        size = len(RESOURCES)
+        size, sums = len(RESOURCES), told.sums
         return CloudPart(
             hosts=told.counts[0],
             owner_count=told.counts[1],
             vectors=Vectors(
-                supply=tuple(told.sums[:size]),
-                load=tuple(told.sums[size : 2 * size]),
-                virtual=tuple(told.sums[2 * size :]),
+                supply=tuple(sums[:size]),
+                load=tuple(sums[size : 2 * size]),
+                virtual=tuple(sums[2 * size :]),
             ),
             tally=told.counts[2],
         )
 
-    def _quota(self, owner: OwnerId) -> Quota | None:
-        """Where hosts differ the last by name is believed, as in core.exchange.add_up."""
-        said = self._quotas.get(owner)
-        return said[max(said)] if said else None
+    def _quotas_of(self, owners: Collection[OwnerId]) -> dict[OwnerId, Quota]:
+        believed = self._believed
+        return {owner: believed[owner] for owner in owners if owner in believed} if believed else {}
 
     def _asked(self, row: _Row, host: HostName) -> tuple[OwnerId, ...]:
         """Owners whose quotas nobody else reads; one host is asked, if it can a host that has read some."""

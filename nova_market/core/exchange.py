@@ -17,11 +17,13 @@ from typing import cast
 
 import numpy as np
 
+from nova_market.core.owner_table import OwnerTable
 from nova_market.core.quantity import RESOURCES, Array, HostName, OwnerId
 from nova_market.core.quota_tally import Quota, QuotaTally, tally
 from nova_market.core.schema import (
     MAX_AMOUNT,
     MAX_WIDTH,
+    check_table,
     check_version,
     flag,
     mapping,
@@ -34,7 +36,7 @@ from nova_market.core.schema import (
 )
 from nova_market.errors import MalformedReport, OversizedReport
 
-WIRE_VERSION = 1
+WIRE_VERSION = 2
 MAX_TEXT = 4 * 1024 * 1024
 """Characters of an encoded message. 10,000 owners with six numbers each and a quota take 2.5 million."""
 
@@ -232,9 +234,15 @@ def departure_from_wire(message: Mapping[str, object]) -> Departure:
 
 def sums_from_wire(
     message: Mapping[str, object], maximum: float = MAX_AMOUNT
-) -> dict[OwnerId, tuple[float, ...]]:
+) -> Mapping[OwnerId, tuple[float, ...]]:
     """Sums per owner, all of one width, no number beyond +-maximum."""
+    table = message.get('owners')
+    if isinstance(table, OwnerTable):
+        check_table(table, 'owners', maximum)
+        return table
     found = mapping(message, 'owners')
+    if not found:
+        return {}
     names(found.keys(), 'owners')
     partials = number_rows(found.values(), 'owners', MAX_WIDTH, maximum)
     return dict(zip(cast('Iterable[OwnerId]', found), partials, strict=True))

@@ -16,6 +16,7 @@ say, so that a later version can be read as far as it can be.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from nova_market.core.exchange import (
     WIRE_VERSION,
@@ -27,12 +28,14 @@ from nova_market.core.exchange import (
     sums_from_wire,
     to_wire,
 )
+from nova_market.core.owner_table import OwnerTable
 from nova_market.core.quantity import RESOURCES, HostName, OwnerId
 from nova_market.core.quota_tally import Quota, QuotaTally
 from nova_market.core.schema import (
     MAX_AMOUNT,
     MAX_OWNERS,
     MAX_SUM,
+    are_plain_rows,
     check_version,
     flag,
     name,
@@ -41,6 +44,11 @@ from nova_market.core.schema import (
     whole_number,
 )
 from nova_market.errors import MalformedReport
+
+WITHOUT_TABLES = 1
+"""Who writes this version reads owners as a mapping only."""
+
+VECTORS = ('supply', 'load', 'virtual')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +73,7 @@ class Statement:
     quotas:  of owners of this aggregator, all that the host knows; None = as before
     reads_quotas: may be asked for quotas
     again:   said before, and no answer has come
+    reads_tables: is an answer understood that has an OwnerTable?
     """
 
     host: HostName
@@ -81,6 +90,7 @@ class Statement:
     quotas: Mapping[OwnerId, Quota] | None = None
     reads_quotas: bool = False
     again: bool = False
+    reads_tables: bool = True
 
     @property
     def version(self) -> tuple[int, int]:
@@ -109,6 +119,7 @@ class Answer:
     cloud:    None = as before
     asked:    owners whose quotas `to` shall read
     resync:   I do not know you; send a whole statement
+    reads_tables: is a statement understood that has an OwnerTable?
     """
 
     host: HostName
@@ -124,6 +135,7 @@ class Answer:
     cloud: CloudPart | None = None
     asked: tuple[OwnerId, ...] = ()
     resync: bool = False
+    reads_tables: bool = True
 
     @property
     def version(self) -> tuple[int, int]:
@@ -163,7 +175,7 @@ def from_values(message: object) -> Word:
 
 def _statement_values(word: Statement) -> dict[str, object]:
     values: dict[str, object] = {
-        'v': WIRE_VERSION,
+        'v': WIRE_VERSION if word.reads_tables else WITHOUT_TABLES,
         'kind': 'state',
         'host': word.host,
         'incarnation': word.incarnation,
@@ -171,7 +183,7 @@ def _statement_values(word: Statement) -> dict[str, object]:
         'metric': word.metric,
         'epoch': word.epoch,
         'roster': word.roster,
-        'owners': dict(word.owners),
+        'owners': word.owners if isinstance(word.owners, OwnerTable) else dict(word.owners),
     }
     if word.heard is not None:
         values['heard'] = word.heard
@@ -185,7 +197,7 @@ def _statement_values(word: Statement) -> dict[str, object]:
 
 
 def _statement(message: dict[str, object]) -> Statement:
-    check_version(message)
+    version = check_version(message)
     return Statement(
         host=HostName(name(message.get('host'), 'host')),
         incarnation=whole_number(message, 'incarnation'),
@@ -201,12 +213,13 @@ def _statement(message: dict[str, object]) -> Statement:
         quotas=quotas_from_wire(message) if 'quotas' in message else None,
         reads_quotas=flag(message, 'reads_quotas'),
         again=flag(message, 'again'),
+        reads_tables=version > WITHOUT_TABLES,
     )
 
 
 def _answer_values(word: Answer) -> dict[str, object]:
     values: dict[str, object] = {
-        'v': WIRE_VERSION,
+        'v': WIRE_VERSION if word.reads_tables else WITHOUT_TABLES,
         'kind': 'answer',
         'host': word.host,
         'to': word.to,
@@ -214,7 +227,7 @@ def _answer_values(word: Answer) -> dict[str, object]:
         'sequence': word.sequence,
         'epoch': word.epoch,
         'roster': word.roster,
-        'owners': dict(word.owners),
+        'owners': word.owners if isinstance(word.owners, OwnerTable) else dict(word.owners),
     }
     if word.quotas:
         values['quotas'] = {owner: list(quota) for owner, quota in word.quotas.items()}
@@ -229,7 +242,7 @@ def _answer_values(word: Answer) -> dict[str, object]:
 
 
 def _answer(message: dict[str, object]) -> Answer:
-    check_version(message)
+    version = check_version(message)
     return Answer(
         host=HostName(name(message.get('host'), 'host')),
         to=HostName(name(message.get('to'), 'to')),
@@ -244,6 +257,7 @@ def _answer(message: dict[str, object]) -> Answer:
         cloud=_cloud_part(message) if 'supply' in message else None,
         asked=_owner_list(message, 'asked'),
         resync=flag(message, 'resync'),
+        reads_tables=version > WITHOUT_TABLES,
     )
 
 
@@ -257,11 +271,12 @@ def _vector_values(vectors: Vectors) -> dict[str, object]:
 
 def _vectors(message: Mapping[str, object], maximum: float = MAX_AMOUNT) -> Vectors:
     size = len(RESOURCES)
-    supply, load, virtual = (
-        numbers(message.get(key), key, size, size, 0.0, maximum)
-        for key in ('supply', 'load', 'virtual')
-    )
-    return Vectors(supply=supply, load=load, virtual=virtual)
+    rows: list[Any] = [message.get(key) for key in VECTORS]
+    if not are_plain_rows(rows, size, size, 0.0, maximum):
+        pairs = zip(rows, VECTORS, strict=True)
+        rows = [numbers(row, key, size, size, 0.0, maximum) for row, key in pairs]
+    supply, load, virtual = rows
+    return Vectors(supply=tuple(supply), load=tuple(load), virtual=tuple(virtual))
 
 
 def _cloud_part(message: Mapping[str, object]) -> CloudPart:

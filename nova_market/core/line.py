@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from nova_market.core.exchange import HostReport
 from nova_market.core.letters import Answer, CloudPart, Statement, Vectors
+from nova_market.core.owner_table import table_of
 from nova_market.core.quantity import HostName, OwnerId
 from nova_market.core.quota_tally import Quota
 from nova_market.core.report_book import STALE
@@ -67,6 +68,7 @@ class Line:
         """Begin anew, as nothing that was said before can be answered any more."""
         self._sent: dict[int, float] = {}  # when what is under way was published
         self._heard: int | None = None
+        self._reads_tables = False
         self._arrived = -1
         self._whole = True
         self._whole_since = -1
@@ -88,6 +90,8 @@ class Line:
             self._forget()
         self._since_whole += 1
         lost = self._newest - self._arrived > LOST  # the aggregator may have forgotten this host
+        if lost:
+            self._reads_tables = False  # or another one may have its name
         if (self._since_whole >= WHOLE_EVERY or lost) and not self._whole:
             self._whole, self._whole_since = True, -1
         self._incarnation, self._newest = report.incarnation, number
@@ -106,7 +110,7 @@ class Line:
             roster=self._roster,
             whole=whole,
             heard=self._heard,
-            owners=owners,
+            owners=table_of(owners) if self._reads_tables else owners,
             gone=() if whole else gone,
             vectors=self._vectors_news(part.vectors, number, whole),
             quotas=self._quotas_news(part.quotas, number, whole),
@@ -127,6 +131,7 @@ class Line:
         sent = self._sent.get(number) if answer.incarnation == self._incarnation else None
         if sent is None or answer.roster != self._roster:
             return STALE
+        self._reads_tables = answer.reads_tables
         if answer.resync:
             # one that crosses a whole statement asks for what is under way
             if not self._whole and number > self._whole_since:

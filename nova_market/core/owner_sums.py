@@ -1,59 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums per owner over hosts: exact, changed by what a host changes, and read a host at a time.
+"""Sums per owner over hosts: changed by what a host changes, and read a host at a time.
 
 Implements the sums of eq. (4) of IFI-2016.04. Units: those of the terms, heaviness without a dimension.
 
-Sums are whole numbers of 2^-60, so they do not drift and do not depend on the order of arrival. They lie in
-one list, `width` numbers per owner, and a host knows the places of its own: a thousand hosts with thirty
-owners each are read in every interval. (Arrays of numpy are slower for thirty numbers than lists are.)
+They lie in one array, `width` numbers per owner, and a host knows the places of its own: a thousand hosts
+with thirty owners each are read in every interval. A change leaves at most 2^-52 of the largest sum there has
+been as an error, until `recount` adds up anew. The sum of an owner that one host has is exactly its term.
 """
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
-from nova_market.core.quantity import OwnerId
+import numpy as np
+
+from nova_market.core.owner_table import ID_BYTES, OwnerTable, Partial, ids_of
+from nova_market.core.quantity import Array, Flags, OwnerId, Rows
 from nova_market.core.suppression import moved
-
-UNIT = 2.0**60
-"""Numbers are kept as whole multiples of 1 / UNIT, 9e-19: finer than a double near 1 can say."""
 
 NEVER = math.nan
 """As a sum that was told: every other one differs from it."""
 
-Partial = tuple[float, ...]
+MAX_UNHEARD = 8
+"""So many answers are told apart; after that a host that hears none of them has to hear the last."""
 
 
-def exact(numbers: Iterable[float]) -> list[int]:
-    return [int(number * UNIT) for number in numbers]
-
-
-def without(sums: Iterable[int], terms: Iterable[int]) -> list[float]:
-    """What others add to these sums, as numbers."""
-    return [(total - term) / UNIT for total, term in zip(sums, terms, strict=True)]
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Terms:
     """What one host adds, and what it was last told of the others. `width` numbers for each owner in turn.
 
-    places: owner -> its number among the owners of this host
-    cells:  where in the sums each number goes
-    added:  the host's own terms
-    told:   the sums over the others that it was told, or NEVER
-    fresh:  number of an owner -> the statement whose answer told its sums first, where nothing says that this
-            answer or a later one has come
-    marks:  how many marks `told` takes into account
-    seen:   how many changes `told` takes into account
+    The arrays of floats are replaced and never written to, as letters hold them too.
+
+    places:  owner -> its number among the owners of this host
+    ids:     of the owners in this order; None where they are not UUIDs
+    cells:   where in the sums each number goes
+    added:   the host's own terms
+    told:    the sums over the others that it was told, or NEVER
+    unheard: what answers have told that are not known to have come: to which statement, which owners
+    marks:   how many marks `told` takes into account
+    seen:    how many changes `told` takes into account
     """
 
     width: int = 1
     places: dict[OwnerId, int] = field(default_factory=dict)
-    cells: list[int] = field(default_factory=list)
-    added: list[int] = field(default_factory=list)
-    told: list[float] = field(default_factory=list)
-    fresh: dict[int, int] = field(default_factory=dict)
+    ids: bytes | None = None
+    cells: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    added: Array = field(default_factory=lambda: np.zeros(0))
+    told: Array = field(default_factory=lambda: np.zeros(0))
+    unheard: list[tuple[int, Flags]] = field(default_factory=list)
     marks: int = 0
     seen: int = -1
 
@@ -69,11 +63,12 @@ class OwnerSums:
         self._width = 1
         self._rows: dict[OwnerId, int] = {}
         self._free: list[int] = []
-        self._sums: list[int] = []
+        self._sums = np.zeros(0)  # has room for more rows than there are
         self._hosts: list[int] = []  # by row, as the next
         self._marked: list[int] = []
         self._marks = 0
         self._changes = 0
+        self._recounted = 0
 
     @property
     def owners(self) -> Collection[OwnerId]:
@@ -87,49 +82,93 @@ class OwnerSums:
 
         changes: all of one width
         """
-        width = len(next(iter(changes.values()), ()))
+        if (
+            isinstance(changes, OwnerTable)
+            and changes.ids == terms.ids
+            and changes.numbers.shape[1] == self._width == terms.width
+        ):
+            self._replace(terms, changes.numbers.ravel())
+            return
+        numbers = _rows_of(changes)
+        width = numbers.shape[1]
         self._widen(width)
         self._fit(terms)
-        if not terms.places.keys() >= changes.keys() or not terms.places.keys().isdisjoint(gone):
-            left = set(gone).difference(changes)
-            self._arrange(terms, [o for o in {**terms.places, **changes} if o not in left])
-        sums, cells, added = self._sums, terms.cells, terms.added
-        places = [terms.places[owner] for owner in changes]
-        if self._width > 1:
-            places = [self._width * place + column for place in places for column in range(width)]
-        for place, after in zip(places, exact(chain.from_iterable(changes.values())), strict=True):
-            change = after - added[place]
-            if change:
-                sums[cells[place]] += change
-                added[place] = after
-                self._changes += 1
+        owners = list(changes)
+        known = terms.places.keys()
+        if not known >= set(owners) or not known.isdisjoint(gone):
+            left = set(gone).difference(owners)
+            self._arrange(terms, [o for o in dict.fromkeys([*known, *owners]) if o not in left])
+        if owners:
+            after = terms.added.copy()
+            chosen = [terms.places[owner] for owner in owners]
+            after.reshape(-1, self._width)[:, :width][chosen] = numbers
+            self._replace(terms, after)
 
-    def news(self, terms: Terms, number: int, heard: int) -> dict[OwnerId, Partial]:
+    def _replace(self, terms: Terms, after: Array) -> None:
+        """All terms of a host, in their order."""
+        if after.tobytes() == terms.added.tobytes():
+            return  # most whole statements at night
+        sums = self._sums.take(terms.cells)
+        sums -= terms.added  # first: an owner of this host alone has 0 then
+        sums += after
+        self._sums[terms.cells] = sums
+        terms.added = after
+        self._changes += 1
+
+    def news(self, terms: Terms, number: int, heard: int) -> Mapping[OwnerId, Partial]:
         """What the others add to the host's owners, where it may not know it after the answer `heard`.
 
         number: of the statement that is answered
         """
-        if terms.seen == self._changes and not terms.fresh:
+        unheard = [told for told in terms.unheard if told[0] > heard]
+        if terms.seen == self._changes and not unheard:
             return {}  # most answers at night
         terms.seen = self._changes
         self._fit(terms)
         if terms.marks < self._marks:
             self._take_marks(terms)
-        sums, told = self._sums, terms.told
-        others = without([sums[cell] for cell in terms.cells], terms.added)
-        fresh = {place: first for place, first in terms.fresh.items() if first > heard}
-        for place in moved(told, others):
-            told[place] = others[place]
-            fresh[place // self._width] = number
-        terms.fresh = fresh
-        if not fresh:
+        others = self._sums.take(terms.cells)
+        others -= terms.added
+        new = moved(terms.told, others)
+        terms.told = np.where(new, others, terms.told)
+        if self._width > 1:
+            new = np.logical_or.reduce(new.reshape(-1, self._width), axis=1)
+        said = new
+        for _, before in unheard:
+            said = said | before
+        places = said.nonzero()[0]
+        if not len(places):
+            terms.unheard = []
             return {}
-        owners, partials = list(terms.places), list(zip(*[iter(told)] * self._width, strict=True))
-        return {owners[place]: partials[place] for place in fresh}
+        if len(unheard) == MAX_UNHEARD:
+            unheard, new = [], said
+        terms.unheard = [*unheard, (number, new)]
+        numbers = terms.told.reshape(-1, self._width)
+        if terms.ids is not None:
+            return _table(terms.ids, numbers, places)
+        owners = list(terms.places)
+        partials = map(tuple, numbers[places].tolist())
+        return dict(zip([owners[place] for place in places], partials, strict=True))
+
+    def recount(self, hosts: Iterable[Terms]) -> None:
+        """Add up the terms anew; of all hosts."""
+        if self._recounted == self._changes:
+            return
+        present = [terms for terms in hosts if terms.places]
+        for terms in present:
+            self._fit(terms)
+        if present:
+            cells = np.concatenate([terms.cells for terms in present])
+            added = np.concatenate([terms.added for terms in present])
+            self._sums = np.zeros(len(self._sums))
+            np.add.at(self._sums, cells, added)
+        self._changes += 1
+        self._recounted = self._changes
 
     def forget_told(self, terms: Terms) -> None:
         """The host is told everything again."""
-        terms.told = [NEVER] * len(terms.told)
+        terms.told = np.full(len(terms.told), NEVER)
+        terms.unheard = []
         terms.seen = -1
 
     def mark(self, owner: OwnerId) -> None:
@@ -141,9 +180,11 @@ class OwnerSums:
             self._marked[row] = self._marks
 
     def _take_marks(self, terms: Terms) -> None:
+        told = terms.told.copy()
         for owner, place in terms.places.items():
             if self._marked[self._rows[owner]] > terms.marks:
-                terms.told[self._width * place] = NEVER
+                told[self._width * place] = NEVER
+        terms.told = told
         terms.marks = self._marks
 
     # -- which numbers there are
@@ -163,27 +204,29 @@ class OwnerSums:
 
     def _arrange(self, terms: Terms, owners: Sequence[OwnerId]) -> None:
         """Make these the owners of a host; the new ones with 0."""
-        width, before, added = self._width, terms.places, terms.added
-        terms.added = []
+        before, width = terms.places, self._width
+        left = before.keys() - set(owners)
+        if left:
+            after = terms.added.copy()
+            after.reshape(-1, width)[[before[owner] for owner in left]] = 0.0
+            self._replace(terms, after)
         for owner in owners:
-            if owner in before:
-                first = width * before[owner]
-                terms.added += added[first : first + width]
-            else:
+            if owner not in before:
                 self._claim(owner)
-                terms.added += [0] * width
-        for owner in before.keys() - set(owners):
-            first = width * before[owner]
-            self._release(owner, added[first : first + width])
+        for owner in left:
+            self._release(owner)
+        with_zeros = np.append(terms.added, np.zeros(width)).reshape(-1, width)
+        terms.added = with_zeros[[before.get(owner, -1) for owner in owners]].ravel()
         self._place(terms, owners)
 
     def _place(self, terms: Terms, owners: Sequence[OwnerId]) -> None:
         """Number the owners of a host anew; it is told all of them again."""
-        columns = range(self._width)
         terms.places = {owner: place for place, owner in enumerate(owners)}
-        terms.cells = [self._width * self._rows[owner] + c for owner in owners for c in columns]
-        terms.told = [NEVER] * len(terms.cells)
-        terms.fresh = {}
+        terms.ids = ids_of(owners)
+        rows = np.array([self._rows[owner] for owner in owners], dtype=np.intp)
+        terms.cells = np.add.outer(self._width * rows, np.arange(self._width)).ravel()
+        terms.told = np.full(len(terms.cells), NEVER)
+        terms.unheard = []
         terms.seen = -1
         self._changes += 1
 
@@ -194,25 +237,40 @@ class OwnerSums:
             if row == len(self._hosts):
                 self._hosts.append(0)
                 self._marked.append(0)
-                self._sums += [0] * self._width
+                if self._width * row == len(self._sums):
+                    self._sums = np.append(self._sums, np.zeros(self._width * (row + 1)))
             self._rows[owner] = row
             self.changed = True
         self._hosts[row] += 1
 
-    def _release(self, owner: OwnerId, terms: Sequence[int]) -> None:
+    def _release(self, owner: OwnerId) -> None:
+        """Its term of this host is 0 already."""
         row = self._rows[owner]
-        for column, term in enumerate(terms):
-            self._sums[self._width * row + column] -= term
         self._hosts[row] -= 1
         if not self._hosts[row]:
+            self._sums[self._width * row : self._width * (row + 1)] = 0.0
             del self._rows[owner]
-            self._free.append(row)  # its sums are 0, as they are exact
+            self._free.append(row)
             self.changed = True
 
 
-def _respaced(numbers: Sequence[int], width: int, wider: int) -> list[int]:
+def _rows_of(partials: Mapping[OwnerId, Partial]) -> Array:
+    """Shape (owners, width)."""
+    if isinstance(partials, OwnerTable):
+        return partials.numbers
+    return np.array(list(partials.values()) or np.zeros((0, 1)), dtype=float)
+
+
+def _table(ids: bytes, numbers: Array, places: Rows) -> OwnerTable:
+    """Of some of the owners."""
+    if len(places) == len(numbers):
+        return OwnerTable(ids, numbers)
+    chosen = np.frombuffer(ids, f'V{ID_BYTES}').take(places)
+    return OwnerTable(chosen.tobytes(), numbers.take(places, axis=0))
+
+
+def _respaced(numbers: Array, width: int, wider: int) -> Array:
     """With zeros behind every `width` numbers."""
-    result = [0] * (len(numbers) // width * wider)
-    for column in range(width):
-        result[column::wider] = numbers[column::width]
-    return result
+    result = np.zeros((len(numbers) // width, wider))
+    result[:, :width] = numbers.reshape(-1, width)
+    return result.ravel()

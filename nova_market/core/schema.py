@@ -7,10 +7,12 @@ field and the limit it breaks, and is short and printable whatever was sent.
 """
 
 import math
+import struct
 from collections.abc import Collection, Mapping
 from itertools import chain
 from typing import Any
 
+from nova_market.core.owner_table import ID_BYTES, OwnerTable
 from nova_market.core.quantity import RESOURCES
 from nova_market.errors import MalformedReport
 
@@ -21,14 +23,16 @@ MAX_AMOUNT = 1e24
 """Bound of every number a host says of itself; far above any real cloud, far below overflow of a sum."""
 MAX_SUM = 1e4 * MAX_AMOUNT
 """Bound of a sum over hosts."""
+OWNER_ID = struct.Struct(f'{ID_BYTES}s')
 MAX_QUOTA = 2**53
 """Bound of cores and MiB, so that every JSON library reads them exactly."""
 
 
-def check_version(message: Mapping[str, object]) -> None:
+def check_version(message: Mapping[str, object]) -> int:
     version = message.get('v')
     if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version < 2**31:
         raise MalformedReport(f'v: {shown(version)} is not a version number')
+    return version
 
 
 def name(value: object, where: str) -> str:
@@ -116,24 +120,38 @@ def number_rows(
     values: Collection[Any], where: str, most: int, maximum: float
 ) -> list[tuple[float, ...]]:
     """Lists of 1 to `most` numbers each, all as long as the first, no number beyond +-maximum."""
-    if not _are_plain_rows(values, most, maximum):
+    if not are_plain_rows(values, 1, most, -maximum, maximum):
         values = [numbers(value, where, 1, most, -maximum, maximum) for value in values]
         if len(set(map(len, values))) > 1:
             raise MalformedReport(f'{where}: partial sums of different width')
     return list(map(tuple, values))
 
 
-def _are_plain_rows(values: Collection[Any], most: int, maximum: float) -> bool:
-    """Are they surely in order? Looked at together, which takes a fifth of the time."""
+def are_plain_rows(
+    values: Collection[Any], least: int, most: int, minimum: float, maximum: float
+) -> bool:
+    """Are they surely lists of numbers, of one length? Looked at together, in a fifth of the time."""
     if set(map(type, values)) != {list}:
         return False
     cells = list(chain.from_iterable(values))
-    if len(set(map(len, values))) > 1 or len(cells) > most * len(values):
-        return False
-    if set(map(type, cells)) != {float}:
+    lengths = set(map(len, values))
+    if len(lengths) > 1 or not least <= lengths.pop() <= most or set(map(type, cells)) != {float}:
         return False
     # NaN may escape min and max, though not a sum
-    return -maximum <= min(cells) and max(cells) <= maximum and not math.isnan(sum(cells))
+    return minimum <= min(cells) and max(cells) <= maximum and not math.isnan(sum(cells))
+
+
+def check_table(table: OwnerTable, where: str, maximum: float) -> None:
+    """Numbers for 1 to MAX_OWNERS different owners, 1 to MAX_WIDTH for each, none beyond +-maximum."""
+    count, width = table.numbers.shape
+    if not 0 < count <= MAX_OWNERS or not 0 < width <= MAX_WIDTH:
+        raise MalformedReport(f'{where}: a table of {count} owners with {width} numbers each')
+    amounts = abs(table.numbers)
+    largest = amounts.item(amounts.argmax())
+    if not largest <= maximum:  # NaN counts as the largest
+        raise MalformedReport(f'{where}: {largest} is not a number in +-{maximum:g}')
+    if len(set(OWNER_ID.iter_unpack(table.ids))) < count:
+        raise MalformedReport(f'{where}: an owner is in the table twice')
 
 
 def shown(value: object) -> str:

@@ -8,6 +8,8 @@ is below 1 % of it; measurement noise of a busy VM is larger. Units: those of th
 
 from collections.abc import Sequence
 
+from nova_market.core.quantity import Array, Flags
+
 TOLERANCE = 0.01
 """Relative; the controller (core.priority) then errs by less than k * 1 % of a log-weight."""
 
@@ -24,7 +26,7 @@ def differs(said: Sequence[float], value: Sequence[float]) -> bool:
     return False
 
 
-def moved(said: Sequence[float], values: Sequence[float]) -> list[int]:
-    """Places of the numbers that have moved by more than the tolerance; from NaN everything has."""
-    pairs = enumerate(zip(said, values, strict=True))
-    return [i for i, (old, new) in pairs if not abs(new - old) <= TOLERANCE * abs(old)]
+def moved(said: Array, values: Array) -> Flags:
+    """Which numbers have moved by more than the tolerance? From NaN every one has."""
+    tolerated: Flags = abs(values - said) <= TOLERANCE * abs(said)
+    return ~tolerated

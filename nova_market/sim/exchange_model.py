@@ -76,7 +76,7 @@ def formula(cloud: Cloud, scheme: str) -> Cost:
 
 def plain(values: Mapping[str, object]) -> bytes:
     """JSON without blanks."""
-    return json.dumps(values, separators=(',', ':')).encode()
+    return json.dumps(values, separators=(',', ':'), default=dict).encode()
 
 
 class Workload:

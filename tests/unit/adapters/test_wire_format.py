@@ -5,11 +5,13 @@ import contextlib
 import json
 
 import msgpack
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nova_market.adapters.wire_format import MAX_FRAME, CompactFormat, PlainFormat
+from nova_market.adapters.wire_format import MAX_FRAME, TABLE, CompactFormat, PlainFormat
+from nova_market.core.owner_table import OwnerTable, table_of
 from nova_market.errors import MalformedReport, OversizedReport
 
 PLAIN = st.recursive(
@@ -71,6 +73,7 @@ def test_a_frame_with_a_wrong_byte_is_refused_or_plain(values, where, byte):
         b'\xdd\xff\xff\xff\xff',
         msgpack.packb({1: 2}),
         msgpack.packb({'a': 1}) + b'x',
+        msgpack.packb({'owners': msgpack.ExtType(TABLE, bytes(24) + bytes([2]))}),
     ],
     ids=lambda frame: repr(frame[:12]),
 )
@@ -116,3 +119,30 @@ def test_compact_is_shorter():
     owners = {f'{number:032x}': [number / 7.0] for number in range(30)}
     plain = len(json.dumps({'owners': owners}))
     assert len(CompactFormat().encode({'owners': owners})) < 0.55 * plain
+
+
+@given(
+    st.integers(1, 6).flatmap(
+        lambda width: st.dictionaries(
+            st.uuids().map(lambda uuid: uuid.hex),
+            st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * width),
+            min_size=1,
+        )
+    )
+)
+def test_a_table_survives(owners):
+    """Compact as a table, of 16 bytes for a name and 8 for a number; plain as a mapping that can be read."""
+    table = table_of(owners)
+    assert isinstance(table, OwnerTable)
+    frame = CompactFormat().encode({'owners': table})
+    there = CompactFormat().decode(frame)['owners']
+    assert isinstance(there, OwnerTable) and there == owners
+    assert len(frame) < 32 + sum(16 + 8 * len(row) for row in owners.values())
+    lists = {owner: list(row) for owner, row in owners.items()}
+    assert CompactFormat().decode(PlainFormat().encode({'owners': table})) == {'owners': lists}
+
+
+def test_only_what_the_formats_know_is_written():
+    for wire in (PlainFormat(), CompactFormat()):
+        with pytest.raises(TypeError, match='ndarray'):
+            wire.encode({'a': np.zeros(3)})

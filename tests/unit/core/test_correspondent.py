@@ -10,6 +10,7 @@ from nova_market.core.correspondent import OTHER_EPOCH, OTHER_HOST, UNSOLICITED
 from nova_market.core.exchange import Departure, add_up
 from nova_market.core.letters import Answer, Statement
 from nova_market.core.line import WHOLE_EVERY
+from nova_market.core.owner_table import OwnerTable
 from nova_market.core.report_book import STALE
 from nova_market.core.sharding import shard
 from tests.builders import report
@@ -398,3 +399,24 @@ def test_each_owner_is_said_to_its_own_aggregator_only():
         if isinstance(word, Statement):
             assert all(shard(owner, 'xy') == to for owner in word.owners)
             assert (word.vectors is not None) == (shard(word.host, 'xy') == to)
+
+
+def test_tables_are_for_those_who_have_said_that_they_read_them():
+    """The first statement goes by name, and all to who does not answer: it may be an older version."""
+    post = Post('b', ('x',))
+    form = []
+    for number in range(1, 12):
+        owners = {digit * 32: (number + 1.0,) for digit in 'de'}
+        post.publish(report('b', owners, sequence=number), 10.0 * number)
+        form.append(isinstance(statements(post)[-1].owners, OwnerTable))
+        if number == 4:
+            kept, post.aggregators = post.aggregators, {}
+        elif number == 9:
+            post.aggregators = kept
+    assert form == [False, *[True] * 6, False, False, False, True]
+    old = replace(answers(post)[-1], sequence=11, reads_tables=False)
+    line = post.correspondents['b']
+    line.statements(report('b', {'d' * 32: (1.0,)}, sequence=12), ('x',), 120.0)
+    assert line.receive(replace(old, sequence=12), 120.0) == ''
+    (last,) = line.statements(report('b', {'d' * 32: (9.0,)}, sequence=13), ('x',), 130.0).values()
+    assert isinstance(last.owners, dict) and last.owners == {'d' * 32: (9.0,)}

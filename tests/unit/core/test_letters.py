@@ -2,7 +2,9 @@
 """Messages as plain values and back, and what is refused."""
 
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from nova_market.core.exchange import Departure
@@ -14,6 +16,7 @@ from nova_market.core.letters import (
     from_values,
     to_values,
 )
+from nova_market.core.owner_table import OwnerTable, table_of
 from nova_market.core.quota_tally import QuotaTally
 from nova_market.core.schema import MAX_AMOUNT, MAX_OWNERS, MAX_SUM
 from nova_market.errors import MalformedReport
@@ -91,7 +94,7 @@ def test_hosts_of_before_there_were_kinds_are_understood():
 
 @pytest.mark.parametrize('word', [STATEMENT, ANSWER, DEPARTURE], ids=lambda w: type(w).__name__)
 def test_a_later_version_is_read_as_far_as_it_can_be(word):
-    assert from_values(to_values(word) | {'v': 2, 'news': [1]}) == word
+    assert from_values(to_values(word) | {'v': 3, 'news': [1]}) == word
 
 
 BROKEN_HEAD = [
@@ -158,3 +161,44 @@ def test_what_is_no_message(value):
 def test_an_unknown_kind_is_named(kind):
     with pytest.raises(MalformedReport, match=r'^kind'):
         from_values(to_values(STATEMENT) | {'kind': kind})
+
+
+@pytest.mark.parametrize('word', [STATEMENT, ANSWER], ids=lambda w: type(w).__name__)
+def test_an_earlier_version_is_known_by_its_number(word):
+    """It would not understand a table, and is not sent one."""
+    old = replace(word, reads_tables=False)
+    assert to_values(old)['v'] == 1
+    assert from_values(to_values(old)) == old
+    assert from_values(to_values(word)).reads_tables
+
+
+UUIDS = tuple(f'{number:032x}' for number in range(3))
+
+
+def test_a_table_is_handed_on_as_it_is():
+    table = table_of(dict.fromkeys(UUIDS, (1.0, -2.0)))
+    values = to_values(replace(STATEMENT, owners=table))
+    assert values['owners'] is table
+    assert from_values(values).owners is table
+    assert table_of({'d': (1.0,)}) == {'d': (1.0,)}, 'no UUID, no table'
+
+
+@pytest.mark.parametrize(
+    ('ids', 'numbers'),
+    [
+        (b'', np.zeros((0, 1))),
+        (bytes(16), np.zeros((1, 0))),
+        (bytes(16), np.zeros((1, 7))),
+        (bytes(16 * (MAX_OWNERS + 1)), np.zeros((MAX_OWNERS + 1, 1))),
+        (bytes(range(32)), np.array([[1.0], [np.nan]])),
+        (bytes(range(32)), np.array([[-np.inf], [1.0]])),
+        (bytes(range(32)), np.array([[1.0], [-2 * MAX_AMOUNT]])),
+        (bytes(32), np.ones((2, 1))),
+    ],
+    ids=['empty', 'narrow', 'wide', 'long', 'NaN', 'infinite', 'huge', 'twice'],
+)
+def test_a_broken_table_is_refused(ids, numbers):
+    """Empty, of the wrong width, too long, with numbers that are none or too large, an owner twice."""
+    values = to_values(replace(STATEMENT, owners=OwnerTable(ids, numbers)))
+    with pytest.raises(MalformedReport, match=r'^owners'):
+        from_values(values)
