@@ -42,12 +42,9 @@ def full_deadline(seen: Applications, *, resume: float = RESUME) -> Steps:
     """
     if seen.deadlines is None:
         raise BadSnapshot('full_deadline needs the deadlines of the applications')
-    remaining, left = seen.deadlines.remaining, seen.deadlines.left
     others = others_pay(seen)
-    # part of the full speed that ends in time, and the part that the whole budget buys
-    need = np.divide(remaining, left, out=np.full_like(remaining, np.inf), where=left > 0)
-    reach = affordable_part(seen, others)
-    hopeless = (need > 1.0) & (remaining > 0)
+    need, hopeless = seen.deadlines.needed, seen.deadlines.hopeless
+    reach = affordable_part(seen, others)  # of the full speed, as need is
     least = _part(seen.least[CPU], seen.most[CPU])
     runs = seen.state == State.RUNNING
     starts = (seen.state == State.WAITING) & (reach >= least) & ~hopeless

@@ -63,9 +63,7 @@ def value_density(seen: Applications) -> Steps:
     """
     if seen.deadlines is None:
         raise BadSnapshot('value_density needs the deadlines of the applications')
-    remaining, left = seen.deadlines.remaining, seen.deadlines.left
-    need = np.divide(remaining, left, out=np.full_like(remaining, np.inf), where=left > 0)
-    hopeless = (need > 1.0) & (remaining > 0)
+    need, hopeless = seen.deadlines.needed, seen.deadlines.hopeless
     gone = hopeless | (seen.state == State.DROPPED)
     runs = seen.state == State.RUNNING
     others = others_pay(seen)

@@ -95,6 +95,18 @@ class Deadlines:
     remaining: Array
     left: Array
 
+    @property
+    def needed(self) -> Array:
+        """Part of the full speed that ends in time; inf when no time is left."""
+        endless = np.full_like(self.remaining, np.inf)
+        return np.divide(self.remaining, self.left, out=endless, where=self.left > 0)
+
+    @property
+    def hopeless(self) -> Flags:
+        """Not even the full speed ends in time."""
+        late: Flags = (self.needed > 1.0) & (self.remaining > 0)
+        return late
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Backlog:

@@ -9,7 +9,6 @@ The price of decentralisation is 1 - (budgets in time on the market) / (the same
 """
 
 import argparse
-import csv
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,7 +22,7 @@ from nova_market.sim.central import by_worth
 from nova_market.sim.central_bound import satisfaction_bound
 from nova_market.sim.experiments import merkat_fig5
 from nova_market.sim.experiments.merkat_fig5 import BOUNDLESS, Row, Setting, means_of
-from nova_market.sim.experiments.recording import write_summary
+from nova_market.sim.experiments.recording import rounded, write_summary, write_table
 from nova_market.sim.market_run import MarketRun, MarketSetting
 from nova_market.sim.swf import read_log
 from nova_market.sim.workload import Terms, Workload, fitting, scaled, terms
@@ -106,27 +105,20 @@ def judge(rows: Sequence[Row], setting: Setting) -> dict[str, Any]:
         'repetitions': setting.repetitions,
         'seed': setting.seed,
         'levels': list(setting.levels),
-        'satisfaction': {name: _rounded(values) for name, values in means.items()},
-        'success': {name: _rounded(means_of(rows, name, 'success')) for name in DISCIPLINES[:-1]},
-        'suspensions': _rounded(means_of(rows, 'value_density', 'suspensions')),
-        'gain_over_edf': _rounded(gain),
-        'price_of_decentralisation': _rounded(1.0 - won['value_density'] / won['central']),
-        'part_of_the_bound': _rounded(won['value_density'] / won['bound']),
+        'satisfaction': {name: rounded(values) for name, values in means.items()},
+        'success': {name: rounded(means_of(rows, name, 'success')) for name in DISCIPLINES[:-1]},
+        'suspensions': rounded(means_of(rows, 'value_density', 'suspensions')),
+        'gain_over_edf': rounded(gain),
+        'price_of_decentralisation': rounded(1.0 - won['value_density'] / won['central']),
+        'part_of_the_bound': rounded(won['value_density'] / won['bound']),
         'holds': {name: bool(true) for name, true in holds.items()},
         'passed': bool(all(holds.values())),
     }
 
 
-def _rounded(values: Any) -> list[float]:
-    return [round(float(value), 4) for value in values]
-
-
 def report(output: Path, rows: Sequence[Row], summary: dict[str, Any]) -> None:
     """CSV, PNG and summary.json in `output`."""
-    with (output / 'merkat-beyond.csv').open('w', newline='', encoding='utf-8') as stream:
-        writer = csv.DictWriter(stream, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_table(output / 'merkat-beyond.csv', rows)
     _plot(output / 'merkat-beyond.png', rows, summary['levels'])
     write_summary(output / 'summary.json', summary)
 

@@ -11,7 +11,6 @@ first in the queue; EDF drops what can no longer be in time (`edf`), and without
 """
 
 import argparse
-import csv
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -26,7 +25,7 @@ import numpy as np
 from nova_market.core.full_deadline import full_deadline
 from nova_market.errors import BadWorkload
 from nova_market.sim.batch import easy, edf, fcfs
-from nova_market.sim.experiments.recording import write_summary
+from nova_market.sim.experiments.recording import rounded, write_summary, write_table
 from nova_market.sim.market_run import MarketRun, MarketSetting
 from nova_market.sim.schedule import Schedule
 from nova_market.sim.swf import read_log
@@ -193,10 +192,10 @@ def judge(rows: Sequence[Row], setting: Setting) -> dict[str, Any]:
         'repetitions': setting.repetitions,
         'seed': setting.seed,
         'levels': levels,
-        'satisfaction': {name: _rounded(values) for name, values in means.items()},
-        'success': {name: _rounded(values) for name, values in success.items()},
+        'satisfaction': {name: rounded(values) for name, values in means.items()},
+        'success': {name: rounded(values) for name, values in success.items()},
         'deviation': {
-            name: _rounded(means_of(rows, name, 'satisfaction', np.std)) for name in DISCIPLINES
+            name: rounded(means_of(rows, name, 'satisfaction', np.std)) for name in DISCIPLINES
         },
         'holds': {name: bool(true) for name, true in holds.items()},
         'passed': bool(all(holds.values())),
@@ -214,16 +213,9 @@ def means_of(
     return np.array([fold(found[level]) for level in sorted(found)])
 
 
-def _rounded(values: Any) -> list[float]:
-    return [round(float(value), 4) for value in values]
-
-
 def report(output: Path, rows: Sequence[Row], summary: dict[str, Any]) -> None:
     """CSV, PNG and summary.json in `output`."""
-    with (output / 'merkat-fig5.csv').open('w', newline='', encoding='utf-8') as stream:
-        writer = csv.DictWriter(stream, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_table(output / 'merkat-fig5.csv', rows)
     _plot(output / 'merkat-fig5.png', rows, summary['levels'])
     write_summary(output / 'summary.json', summary)
 

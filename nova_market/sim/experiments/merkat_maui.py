@@ -19,7 +19,6 @@ least its lowest, 1000; a server boots in 45 s and resumes in 8 s (900 MB over a
 """
 
 import argparse
-import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,7 +31,7 @@ from nova_market.core.scaling import Policy
 from nova_market.core.value_density import value_density
 from nova_market.errors import BadWorkload
 from nova_market.sim.batch import easy, edf
-from nova_market.sim.experiments.recording import write_summary
+from nova_market.sim.experiments.recording import write_summary, write_table
 from nova_market.sim.lublin import generate, kind_for
 from nova_market.sim.market_run import MarketRun, MarketSetting
 from nova_market.sim.schedule import Schedule
@@ -198,10 +197,7 @@ def _mean(rows: Sequence[Row], name: str, column: str) -> float:
 
 def report(output: Path, rows: Sequence[Row], summary: dict[str, Any]) -> None:
     """CSV, PNG and summary.json in `output`."""
-    with (output / 'merkat-maui.csv').open('w', newline='', encoding='utf-8') as stream:
-        writer = csv.DictWriter(stream, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_table(output / 'merkat-maui.csv', rows)
     _plot(output / 'merkat-maui.png', rows)
     write_summary(output / 'summary.json', summary)
 

@@ -46,6 +46,19 @@ class Recording:
                 writer.writerow({name: f'{value:.6g}' for name, value in row.items()})
 
 
+def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """CSV of rows that all have the columns of the first."""
+    with path.open('w', newline='', encoding='utf-8') as stream:
+        writer = csv.DictWriter(stream, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def rounded(values: Any) -> list[float]:
+    """For a summary: four decimals."""
+    return [round(float(value), 4) for value in values]
+
+
 def jain(amounts: Sequence[float]) -> float:
     """Jain's fairness index (sum x)^2 / (n * sum x^2): 1 = all equal, 1/n = one has everything."""
     values = np.asarray(amounts, dtype=float)
