@@ -178,7 +178,8 @@ class MemoryAppCloud:
         self._answer()
         if access.trust_id in self.barred:
             raise AccessLost(f'the owner of trust {access.trust_id} is locked out')
-        self.trusts.pop(access.trust_id, None)
+        if self.trusts.pop(access.trust_id, None) is None:
+            raise TrustGone(f'there is no trust {access.trust_id}')
 
     def _change(
         self,

@@ -7,6 +7,7 @@ Units: seconds. One HTTP session for all trusts; each has a token of its own, wh
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 from keystoneauth1 import adapter, loading
 from keystoneauth1 import exceptions as keystone_errors
@@ -106,8 +107,7 @@ class TrustSessions:
         except keystone_errors.HttpError as error:
             if error.http_status not in NOT_GOOD:
                 raise unavailable(error) from None
-            self._check_account()
-            kind = TrustGone if error.http_status == 404 else AccessLost
+            kind = AccessLost if self._is_there(trust_id) else TrustGone
             raise kind(f'trust {trust_id}: {error.message!s:.200}') from None
         except (keystone_errors.ClientException, OSError) as error:
             raise unavailable(error) from None
@@ -126,18 +126,29 @@ class TrustSessions:
         """It is deleted."""
         self._known.pop(trust_id, None)
 
-    def _check_account(self) -> None:
-        """Is it the trust that is not good, or are we not let in at all?
+    def _is_there(self, trust_id: str) -> bool:
+        """Whether a trust that gives no token may give one again; Keystone's refusal does not tell.
 
-        :raises CloudAway: a wrong password, an account that is locked: nothing can be said of any trust.
+        One that is gone is a 401, as one whose project is disabled and as a wrong password. Whom it is given
+        to may read it.
+
+        :raises CloudAway: the account is not let in at all: nothing can be said of any trust.
         """
+        account = self._log_in(None)
         try:
-            self._log_in(None).get_access(self._session)
+            account.get_access(self._session)
         except (keystone_errors.ClientException, OSError) as error:
             raise CloudAway(
                 f'the account of group [{GROUP}] is not let in: {type(error).__name__}: '
                 f'{str(error)[:200]}'
             ) from None
+        base = str(account.auth_url).rstrip('/').removesuffix('/v3')
+        url = f'{base}/v3/OS-TRUST/trusts/{quote(trust_id, safe="")}'
+        try:
+            answer = self._session.request(url, 'GET', auth=account, raise_exc=False)
+        except (keystone_errors.ClientException, OSError) as error:
+            raise unavailable(error) from None
+        return bool(answer.status_code != 404)
 
 
 def unavailable(error: Exception) -> CloudUnavailable:

@@ -177,13 +177,14 @@ def test_what_is_gone_needs_nothing(cloud, red):
 
 
 def test_without_its_trust_nothing_goes(cloud, memory, red):
-    """Before and after it was used; to forget it twice is no error, or says that it is gone."""
+    """Before and after it was used; to forget it twice says that it is gone."""
     with pytest.raises(AccessLost):
         cloud.servers(AppAccess(project_id='red', trust_id='none'))
     cloud.forget(red)
     assert memory.trusts == {}
-    with pytest.raises(AccessLost):
-        cloud.create(red, wanted())
+    for ask in (cloud.servers, cloud.forget):
+        with pytest.raises(TrustGone):
+            ask(red)
 
 
 def test_a_trust_that_can_not_be_used_now_is_not_gone(cloud, memory, red):
@@ -242,6 +243,19 @@ def test_an_account_that_is_not_let_in_says_nothing_of_trusts(nova, red, memory)
         with pytest.raises(CloudAway, match='not let in'):
             ask(red)
     assert red.trust_id in memory.trusts
+
+
+def test_a_trust_of_a_disabled_project_is_not_gone(nova, red, memory):
+    """Keystone refuses both in the same words: whether it is there must be asked for."""
+    nova.disabled = {red.trust_id}
+    cloud = app_cloud(nova.url)
+    for ask in (cloud.servers, cloud.forget):
+        with pytest.raises(AccessLost) as caught:
+            ask(red)
+        assert not isinstance(caught.value, TrustGone)
+    nova.disabled = set()
+    cloud.forget(red)
+    assert memory.trusts == {}
 
 
 def test_nobody_at_the_other_end(nova, red):

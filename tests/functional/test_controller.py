@@ -140,6 +140,9 @@ def test_what_reports_that_it_is_done_is_finished(bed):
     spent = found.figures['spent']
     assert bed.market.balance('red') == pytest.approx(1000 * CREDIT - spent, abs=2 * CREDIT)
     sums_to_nothing(bed)
+    bed.change('job', wish=Wish.DELETE)  # its trust is gone already
+    bed.run(1)
+    assert bed.app('job') is None
 
 
 def test_the_work_of_all_servers_is_the_work(bed):
