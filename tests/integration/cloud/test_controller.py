@@ -166,7 +166,7 @@ def test_a_deadline_that_is_moved_is_met(
     bid(bed, neighbours, 1)
     dora = f'project:{bed.cloud.project_id("dora")}'
     if dora not in opened(bed):
-        own_server = bed.cloud.boot('dora', 'market-d', 'h1')
+        own_server = bed.cloud.create('dora', 'market-d', 'h1')
         within(6 * PERIOD, lambda: dora in opened(bed))
         bed.cloud.openstack('dora', 'server', 'delete', '--wait', own_server)
     bed.market('admin', 'account', 'grant', dora, '5000')
@@ -178,7 +178,7 @@ def test_a_deadline_that_is_moved_is_met(
     }  # fmt: skip
     create(bed, tmp_path, template)
     say(f'its server is there after {within(120, lambda: active(bed, "zephyr", 1)):.1f} s')
-    bed.cloud.wait_until_obeying('zephyr-worker-1')
+    bed.cloud.wait_until_obeying('zephyr-worker-1', 300)
     bed.cloud.order('zephyr-worker-1', 'burn 1')
     within(6 * PERIOD, lambda: weight(bed, 'zephyr') < 0.9)
     time.sleep(4 * PERIOD)
