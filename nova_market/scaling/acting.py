@@ -8,12 +8,13 @@ Intentions are written before Nova is asked, and a server carries the marks of i
 whoever comes after a controller that died finds what was made by its marks, deletes what was made twice, and
 makes what is missing. A server is touched only when it has the marks AND there is a row for its slot. One
 that is not in a list may be in a part of the cloud that does not answer: it is gone when the cloud, asked for
-that one, says so.
+that one, says so. Servers of a component are alike: when one can't be made, the others are not asked for in
+vain meanwhile.
 """
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from nova_market.core.app_cloud import AppAccess, AppServer, NewServer, ServerState
 from nova_market.core.app_record import AppEvent, Intention, StoredApp, StoredSlot
@@ -29,18 +30,37 @@ LOG = logging.getLogger(__name__)
 NAME_LENGTH = 255
 """Of a server, in Nova."""
 
+CALLS = 20
+"""Changes that are asked for in one pass for one application: all others wait meanwhile."""
+
 SOUND = (ServerState.RUNNING, ServerState.SUSPENDED, ServerState.BUSY, ServerState.BUILDING)
 
 
 @dataclass(slots=True)
 class _Job:
-    """One application in this pass."""
+    """One application in this pass.
+
+    by_slot: servers that have its mark; by_id: all that are known of; blind: there may be others
+    held: components whose next server must wait; tried: by component, attempts in a row that failed
+    asked: changes so far
+    """
 
     app: StoredApp
     template: AppTemplate
     access: AppAccess
-    servers: Sequence[AppServer]
     period: int
+    by_slot: dict[str, list[AppServer]] = field(default_factory=dict)
+    by_id: dict[str, AppServer] = field(default_factory=dict)
+    blind: bool = False
+    held: set[str] = field(default_factory=set)
+    tried: dict[str, int] = field(default_factory=dict)
+    asked: int = 0
+
+    def own(self, slot: StoredSlot) -> list[AppServer]:
+        """Servers for this place."""
+        found = list(self.by_slot.get(slot.label, ()))
+        one = self.by_id.get(slot.server_id)
+        return found if one is None or one in found else [*found, one]
 
 
 class Acting:
@@ -57,6 +77,7 @@ class Acting:
         self._stores = stores
         self._bidding = bidding
         self._refusals: set[tuple[str, str, str]] = set()
+        self._first: dict[str, int] = {}
         self._cloud = cloud
         self._clock = clock
         self._settings = settings
@@ -73,19 +94,38 @@ class Acting:
         :raises CloudUnavailable, AccessLost, DatabaseUnavailable: the rest waits for the next pass.
         """
         access = AppAccess(project_id=app.project_id, trust_id=app.trust_id)
-        known = self._known(app, access, slots, servers)
-        job = _Job(app, parsed(app.template), access, known, period)
-        left = []
-        for slot in slots:
+        job = _Job(app, parsed(app.template), access, period)
+        for one in self._known(app, access, slots, servers):
+            job.by_id[one.id] = one
+            job.blind |= one.state is ServerState.UNKNOWN and not one.app_id
+            if one.app_id == app.id:
+                job.by_slot.setdefault(one.slot, []).append(one)
+        self._hold(job, slots)
+        # begin with what the last pass did not come to: what is refused each time holds nothing else back
+        first = self._first.pop(app.id, 0) % max(len(slots), 1)
+        order, left = [*slots[first:], *slots[:first]], []
+        for n, slot in enumerate(order):
+            if job.asked >= CALLS:
+                self._first[app.id] = first + n
+                return [*left, *order[n:]]
             after = self._one(job, slot)
             if after is not None:
                 left.append(after)
         return left
 
+    def _hold(self, job: _Job, slots: Iterable[StoredSlot]) -> None:
+        now = self._clock.wall()
+        for slot in slots:
+            if slot.attempts and not slot.server_id and slot.intention is Intention.PRESENT:
+                job.tried[slot.component] = max(slot.attempts, job.tried.get(slot.component, 0))
+                if now < slot.retry_at:
+                    job.held.add(slot.component)
+
     def keep(self, app_ids: Iterable[str]) -> None:
         """Forget what was said of all others: they are gone."""
         known = frozenset(app_ids)
         self._refusals = {one for one in self._refusals if one[0] in known}
+        self._first = {one: self._first[one] for one in self._first if one in known}
 
     def _known(
         self,
@@ -108,12 +148,7 @@ class Acting:
 
     def _one(self, job: _Job, slot: StoredSlot) -> StoredSlot | None:
         """The slot's row after this step; None when it is gone."""
-        own = [
-            one
-            for one in job.servers
-            if (one.app_id == job.app.id and one.slot == slot.label)
-            or (slot.server_id and one.id == slot.server_id)
-        ]
+        own = job.own(slot)
         kept = _kept(slot, own)
         if (kept.id if kept else '') != slot.server_id:
             slot = self._found(job, slot, kept)
@@ -154,8 +189,8 @@ class Acting:
 
     def _make(self, job: _Job, slot: StoredSlot) -> StoredSlot:
         now = self._clock.wall()
-        blind = any(one.state is ServerState.UNKNOWN and not one.app_id for one in job.servers)
-        if slot.intention is not Intention.PRESENT or now < slot.retry_at or blind:
+        held = job.blind or slot.component in job.held
+        if slot.intention is not Intention.PRESENT or now < slot.retry_at or held:
             return slot
         component = _component(job.template, slot)
         if component is None:
@@ -171,9 +206,11 @@ class Acting:
         )
         # when the answer gets lost, or we die: it may still come
         slot = self._write(replace(slot, retry_at=now + self._settings.settle_time))
+        job.asked += 1
         try:
             server_id = self._cloud.create(job.access, wanted)
         except CloudRefused as error:
+            job.held.add(slot.component)
             return self._failed(job, slot, 'refused', str(error))
         slot = self._write(replace(slot, server_id=server_id, retry_at=0.0))
         self._tell(job, 'created', f'server {server_id} is {slot.label}')
@@ -198,6 +235,7 @@ class Acting:
 
     def _ask(self, job: _Job, slot: StoredSlot, action: str, server: AppServer) -> None:
         ask = self._cloud.suspend if action == 'suspend' else self._cloud.resume
+        job.asked += 1
         try:
             ask(job.access, server.id)
         except CloudRefused as error:
@@ -208,6 +246,7 @@ class Acting:
 
     def _delete(self, job: _Job, slot: StoredSlot, server: AppServer, why: str) -> bool:
         """Was it begun?"""
+        job.asked += 1
         try:
             self._cloud.delete(job.access, server.id)
         except CloudRefused as error:
@@ -229,7 +268,8 @@ class Acting:
 
     def _failed(self, job: _Job, slot: StoredSlot, action: str, why: str) -> StoredSlot:
         """The next attempt waits twice as long."""
-        settings, attempts = self._settings, slot.attempts + 1
+        settings = self._settings
+        attempts = max(slot.attempts, job.tried.get(slot.component, 0)) + 1
         pause = min(settings.first_pause * 2.0 ** min(attempts - 1, 20), settings.longest_pause)
         numbers = {'attempt': float(attempts), 'next_in': pause}
         self._tell(job, action, why, numbers)
