@@ -91,8 +91,7 @@ def numbers(text: str, least: int, most: int, what: str) -> list[float]:
 
 
 def metric_of(text: str) -> float:
-    (value,) = numbers(text, 1, 1, 'one number, 0 or more')
-    return value
+    return numbers(text, 1, 1, 'one number, 0 or more')[0]
 
 
 def progress_of(text: str, pace: Pace, now: float) -> dict[str, float]:
@@ -149,7 +148,8 @@ def command_text(command: str, seconds: float) -> str:
         try:
             text, _ = running.communicate(timeout=seconds)
         except (subprocess.TimeoutExpired, ValueError) as error:
-            os.killpg(running.pid, signal.SIGKILL)
+            if running.returncode is None:  # else it ended, with what is no text
+                os.killpg(running.pid, signal.SIGKILL)
             raise Refused(f'{command}: {error}') from None
     if running.returncode:
         raise Refused(f'{command}: exit status {running.returncode}')

@@ -154,6 +154,12 @@ def test_one_report_is_tried_three_times(market_service, guest):  # noqa: F811
     assert slept == [5.0, 5.0]
 
 
+def test_a_command_that_prints_no_text_is_refused():
+    """And the agent goes on."""
+    with pytest.raises(agent.Refused, match='utf-8'):
+        agent.command_text("printf '\\377'", 5.0)
+
+
 def test_a_command_that_hangs_is_ended_with_what_it_began(tmp_path):
     """Nothing is left running."""
     pids = tmp_path / 'pid'
