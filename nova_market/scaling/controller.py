@@ -131,13 +131,15 @@ class Controller:
         began = self._clock.monotonic()
         apps = self._stores.apps.open()
         self._troubles.begin(apps)
+        apps = self._troubles.in_turn(apps)
         slots = self._stores.slots.all()
         market = self._gathering.market()
         decided = 0
         if market is not None:
             decided = self._decide(apps, slots, market)
         if decided:
-            apps, slots = self._stores.apps.open(), self._stores.slots.all()
+            apps = self._troubles.in_turn(self._stores.apps.open())
+            slots = self._stores.slots.all()
         rows = self._act(apps, slots, market.period if market else 0)
         self._note(apps, rows, market, decided)
         self._seen.seconds = self._clock.monotonic() - began
@@ -325,8 +327,7 @@ class Controller:
         if slots:
             slots = self._acting.converge(app, slots, listing.servers(app), period)
             self._bidding.write(app, slots)
-        self._replaced.end(app)
-        if _over(app) and not slots:
+        if self._replaced.end(app) and _over(app) and not slots:
             self._closing.close(app)
         return True
 

@@ -19,6 +19,9 @@ LOG = logging.getLogger(__name__)
 PAUSE = 3600.0
 """After a refusal: most that are replaced gave roles which their users have lost, and so they do nothing."""
 
+MOST = 5
+"""Of one application in a pass: all others wait meanwhile."""
+
 
 class ReplacedTrusts:
     """read() once in a pass, then end() for each application."""
@@ -36,14 +39,14 @@ class ReplacedTrusts:
         there = {trust for trusts in self._known.values() for trust in trusts}
         self._again = {trust: at for trust, at in self._again.items() if trust in there}
 
-    def end(self, app: StoredApp) -> None:
-        """Those of one application. What is refused is tried again later; until then it stays known.
+    def end(self, app: StoredApp) -> bool:
+        """Those of one application; were all asked for? What is refused is tried again later.
 
         :raises CloudUnavailable, DatabaseUnavailable: the next pass goes on.
         """
-        for trust_id in self._known.get(app.id, ()):
-            if self._clock.monotonic() < self._again.get(trust_id, 0.0):
-                continue
+        now = self._clock.monotonic()
+        due = [one for one in self._known.get(app.id, ()) if now >= self._again.get(one, 0.0)]
+        for trust_id in due[:MOST]:
             try:
                 self._cloud.forget(AppAccess(project_id=app.project_id, trust_id=trust_id))
             except TrustGone:
@@ -54,3 +57,4 @@ class ReplacedTrusts:
                 continue
             self._stores.apps.trust_ended(app.id, trust_id)
             LOG.info('app %s: its former trust %s is ended', app.id, trust_id)
+        return len(due) <= MOST

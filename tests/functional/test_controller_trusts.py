@@ -8,7 +8,7 @@ import pytest
 from nova_market.core.app_record import Wish
 from nova_market.db import schema
 from nova_market.db.database import Database
-from nova_market.scaling.replaced import PAUSE
+from nova_market.scaling.replaced import MOST, PAUSE
 from tests.scaling_bed import Bed, template
 
 pytestmark = pytest.mark.functional
@@ -58,6 +58,17 @@ def test_what_can_not_be_ended_now_is_ended_later(bed, taken, caplog):
     bed.run()
     assert bed.cloud.trusts == {taken[1]: 'red'}
     assert bed.stores.apps.replaced_trusts() == {}
+
+
+def test_many_trusts_that_are_replaced_hold_up_nobody_else(bed, taken):
+    """Some in each pass; its end waits for all of them."""
+    for _ in range(12):
+        bed.change('app', trust_id=bed.cloud.trust('red'))
+    bed.controller.turn()
+    assert len(bed.cloud.trusts) == 14 - MOST
+    bed.change('app', wish=Wish.DELETE)
+    bed.run(2)
+    assert bed.app('app') is None and bed.cloud.trusts == {}
 
 
 @pytest.mark.parametrize('barred', [False, True])
