@@ -103,7 +103,8 @@ class Acting:
         self._hold(job, slots)
         # begin with what the last pass did not come to: what is refused each time holds nothing else back
         first = self._first.pop(app.id, 0) % max(len(slots), 1)
-        order, left = [*slots[first:], *slots[:first]], []
+        order = [*slots[first:], *slots[:first]]
+        left: list[StoredSlot] = []
         for n, slot in enumerate(order):
             if job.asked >= CALLS:
                 self._first[app.id] = first + n
@@ -182,8 +183,9 @@ class Acting:
             if kept.state not in (ServerState.DELETING, ServerState.UNKNOWN):
                 self._delete(job, slot, kept, 'it is not needed any more')
             return slot
-        if self._clock.wall() < slot.retry_at:
-            return slot  # one that was asked for may still come
+        # one that was asked for may still come; a longer pause follows a refusal, after which none comes
+        if 0 < slot.retry_at - self._clock.wall() <= self._settings.settle_time:
+            return slot
         self._stores.slots.drop([slot])
         return None
 

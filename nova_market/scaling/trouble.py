@@ -3,7 +3,8 @@
 
 Units: none. A cloud that does not answer for several projects in a row is taken to be away, so that a pass
 does not wait for one time-out after another. Only silence counts: what is answered with an error is the
-trouble of those that asked, and stops nobody else. What needs no cloud is done all the same.
+trouble of those that asked, and stops nobody else. What needs no cloud is done all the same. The next pass
+begins with whoever was not asked for, so that those who never get an answer do not keep it from the others.
 """
 
 import logging
@@ -48,11 +49,19 @@ class Troubles:
         self._silent: set[str] = set()
         self._in_a_row: set[str] = set()
         self._enough = PATIENCE
+        self._first = ''
+        self._left = ''
 
     def begin(self, apps: Sequence[StoredApp]) -> None:
         """A pass over these begins: the cloud may answer again."""
         self._silent, self._in_a_row = set(), set()
+        self._first, self._left = self._left, ''
         self._enough = max(min(PATIENCE, len({app.project_id for app in apps})), 1)
+
+    def in_turn(self, apps: Sequence[StoredApp]) -> list[StoredApp]:
+        """In the order of this pass; given by id."""
+        behind = [app for app in apps if app.id >= self._first]
+        return behind + [app for app in apps if app.id < self._first]
 
     def answered(self) -> None:
         """The cloud is there, for one project at least."""
@@ -74,7 +83,10 @@ class Troubles:
 
     def asking(self, app: StoredApp, stage: str, work: Callable[[], Result]) -> Result | None:
         """As `surviving`, for what needs the cloud: nothing is done while it is away, or for that project."""
-        if self.cloud_away or app.project_id in self._silent:
+        if self.cloud_away:
+            self._left = self._left or app.id
+            return None
+        if app.project_id in self._silent:
             return None
         return self.surviving(app, stage, work)
 

@@ -13,6 +13,7 @@ import pytest
 from nova_market.adapters.leadership import SoleLeader
 from nova_market.core.app_record import AppState, Wish
 from nova_market.core.ledger import account
+from nova_market.errors import CloudAway
 from nova_market.scaling.closing import abandoned
 from tests.fixtures.databases import database, url  # noqa: F401
 from tests.scaling_bed import CREDIT, SETTINGS, Bed, component, host, template
@@ -76,6 +77,26 @@ def test_a_cloud_of_one_project_is_not_asked_for_each_application(bed):
     bed.cloud.available = False
     bed.controller.turn()
     assert bed.cloud.unanswered == 1 and bed.controller.outage
+
+
+def test_projects_that_never_get_an_answer_keep_it_from_nobody(bed, monkeypatch):
+    """Their lists are so long that asking for them times out each time: the others get their turn."""
+    for project in ('a', 'b', 'c', 'x', 'y'):
+        bed.add(f'app-{project}', template(), project=project)
+    bed.run(2)
+    servers = bed.cloud.servers
+
+    def slow(access):
+        if access.project_id in 'abc':
+            raise CloudAway('time-out')
+        return servers(access)
+
+    monkeypatch.setattr(bed.cloud, 'servers', slow)
+    before = {name: first(bed, name) for name in ('app-x', 'app-y')}
+    for server in before.values():
+        bed.cloud.remove(server)
+    bed.run(1)
+    assert all(first(bed, name) != before[name] for name in before)
 
 
 def test_accounts_are_read_once_in_a_round(bed):
@@ -324,6 +345,17 @@ def test_a_server_that_comes_late_is_not_left_behind(database):  # noqa: F811
     bed.run(2)
     assert (bed.app('app'), bed.cloud._made, bed.cloud.trusts) == (None, {}, {})
     assert bed.cloud.asked.count(('create', 'worker-1')) == 1
+
+
+def test_what_was_refused_does_not_keep_the_end_back(bed):
+    """The pause after many refusals is long, but nothing can come any more."""
+    bed.add('app', template(components=[component(image='missing')]))
+    bed.run(9)
+    (slot,) = bed.stores.slots.slots('app')
+    assert slot.retry_at > bed.clock.wall() + 120
+    bed.change('app', wish=Wish.DELETE)
+    bed.run(1)
+    assert bed.app('app') is None
 
 
 def test_a_server_in_error_that_stays_is_tried_ever_less(bed):
