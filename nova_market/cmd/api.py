@@ -23,7 +23,7 @@ from nova_market.adapters.trusts import KeystoneTrusts
 from nova_market.api.app import make_application
 from nova_market.api.errors import ApiError, body
 from nova_market.api.stores import Settings, Stores
-from nova_market.cmd import manage_db
+from nova_market.cmd import daemon, manage_db
 from nova_market.cmd.scaling_policies import parameters_by_policy
 from nova_market.conf import opts
 from nova_market.db.accounts import DatabaseAccounts
@@ -40,9 +40,6 @@ from nova_market.ports import Flavors, ServerOwners, Trusts
 PROGRAM = 'nova-market-api'
 CONFIG_FILE = 'NOVA_MARKET_CONFIG_FILE'
 """Environment variable: a configuration file for the WSGI application, instead of the usual ones."""
-
-EXIT_FAILED = 1
-EXIT_CONFIGURATION = 78
 
 Wsgi = Callable[..., Iterable[bytes]]
 
@@ -160,9 +157,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         application: Any = build(conf)
         run_simple(conf.bind, conf.port, application, threaded=True)
     except (NovaMarketError, cfg.Error, OSError) as error:
-        print(f'{PROGRAM}: {error}', file=sys.stderr)
-        wrong_options = isinstance(error, ConfigurationError | cfg.Error)
-        return EXIT_CONFIGURATION if wrong_options else EXIT_FAILED
+        return daemon.failed(PROGRAM, error)
     return 0
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from oslo_config import cfg
-from prometheus_client import start_http_server
 from stevedore import extension
 
 from nova_market.adapters.app_cloud import NovaAppCloud
@@ -86,22 +85,6 @@ def stores_of(database: Database, clock: Clock) -> Stores:
         ledger=of_market.ledger,
         history=of_market.history,
     )
-
-
-def start_metrics(conf: cfg.ConfigOpts, collector: ControllerCollector) -> None:
-    """The Prometheus endpoint, if there is to be one."""
-    options = conf.controller
-    if not options.metrics_port:
-        return
-    try:
-        start_http_server(
-            options.metrics_port, addr=options.metrics_address, registry=collector.registry()
-        )
-    except OSError as error:
-        raise ConfigurationError(
-            f'[controller]metrics_port = {options.metrics_port} at {options.metrics_address}: can not '
-            f'be opened ({error.strerror}); choose another or 0 for none'
-        ) from None
 
 
 def check_options(conf: cfg.ConfigOpts) -> None:
