@@ -19,6 +19,7 @@ from urllib.parse import quote
 from keystoneauth1 import exceptions as keystone_errors
 from oslo_config import cfg
 
+from nova_market.adapters.server_answer import refusal
 from nova_market.adapters.trust_session import SILENT, TrustSessions, unavailable
 from nova_market.core.app_cloud import (
     AppAccess,
@@ -194,10 +195,10 @@ class NovaAppCloud:
         if answer.status_code in REFUSED:
             if not refused:
                 return None
-            raise CloudRefused(f'{service}: {_message(answer)}')
+            raise CloudRefused(f'{service}: {refusal(answer)}')
         if not 200 <= answer.status_code < 300:
             kind = CloudAway if answer.status_code in SILENT else CloudUnavailable
-            raise kind(f'{service} answers {answer.status_code}: {_message(answer)}')
+            raise kind(f'{service} answers {answer.status_code}: {refusal(answer)}')
         with understood():
             return answer.json() if answer.content else {}
 
@@ -244,15 +245,6 @@ def _limited(size: float, specs: Mapping[str, Any], key: str) -> float:
 def _quoted(name: str) -> str:
     """As one value of Glance's `in:`."""
     return '"' + name.replace('\\', '\\\\').replace('"', '\\"') + '"'
-
-
-def _message(answer: Any) -> str:
-    """What a service says of a refusal, without its JSON."""
-    try:
-        ((_, fault),) = answer.json().items()
-        return str(fault['message'])[:300]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return f'HTTP {answer.status_code}'
 
 
 @contextmanager
