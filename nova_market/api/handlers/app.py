@@ -351,11 +351,14 @@ def _change(
 
 
 def _tell(call: Call, app: StoredApp, action: str, what: str = '') -> None:
-    """An event of the owner's; the wish counts without it too."""
+    """An event of the owner's; what he wanted counts without it, and its answer may have a credential."""
     by = f'by {call.user_id[:64]}'
     reason = f'{what}, {by}' if what else by
     at = call.stores.wall()
     event_ = AppEvent(
         app_id=app.id, at=at, period=int(at // call.settings.period), action=action, reason=reason
     )
-    call.stores.app_events.tell([event_])
+    try:
+        call.stores.app_events.tell([event_])
+    except NovaMarketError as error:
+        LOG.warning('application %s: %s is not among its events: %s', app.id, action, error)

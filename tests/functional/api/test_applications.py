@@ -167,6 +167,17 @@ def test_what_was_made_although_nobody_was_told_keeps_what_it_has(
     assert found == (left, left, left)
 
 
+def test_what_can_not_be_told_is_done_all_the_same(market, monkeypatch):  # noqa: F811
+    """The credential is shown once: an answer must not be lost for want of an event."""
+
+    def lost(events):
+        raise DatabaseUnavailable('no events today')
+
+    monkeypatch.setattr(market.stores.app_events, 'tell', lost)
+    assert create(market)['credential']
+    assert len(market.stores.apps.list()) == 1
+
+
 @pytest.mark.parametrize('done', [True, False])
 def test_a_trust_that_was_taken_over_although_nobody_was_told_stays(
     market,  # noqa: F811
