@@ -34,7 +34,7 @@ from nova_market.scaling.closing import Closing, pay_back
 from nova_market.scaling.gathering import Gathering, Known, Stores
 from nova_market.scaling.replaced import ReplacedTrusts
 from nova_market.scaling.settings import ControllerSettings
-from nova_market.scaling.trouble import DATABASE_AWAY, Troubles
+from nova_market.scaling.trouble import AWAY, DATABASE_AWAY, Troubles
 
 LOG = logging.getLogger(__name__)
 
@@ -306,7 +306,7 @@ class Controller:
             self._troubles.asking(app, 'servers', work)
         self._keep([app.id for app in apps])
         if self._troubles.cloud_away:
-            self._away('the cloud does not answer')
+            self._away(AWAY)
         elif self._outage:
             LOG.info('applications are looked after again')
             self._outage = ''

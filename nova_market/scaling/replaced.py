@@ -10,7 +10,13 @@ from collections.abc import Mapping, Sequence
 
 from nova_market.core.app_cloud import AppAccess
 from nova_market.core.app_record import StoredApp
-from nova_market.errors import AccessLost, CloudRefused, TrustGone
+from nova_market.errors import (
+    AccessLost,
+    CloudAway,
+    CloudRefused,
+    CloudUnavailable,
+    TrustGone,
+)
 from nova_market.ports import AppCloud, Clock
 from nova_market.scaling.gathering import Stores
 
@@ -42,7 +48,7 @@ class ReplacedTrusts:
     def end(self, app: StoredApp) -> bool:
         """Those of one application; were all asked for? What is refused is tried again later.
 
-        :raises CloudUnavailable, DatabaseUnavailable: the next pass goes on.
+        :raises CloudAway, DatabaseUnavailable: the next pass goes on.
         """
         now = self._clock.monotonic()
         due = [one for one in self._known.get(app.id, ()) if now >= self._again.get(one, 0.0)]
@@ -51,7 +57,9 @@ class ReplacedTrusts:
                 self._cloud.forget(AppAccess(project_id=app.project_id, trust_id=trust_id))
             except TrustGone:
                 LOG.debug('app %s: trust %s is gone already', app.id, trust_id)
-            except (AccessLost, CloudRefused) as error:
+            except CloudAway:
+                raise
+            except (AccessLost, CloudRefused, CloudUnavailable) as error:
                 self._again[trust_id] = self._clock.monotonic() + PAUSE
                 LOG.warning('app %s: its former trust is not ended: %s', app.id, error)
                 continue

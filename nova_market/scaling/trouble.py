@@ -32,6 +32,8 @@ DATABASE_AWAY = (DatabaseUnavailable, SchemaBehind)
 PATIENCE = 3
 """Projects in a row that nobody answers for, of as many as there are."""
 
+AWAY = 'the cloud does not answer'
+
 KINDS = 8
 """Troubles of one stage that are told apart until it works again."""
 
@@ -106,7 +108,8 @@ class Troubles:
         except CloudAway as error:
             self._silent.add(app.project_id)
             self._in_a_row.add(app.project_id)
-            self._say(app, stage, f'the cloud does not answer: {error}')
+            # the whole text names hosts and accounts of the operator
+            self._say(app, stage, f'{AWAY}: {error}', AWAY)
             return None
         except CloudUnavailable as error:
             self._say(app, stage, f'the cloud fails: {error}')
@@ -125,8 +128,8 @@ class Troubles:
             LOG.info('app %s: %s works again', app.id, stage)
         return found
 
-    def _say(self, app: StoredApp, stage: str, trouble: str) -> bool:
-        """Was it new, since this stage has worked?"""
+    def _say(self, app: StoredApp, stage: str, trouble: str, told: str = '') -> bool:
+        """Was it new, since this stage has worked? told: to its owner, instead of all of it."""
         said = self._said.setdefault((app.id, stage), set())
         kind = NAMES.sub('#', trouble)
         if kind in said or len(said) >= KINDS:
@@ -138,7 +141,7 @@ class Troubles:
             at=self._clock.wall(),
             period=app.period,
             action='troubled',
-            reason=trouble,
+            reason=told or trouble,
         )
         self._events.tell([event])
         return True

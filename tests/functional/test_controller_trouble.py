@@ -79,6 +79,19 @@ def test_a_cloud_of_one_project_is_not_asked_for_each_application(bed):
     assert bed.cloud.unanswered == 1 and bed.controller.outage
 
 
+def test_owners_are_not_told_where_the_cloud_is(bed, monkeypatch, caplog):
+    """What could not be reached, and as whom, is for the operator's log."""
+    bed.add('app', template())
+
+    def away(access, name):
+        raise CloudAway('ConnectFailure: http://10.1.2.3:8774/v2.1')
+
+    monkeypatch.setattr(bed.cloud, 'flavor', away)
+    bed.run(1)
+    assert bed.reasons('app', 'troubled') == ['the cloud does not answer']
+    assert '10.1.2.3' in caplog.text
+
+
 def test_projects_that_never_get_an_answer_keep_it_from_nobody(bed, monkeypatch):
     """Their lists are so long that asking for them times out each time: the others get their turn."""
     for project in ('a', 'b', 'c', 'x', 'y'):

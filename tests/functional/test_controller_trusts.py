@@ -8,6 +8,7 @@ import pytest
 from nova_market.core.app_record import Wish
 from nova_market.db import schema
 from nova_market.db.database import Database
+from nova_market.errors import CloudUnavailable
 from nova_market.scaling.replaced import MOST, PAUSE
 from tests.scaling_bed import Bed, template
 
@@ -58,6 +59,21 @@ def test_what_can_not_be_ended_now_is_ended_later(bed, taken, caplog):
     bed.run()
     assert bed.cloud.trusts == {taken[1]: 'red'}
     assert bed.stores.apps.replaced_trusts() == {}
+
+
+def test_a_trust_that_keystone_fails_to_end_does_not_keep_the_end_back(bed, taken, monkeypatch):
+    """An error of Keystone's for one trust; its id is told."""
+    forget = bed.cloud.forget
+
+    def failing(access):
+        if access.trust_id == taken[0]:
+            raise CloudUnavailable('identity answers 500')
+        forget(access)
+
+    monkeypatch.setattr(bed.cloud, 'forget', failing)
+    bed.change('app', wish=Wish.DELETE)
+    bed.run(2)
+    assert bed.app('app') is None and list(bed.cloud.trusts) == [taken[0]]
 
 
 def test_many_trusts_that_are_replaced_hold_up_nobody_else(bed, taken):
