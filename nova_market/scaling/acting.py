@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from nova_market.core.app_cloud import AppAccess, AppServer, NewServer, ServerState
 from nova_market.core.app_record import AppEvent, Intention, StoredApp, StoredSlot
 from nova_market.core.app_template import AppTemplate, Component, parsed
-from nova_market.errors import CloudRefused
+from nova_market.errors import CloudRefused, CloudUnavailable
 from nova_market.ports import AppCloud, Clock
 from nova_market.scaling.bidding import Bidding
 from nova_market.scaling.gathering import Stores
@@ -109,7 +109,11 @@ class Acting:
             if job.asked >= CALLS:
                 self._first[app.id] = first + n
                 return [*left, *order[n:]]
-            after = self._one(job, slot)
+            try:
+                after = self._one(job, slot)
+            except CloudUnavailable:
+                self._first[app.id] = first + n + 1  # what always fails keeps no other slot back
+                raise
             if after is not None:
                 left.append(after)
         return left
@@ -304,12 +308,19 @@ class Listing:
         self._cloud = cloud
         self._answered = answered
         self._known: dict[str, Sequence[AppServer]] = {}
+        self._failed: dict[str, CloudUnavailable] = {}
 
     def servers(self, app: StoredApp) -> Sequence[AppServer]:
         """:raises CloudUnavailable, AccessLost: not to be had."""
+        if app.project_id in self._failed:
+            raise self._failed[app.project_id]  # not once more for each of its applications
         if app.project_id not in self._known:
             access = AppAccess(project_id=app.project_id, trust_id=app.trust_id)
-            self._known[app.project_id] = self._cloud.servers(access)
+            try:
+                self._known[app.project_id] = self._cloud.servers(access)
+            except CloudUnavailable as error:
+                self._failed[app.project_id] = error
+                raise
             self._answered()
         return self._known[app.project_id]
 

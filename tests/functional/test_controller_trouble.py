@@ -13,10 +13,10 @@ import pytest
 from nova_market.adapters.leadership import SoleLeader
 from nova_market.core.app_record import AppState, Wish
 from nova_market.core.ledger import account
-from nova_market.errors import CloudAway
+from nova_market.errors import CloudAway, CloudUnavailable
 from nova_market.scaling.closing import abandoned
 from tests.fixtures.databases import database, url  # noqa: F401
-from tests.scaling_bed import CREDIT, SETTINGS, Bed, component, host, template
+from tests.scaling_bed import CREDIT, SETTINGS, Bed, component, template
 
 pytestmark = [pytest.mark.functional, pytest.mark.timeout(240)]
 
@@ -77,6 +77,22 @@ def test_a_cloud_of_one_project_is_not_asked_for_each_application(bed):
     bed.cloud.available = False
     bed.controller.turn()
     assert bed.cloud.unanswered == 1 and bed.controller.outage
+
+
+def test_a_list_that_fails_is_asked_for_once_in_a_pass(bed, monkeypatch):
+    """However many applications its project has: an error may take as long as a time-out."""
+    asked = []
+
+    def failing(access):
+        asked.append(access)
+        raise CloudUnavailable('compute answers 500')
+
+    for n in range(3):
+        bed.add(f'app-{n}', template())
+    bed.run(2)
+    monkeypatch.setattr(bed.cloud, 'servers', failing)
+    bed.controller.turn()
+    assert len(asked) == 1
 
 
 def test_owners_are_not_told_where_the_cloud_is(bed, monkeypatch, caplog):
@@ -296,47 +312,6 @@ def test_what_was_given_back_is_in_what_was_spent(bed):
         for one in rows
         if one.confirmed and one.period <= counted
     )
-
-
-# many servers
-
-
-def crowd(database, count):  # noqa: F811
-    """A cloud with an application of so many servers."""
-    bed = Bed(database, hosts=[host(cores=400.0, mib=1638400.0)])
-    given = template('horizontal', components=[component(count=(count, count))])
-    bed.add('app', given, purse=100_000.0)
-    bed.market.engine.tick()
-    return bed
-
-
-def test_a_crowd_of_servers_holds_nobody_up(database):  # noqa: F811
-    """Some are made, or deleted, in each pass; also when what comes first is refused each time."""
-    bed = crowd(database, 50)
-    for made in (20, 40, 50):
-        bed.controller.turn()
-        assert len(bed.own('app')) == made
-    bed.cloud.locked = {one for n in range(1, 26) for one in bed.own('app')[f'worker-{n}']}
-    bed.change('app', wish=Wish.DELETE)
-    for _ in range(4):
-        bed.cloud.asked.clear()
-        bed.controller.turn()
-        assert len(bed.cloud.asked) <= 20
-    assert set(bed.cloud._made) == bed.cloud.locked
-
-
-def test_servers_that_can_not_be_made_are_not_asked_for_one_by_one(database):  # noqa: F811
-    """What keeps one of a component from being made keeps the others too: one asks, ever less."""
-    bed = crowd(database, 30)
-    bed.cloud.quota = 2
-    bed.run(3)
-    assert len(bed.own('app')) == 2 and bed.told('app').count('refused') <= 5
-    events = bed.stores.events.events('app', limit=1000)
-    pauses = [one.numbers['next_in'] for one in reversed(events) if one.action == 'refused']
-    assert pauses[:3] == [15.0, 30.0, 60.0]
-    bed.cloud.quota = 100
-    bed.run(4)
-    assert len(bed.own('app')) == 30
 
 
 # servers that come late, or not at all
