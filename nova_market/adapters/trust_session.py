@@ -2,10 +2,13 @@
 """The account of group [openstack], acting through trusts that owners of applications gave it.
 
 Units: seconds. One HTTP session for all trusts; each has a token of its own, which is kept while it is good.
+One that is not good is tried ever less often: whoever asks waits while Keystone checks a password.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
@@ -27,6 +30,9 @@ from nova_market.errors import (
 KEPT = 1000
 """Trusts whose tokens are kept; an application's is asked for every few seconds."""
 
+FIRST_PAUSE, LONGEST_PAUSE = 30.0, 600.0
+"""Before a trust that was not good is tried again; each pause is twice as long as the one before."""
+
 SCOPE = frozenset(
     {
         'project_id', 'project_name', 'project_domain_id', 'project_domain_name', 'tenant_id',
@@ -47,6 +53,16 @@ VERSIONS = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lost:
+    """A trust that was not good."""
+
+    until: float
+    pause: float
+    gone: bool
+    why: str
+
+
 class TrustSessions:
     """For one thread."""
 
@@ -61,6 +77,8 @@ class TrustSessions:
         self._log_in = log_in
         self._where = where
         self._known: OrderedDict[str, BaseIdentityPlugin] = OrderedDict()
+        self._lost: OrderedDict[str, _Lost] = OrderedDict()
+        self._account: BaseIdentityPlugin | None = None
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts, needed_by: str) -> 'TrustSessions':
@@ -98,6 +116,9 @@ class TrustSessions:
 
         :raises AccessLost, TrustGone: the trust is not good. :raises CloudUnavailable, CloudAway: no answer.
         """
+        lost = self._lost.get(trust_id)
+        if lost is not None and monotonic() < lost.until:
+            raise (TrustGone if lost.gone else AccessLost)(lost.why)
         plugin = self._known.pop(trust_id, None) or self._log_in(trust_id)
         self._known[trust_id] = plugin
         while len(self._known) > KEPT:
@@ -107,10 +128,12 @@ class TrustSessions:
         except keystone_errors.HttpError as error:
             if error.http_status not in NOT_GOOD:
                 raise unavailable(error) from None
-            kind = AccessLost if self._is_there(trust_id) else TrustGone
-            raise kind(f'trust {trust_id}: {error.message!s:.200}') from None
+            why = f'trust {trust_id}: {error.message!s:.200}'
+            gone = self._lose(trust_id, why)
+            raise (TrustGone if gone else AccessLost)(why) from None
         except (keystone_errors.ClientException, OSError) as error:
             raise unavailable(error) from None
+        self._lost.pop(trust_id, None)
         least, most = VERSIONS.get(service, (None, None))
         return adapter.Adapter(
             self._session,
@@ -125,6 +148,17 @@ class TrustSessions:
     def forget(self, trust_id: str) -> None:
         """It is deleted."""
         self._known.pop(trust_id, None)
+        self._lost.pop(trust_id, None)
+
+    def _lose(self, trust_id: str, why: str) -> bool:
+        """It is not good now; is it gone? The next try is later than the last pause was long."""
+        gone = not self._is_there(trust_id)
+        before = self._lost.pop(trust_id, None)
+        pause = min(2.0 * before.pause, LONGEST_PAUSE) if before else FIRST_PAUSE
+        self._lost[trust_id] = _Lost(until=monotonic() + pause, pause=pause, gone=gone, why=why)
+        while len(self._lost) > KEPT:
+            self._lost.popitem(last=False)
+        return gone
 
     def _is_there(self, trust_id: str) -> bool:
         """Whether a trust that gives no token may give one again; Keystone's refusal does not tell.
@@ -134,20 +168,17 @@ class TrustSessions:
 
         :raises CloudAway: the account is not let in at all: nothing can be said of any trust.
         """
-        account = self._log_in(None)
+        account = self._account = self._account or self._log_in(None)
+        base = str(account.auth_url).rstrip('/').removesuffix('/v3')
+        url = f'{base}/v3/OS-TRUST/trusts/{quote(trust_id, safe="")}'
         try:
             account.get_access(self._session)
+            answer = self._session.request(url, 'GET', auth=account, raise_exc=False)
         except (keystone_errors.ClientException, OSError) as error:
             raise CloudAway(
                 f'the account of group [{GROUP}] is not let in: {type(error).__name__}: '
                 f'{str(error)[:200]}'
             ) from None
-        base = str(account.auth_url).rstrip('/').removesuffix('/v3')
-        url = f'{base}/v3/OS-TRUST/trusts/{quote(trust_id, safe="")}'
-        try:
-            answer = self._session.request(url, 'GET', auth=account, raise_exc=False)
-        except (keystone_errors.ClientException, OSError) as error:
-            raise unavailable(error) from None
         return bool(answer.status_code != 404)
 
 

@@ -5,6 +5,7 @@ import pytest
 from keystoneauth1 import loading
 from oslo_config import cfg
 
+from nova_market.adapters import trust_session
 from nova_market.adapters.app_cloud import NovaAppCloud
 from nova_market.adapters.clock import ManualClock
 from nova_market.adapters.memory_app_cloud import MemoryAppCloud
@@ -254,8 +255,28 @@ def test_a_trust_of_a_disabled_project_is_not_gone(nova, red, memory):
             ask(red)
         assert not isinstance(caught.value, TrustGone)
     nova.disabled = set()
-    cloud.forget(red)
+    app_cloud(nova.url).forget(red)
     assert memory.trusts == {}
+
+
+def test_a_trust_that_is_not_good_is_tried_ever_less(nova, red, memory, monkeypatch):
+    """Applications of somebody who has left must not keep Keystone and all others waiting in each pass."""
+    now = [1000.0]
+    monkeypatch.setattr(trust_session, 'monotonic', lambda: now[0])
+    memory.barred.add(red.trust_id)
+    cloud = app_cloud(nova.url)
+    tried = []
+    for _ in range(200):
+        nova.asked.clear()
+        with pytest.raises(AccessLost):
+            cloud.servers(red)
+        if nova.asked:
+            tried.append(now[0] - 1000.0)
+        now[0] += 10.0
+    assert tried == [0.0, 30.0, 90.0, 210.0, 450.0, 930.0, 1530.0]
+    memory.barred.clear()
+    now[0] += 600.0
+    assert list(cloud.servers(red)) == []
 
 
 def test_nobody_at_the_other_end(nova, red):
