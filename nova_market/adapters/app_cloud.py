@@ -68,10 +68,11 @@ class NovaAppCloud:
 
     def flavor(self, access: AppAccess, name: str) -> AppFlavor | None:
         answer = self._ask(access, 'GET', f'/flavors/{quote(name, safe="")}')
-        found = answer['flavor'] if answer is not None else None
-        if found is None:
-            named = self._pages(access, '/flavors/detail', 'flavors')
-            found = next((one for one in named if one['name'] == name), None)
+        with understood():
+            found = answer['flavor'] if answer is not None else None
+            if found is None:
+                named = self._pages(access, '/flavors/detail', 'flavors')
+                found = next((one for one in named if one['name'] == name), None)
         if found is None:
             return None
         with understood():
@@ -187,7 +188,8 @@ class NovaAppCloud:
         session = self._sessions.of(access.trust_id, service)
         more = {'microversion': VERSION} if service == 'compute' else {}
         try:
-            answer = session.request(path, method, json=body, **more)
+            # what runs on a server may hold secrets, and its application's credential
+            answer = session.request(path, method, json=body, log=not body, **more)
         except (keystone_errors.ClientException, OSError) as error:
             raise unavailable(error) from None
         if answer.status_code == 404 and missing:

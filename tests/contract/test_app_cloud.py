@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every ports.AppCloud promises: a cloud in memory, and OpenStack's APIs over HTTP in front of one."""
 
+import base64
+import logging
+
 import pytest
 from keystoneauth1 import loading
 from oslo_config import cfg
@@ -306,6 +309,21 @@ def test_what_nova_is_asked_for(nova, red):
     assert nova.made[0]['user_data'] == 'Z3LDvMOfZQ=='
     with pytest.raises(CloudRefused, match="no network 'other'"):
         cloud.create(red, wanted(networks=('other',)))
+
+
+def test_what_runs_on_a_server_is_in_no_log(nova, red, caplog):
+    """It holds the application's credential."""
+    caplog.set_level(logging.DEBUG)
+    text = 'X-App-Credential: geheim'
+    app_cloud(nova.url).create(red, wanted(user_data=text))
+    kept = nova.made[0]['user_data']
+    assert base64.b64decode(kept).decode() == text and kept not in caplog.text
+
+
+def test_a_name_that_is_no_flavor_is_not_understood(nova, red):
+    """One that is another place in Nova's API."""
+    with pytest.raises(CloudUnavailable, match='not understood'):
+        app_cloud(nova.url).flavor(red, 'detail')
 
 
 def test_an_image_of_another_project_is_never_meant(nova, red):
