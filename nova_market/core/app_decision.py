@@ -11,7 +11,7 @@ Not given there, and settled here: what its policy would drop ends after CERTAIN
 not known to be too late is suspended at its deadline, so that its owner can move it or fetch what there is.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -126,14 +126,9 @@ def _decision(
 ) -> Decision:
     before, components = view.app.state, view.template.components
     held = _held(view)
-    why = '; '.join(
-        dict.fromkeys(
-            text
-            for row, one in zip(_range(rows), components, strict=True)
-            if one.name not in held and (text := explain(steps, row))
-        )
-    )
-    state, reason = _next_state(view, market, steps.state[rows], why)
+    state, reason = _next_state(view, market, steps.state[rows], _why(view, steps, rows))
+    if state is before is AppState.RUNNING:
+        reason = _why(view, steps, rows, held)  # of a component that is held no step is taken
     memory, counts = view.memory, {one.name: view.count(one) for one in components}
     if state is AppState.DROPPED and before is not AppState.WAITING:
         memory = _doubting(view, market)
@@ -177,6 +172,13 @@ def _held(view: AppView) -> set[str]:
         for one in view.template.components
         if view.allocation(one) is None and view.memory.of(one.name).most != NOTHING
     }
+
+
+def _why(view: AppView, steps: Steps, rows: slice, but: Collection[str] = ()) -> str:
+    """Of all components but these, each reason once."""
+    named = zip(_range(rows), view.template.components, strict=True)
+    texts = (explain(steps, row) for row, one in named if one.name not in but)
+    return '; '.join(dict.fromkeys(text for text in texts if text))
 
 
 def _doubting(view: AppView, market: MarketNow) -> AppMemory:

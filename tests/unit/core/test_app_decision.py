@@ -361,6 +361,13 @@ def test_what_can_not_be_done_any_more_ends_after_its_deadline():
     assert states == [AppState.RUNNING, AppState.RUNNING, AppState.DROPPED]
 
 
+def test_what_ends_while_its_servers_boot_says_why():
+    told = [report(total=1000.0, done=0.0, seconds_each=60.0)]
+    one = view({'deadline': stamp(NOW + 60)}, got=None, reports=told, memory={'doubts': 2})
+    (ended,) = decided(one, full_deadline).events
+    assert ended.action == 'dropped' and 'not even full allocations' in ended.reason
+
+
 def test_a_component_that_can_not_be_made_holds_no_other():
     """Bids of the others follow; of its own nothing is said."""
     one = view(reports=[report(metric=1.8)])
