@@ -50,6 +50,10 @@ class BadWorkload(NovaMarketError):
     """Jobs that no machine can have run, or a log that is none: names the job or the line."""
 
 
+class BadTemplate(NovaMarketError):
+    """A template of an application that cannot be run: names the entry, its value and what it may be."""
+
+
 class BadScenario(NovaMarketError):
     """A scenario of the simulator that cannot be run: names the entry and what it may be."""
 
@@ -70,6 +74,10 @@ class UnknownAccount(NovaMarketError):
     """No such account, or it is closed."""
 
 
+class UnknownApp(NovaMarketError):
+    """No such application."""
+
+
 class PeriodPurged(NovaMarketError):
     """A posting for a period whose postings were purged: whether it was posted can't be known any more."""
 
@@ -82,5 +90,25 @@ class CloudUnavailable(NovaMarketError):
     """Nova or Placement does not answer; try again next period."""
 
 
+class CloudAway(CloudUnavailable):
+    """Nobody answers at all, or not even our own account is let in: asking for others is of no use now."""
+
+
+class TrustRefused(NovaMarketError):
+    """Keystone does not let this user hand his roles on: says why."""
+
+
 class MigrationRefused(NovaMarketError):
     """The cloud does not begin this migration: says why. Another one may go."""
+
+
+class CloudRefused(NovaMarketError):
+    """The cloud does not do this now, such as for a quota: says why. Trying again later may help."""
+
+
+class AccessLost(NovaMarketError):
+    """A trust is not good now: its owner or his role is gone, he is locked out, or he deleted it."""
+
+
+class TrustGone(AccessLost):
+    """There is no such trust, and there will be none."""

@@ -43,14 +43,19 @@ class SoleLeader:
 class ToozLeadership:
     """Implements ports.Leadership. One thread of ours waits for the lock and beats; nobody waits for it."""
 
-    def __init__(self, name: str, url: str, clock: Clock, beat: float = 2.0) -> None:
-        """name: of this engine, no other may have it; beat: seconds between two looks at the lock.
+    def __init__(
+        self, name: str, url: str, clock: Clock, beat: float = 2.0, lock: bytes = LOCK
+    ) -> None:
+        """name: of this service, no other may have it; beat: seconds between two looks at the lock.
+
+        lock: what those that take turns compete for
 
         :raises ConfigurationError: no driver for this URL is installed.
         """
         self._name = name
         self._clock = clock
         self._beat = beat
+        self._wanted = lock
         self._lease = 5 * beat
         self._last = 0.0
         self._held = False
@@ -97,7 +102,7 @@ class ToozLeadership:
     def _turn(self) -> float:
         if not self._coordinator.is_started:
             self._coordinator.start()
-            self._lock = self._coordinator.get_lock(LOCK)
+            self._lock = self._coordinator.get_lock(self._wanted)
         began = self._clock.monotonic()
         due = self._coordinator.heartbeat() if self._coordinator.requires_beating else None
         if self._held:

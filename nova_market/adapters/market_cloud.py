@@ -19,7 +19,7 @@ from keystoneauth1 import exceptions as keystone_errors
 from openstack import connection
 from openstack import exceptions as sdk_errors
 
-from nova_market.adapters.server_answer import group_of, server_of
+from nova_market.adapters.server_answer import group_of, refusal, server_of
 from nova_market.core.cloud_inventory import (
     CloudHost,
     CloudMigration,
@@ -119,7 +119,7 @@ class NovaCloud:
                 f'/servers/{server_id}/action', json=body, microversion='2.68'
             )
             if answer.status_code in (400, 403, 404, 409):
-                raise MigrationRefused(f'server {server_id} to {destination}: {_message(answer)}')
+                raise MigrationRefused(f'server {server_id} to {destination}: {refusal(answer)}')
             sdk_errors.raise_from_response(answer)
 
     def migration(self, server_id: str) -> CloudMigration | None:
@@ -233,15 +233,6 @@ def _host(
         counted={name: real[name] * one['allocation_ratio'] for name, one in inventory.items()},
         vcpus_used=float(node['vcpus_used']) if 'vcpus_used' in node else None,
     )
-
-
-def _message(answer: Any) -> str:
-    """What Nova says of a refusal, without its JSON."""
-    try:
-        ((_, fault),) = answer.json().items()
-        return str(fault['message'])[:300]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return f'HTTP {answer.status_code}'
 
 
 @contextmanager

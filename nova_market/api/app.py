@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from flask import Flask, Response, request
+from flask import Flask, Request, Response, request
 from oslo_config import cfg
 from oslo_middleware import cors, healthcheck, http_proxy_to_wsgi, request_id, sizelimit
 from werkzeug.exceptions import HTTPException
@@ -53,7 +53,7 @@ def make_application(
         expose_headers=HEADERS,
         allow_methods=['GET', 'PUT', 'POST', 'PATCH', 'DELETE'],
     )
-    inner = sizelimit.RequestBodySizeLimiter(inner, conf)
+    inner = _bounded(sizelimit.RequestBodySizeLimiter(inner, conf), conf)
     inner = cors.CORS(inner, conf)
     inner = request_id.RequestId(inner)
     inner = http_proxy_to_wsgi.HTTPProxyToWSGI(inner, conf)
@@ -61,6 +61,21 @@ def make_application(
     if metrics_token is not None:
         mounted['/metrics'] = metrics_application(stores, metrics_token)
     return DispatcherMiddleware(inner, mounted)
+
+
+def _bounded(limiter: Wsgi, conf: cfg.ConfigOpts) -> Wsgi:
+    """The limiter, with its refusal of a long body in the form of all errors."""
+
+    def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        most = conf.oslo_middleware.max_request_body_size
+        found = Request(environ)
+        if (found.content_length or 0) > most:
+            detail = f'the body has {found.content_length} bytes: give at most {most}'
+            error = ApiError(413, 'market.request.too_large', detail)
+            return refusal(error, found)(environ, start_response)
+        return limiter(environ, start_response)
+
+    return serve
 
 
 def make_flask(conf: cfg.ConfigOpts, stores: Stores, settings: Settings) -> Flask:

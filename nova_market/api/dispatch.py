@@ -44,6 +44,8 @@ class Dispatcher:
         def serve(request: Request, path: Mapping[str, str]) -> Response:
             try:
                 version = microversion.requested(request.headers.get(microversion.HEADER))
+                if version < route.since:
+                    raise errors.too_old(request.path, route.since)
                 call = self._call(route, request, path, version)
                 answer = route.handler(call)
                 if not isinstance(answer, Answer):

@@ -25,6 +25,8 @@ class ApiError(errors.NovaMarketError):
 
 CODES: Mapping[type[errors.NovaMarketError], tuple[int, str]] = {
     errors.BadAmount: (400, 'market.amount.invalid'),
+    errors.BadTemplate: (400, 'market.template.invalid'),
+    errors.TrustRefused: (403, 'market.trust.refused'),
     errors.UnknownAccount: (404, 'market.account.not_found'),
     errors.BalanceTooLow: (409, 'market.balance.too_low'),
     errors.KeyReused: (409, 'market.key.reused'),
@@ -39,7 +41,7 @@ CODES: Mapping[type[errors.NovaMarketError], tuple[int, str]] = {
 SERVER_SIDE = {
     'market.database.unavailable': 'the database does not answer; try again in a minute',
     'market.database.behind': 'the database is being upgraded; try again later',
-    'market.cloud.unavailable': 'Nova does not answer, and it says whose a server is; try again in a minute',
+    'market.cloud.unavailable': 'Nova or Keystone does not answer, and this needs it; try again in a minute',
 }
 """Told instead of the error's own text, which may name hosts and accounts of the operator."""
 
@@ -57,6 +59,15 @@ def translated(error: Exception) -> ApiError:
 def not_found(what: str, name: object) -> ApiError:
     """404 for what does not exist, and in the same words for what the caller may not see."""
     return ApiError(404, f'market.{what}.not_found', f'there is no {what} {name!s:.80}')
+
+
+def too_old(path: str, since: object) -> ApiError:
+    """404 for a route that the version asked for does not have yet."""
+    return ApiError(
+        404,
+        'market.route.not_found',
+        f'{path:.200} is there from version {since} on: send OpenStack-API-Version: market {since}',
+    )
 
 
 def body(error: ApiError, request_id: str) -> dict[str, object]:

@@ -9,12 +9,12 @@ from http import HTTPStatus
 from typing import Any
 
 from nova_market.api.contract import contract_of
-from nova_market.api.microversion import HEADER, NEWEST, SERVICE
+from nova_market.api.microversion import HEADER, LOWEST, NEWEST, SERVICE
 from nova_market.api.routes import PATH_VALUES, ROUTES, Route
 from nova_market.api.schemas.version import ERROR
 
 IN_BRACES = re.compile(r'\{(\w+)\}')
-ERROR_STATUSES = (400, 401, 403, 404, 405, 406, 409, 413, 415, 503)
+ERROR_STATUSES = (400, 401, 403, 404, 405, 406, 409, 413, 415, 429, 503)
 VERSION_HEADER = {
     'name': HEADER,
     'in': 'header',
@@ -83,7 +83,14 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
         {'name': name, 'in': 'header', 'required': False, 'schema': schema}
         for name, schema in contract.headers.items()
     ]
-    return [*in_path, *in_query, *in_header, VERSION_HEADER]
+    return [*in_path, *in_query, *in_header, _version_header(route)]
+
+
+def _version_header(route: Route) -> dict[str, Any]:
+    if route.since == LOWEST:
+        return VERSION_HEADER
+    known = [f'{SERVICE} {route.since}', f'{SERVICE} latest']
+    return {**VERSION_HEADER, 'required': True, 'schema': {'type': 'string', 'enum': known}}
 
 
 def _responses(route: Route) -> dict[str, Any]:

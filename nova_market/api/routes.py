@@ -7,6 +7,8 @@ from typing import Any
 
 from nova_market.api.handlers import (
     account,
+    app,
+    app_report,
     bid,
     budget,
     history,
@@ -16,6 +18,7 @@ from nova_market.api.handlers import (
     transfer,
     version,
 )
+from nova_market.api.microversion import LOWEST, Version
 from nova_market.api.schemas.shape import ACCOUNT_ID, BUDGET_ID, PERIOD, SERVER_ID, Schema
 
 Handler = Callable[..., Any]
@@ -24,6 +27,7 @@ PATH_VALUES: Mapping[str, Schema] = {
     'account_id': ACCOUNT_ID,
     'budget_id': BUDGET_ID,
     'server_id': SERVER_ID,
+    'app_id': SERVER_ID,
     'period': PERIOD,
     'plan_id': {'type': 'string', 'pattern': '^[A-Za-z0-9_-]{1,64}$'},
 }
@@ -32,18 +36,21 @@ PATH_VALUES: Mapping[str, Schema] = {
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """`public`: served without a token."""
+    """`public`: served without a token; `since`: the lowest version that has it."""
 
     method: str
     path: str
     handler: Handler
     public: bool = False
+    since: Version = LOWEST
 
     @property
     def name(self) -> str:
         """Unique among the routes; the operation's id in the published description."""
         return f'{self.handler.__module__.rpartition(".")[2]}_{self.handler.__name__}'
 
+
+APPS = Version(2)
 
 ROUTES = (
     Route('GET', '/', version.index, public=True),
@@ -68,6 +75,16 @@ ROUTES = (
     Route('GET', '/v1/bids/{server_id}', bid.show),
     Route('PUT', '/v1/bids/{server_id}', bid.update),
     Route('DELETE', '/v1/bids/{server_id}', bid.delete),
+    Route('GET', '/v1/apps', app.index, since=APPS),
+    Route('POST', '/v1/apps', app.create, since=APPS),
+    Route('GET', '/v1/apps/{app_id}', app.show, since=APPS),
+    Route('PATCH', '/v1/apps/{app_id}', app.update, since=APPS),
+    Route('DELETE', '/v1/apps/{app_id}', app.delete, since=APPS),
+    Route('POST', '/v1/apps/{app_id}/suspend', app.suspend, since=APPS),
+    Route('POST', '/v1/apps/{app_id}/resume', app.resume, since=APPS),
+    Route('GET', '/v1/apps/{app_id}/events', app.events, since=APPS),
+    # monitors ask for no version
+    Route('POST', '/v1/apps/{app_id}/reports', app_report.create, public=True),
     Route('GET', '/v1/rounds', history.index),
     Route('GET', '/v1/rounds/{period}', history.show),
     Route('GET', '/v1/rounds/{period}/allocations', history.allocations),

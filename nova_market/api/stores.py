@@ -1,18 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the API works with: the market's stores, the cloud's directory, and settings of the service."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from nova_market.ports import (
     AccountStore,
+    AppStore,
     BidStore,
+    EventStore,
     Flavors,
     History,
     LedgerStore,
     PlanStore,
     ServerOwners,
+    SlotStore,
+    Trusts,
 )
+
+
+class Apps(AppStore, SlotStore, Protocol):
+    """Applications with their servers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +33,9 @@ class Stores:
     bids: BidStore
     history: History
     plans: PlanStore
+    apps: Apps
+    app_events: EventStore
+    trusts: Trusts
     owners: ServerOwners
     flavors: Flavors
     wall: Callable[[], float]
@@ -31,9 +43,18 @@ class Stores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """period: seconds of a market round; response_validation: `error`, `warn` or `ignore`."""
+    """period: seconds of a market round; response_validation: `error`, `warn` or `ignore`.
+
+    scaling:         the policies that are installed, and the names of the parameters that each takes
+    trust_roles:     roles of a caller that are handed on to the controller; none: all of them
+    report_interval: least seconds between two reports of an application or of one of its servers
+    """
 
     period: float = 60.0
     max_limit: int = 1000
     max_budgets: int = 100
+    max_apps: int = 100
+    scaling: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    trust_roles: tuple[str, ...] = ('member',)
+    report_interval: float = 1.0
     response_validation: str = 'warn'

@@ -19,26 +19,27 @@ from werkzeug.serving import run_simple
 
 from nova_market.adapters.compute_directory import ComputeDirectory
 from nova_market.adapters.token_check import checked_tokens
+from nova_market.adapters.trusts import KeystoneTrusts
 from nova_market.api.app import make_application
 from nova_market.api.errors import ApiError, body
 from nova_market.api.stores import Settings, Stores
-from nova_market.cmd import manage_db
+from nova_market.cmd import daemon, manage_db
+from nova_market.cmd.scaling_policies import parameters_by_policy
 from nova_market.conf import opts
 from nova_market.db.accounts import DatabaseAccounts
+from nova_market.db.app_events import DatabaseAppEvents
+from nova_market.db.apps import DatabaseApps
 from nova_market.db.bids import DatabaseBids
 from nova_market.db.database import Database
 from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.plans import DatabasePlans
 from nova_market.db.rounds import DatabaseRounds
 from nova_market.errors import ConfigurationError, NovaMarketError
-from nova_market.ports import Flavors, ServerOwners
+from nova_market.ports import Flavors, ServerOwners, Trusts
 
 PROGRAM = 'nova-market-api'
 CONFIG_FILE = 'NOVA_MARKET_CONFIG_FILE'
 """Environment variable: a configuration file for the WSGI application, instead of the usual ones."""
-
-EXIT_FAILED = 1
-EXIT_CONFIGURATION = 78
 
 Wsgi = Callable[..., Iterable[bytes]]
 
@@ -49,7 +50,8 @@ def build(conf: cfg.ConfigOpts) -> Wsgi:
     :raises ConfigurationError: names the option.
     """
     directory = ComputeDirectory.from_conf(conf)
-    stores = database_stores(manage_db.connect(conf), directory, directory)
+    trusts = KeystoneTrusts.from_conf(conf)
+    stores = database_stores(manage_db.connect(conf), directory, directory, trusts)
     authenticate = functools.partial(checked_tokens, conf=conf, unavailable=keystone_away)
     return make_application(conf, stores, settings(conf), authenticate, metrics_token(conf))
 
@@ -69,6 +71,7 @@ def database_stores(
     database: Database,
     owners: ServerOwners,
     flavors: Flavors,
+    trusts: Trusts,
     wall: Callable[[], float] = time.time,
 ) -> Stores:
     """Everything in one database."""
@@ -78,6 +81,9 @@ def database_stores(
         bids=DatabaseBids(database, wall),
         history=DatabaseRounds(database, wall),
         plans=DatabasePlans(database, wall),
+        apps=DatabaseApps(database, wall),
+        app_events=DatabaseAppEvents(database),
+        trusts=trusts,
         owners=owners,
         flavors=flavors,
         wall=wall,
@@ -90,6 +96,10 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
         period=float(conf.market.period),
         max_limit=conf.api.max_limit,
         max_budgets=conf.api.max_budgets,
+        max_apps=conf.api.max_apps,
+        scaling=parameters_by_policy(),
+        trust_roles=tuple(conf.api.trust_roles),
+        report_interval=conf.api.report_interval,
         response_validation=conf.api.response_validation,
     )
 
@@ -147,9 +157,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         application: Any = build(conf)
         run_simple(conf.bind, conf.port, application, threaded=True)
     except (NovaMarketError, cfg.Error, OSError) as error:
-        print(f'{PROGRAM}: {error}', file=sys.stderr)
-        wrong_options = isinstance(error, ConfigurationError | cfg.Error)
-        return EXIT_CONFIGURATION if wrong_options else EXIT_FAILED
+        return daemon.failed(PROGRAM, error)
     return 0
 
 

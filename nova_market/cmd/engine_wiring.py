@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from oslo_config import cfg
-from prometheus_client import start_http_server
 
 from nova_market.adapters.clock import SystemClock
 from nova_market.adapters.cloud import connector
@@ -122,22 +121,6 @@ def stores_of(database: Database, clock: Clock) -> Stores:
         rounds=rounds,
         history=rounds,
     )
-
-
-def start_metrics(conf: cfg.ConfigOpts, collector: MarketCollector) -> None:
-    """The Prometheus endpoint, if there is to be one."""
-    options = conf.market
-    if not options.metrics_port:
-        return
-    try:
-        start_http_server(
-            options.metrics_port, addr=options.metrics_address, registry=collector.registry()
-        )
-    except OSError as error:
-        raise ConfigurationError(
-            f'[market]metrics_port = {options.metrics_port} at {options.metrics_address}: can not be '
-            f'opened ({error.strerror}); choose another or 0 for none'
-        ) from None
 
 
 def _observers(

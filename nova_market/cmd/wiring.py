@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from oslo_config import cfg
-from prometheus_client import start_http_server
 
 from nova_market.adapters.clock import SystemClock
 from nova_market.adapters.cloud import OpenStackQuotas
@@ -107,25 +106,6 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
         status=JsonFile(status_path(conf), durable=False),
         interval=settings.interval,
     )
-
-
-def start_background(conf: cfg.ConfigOpts, parts: Parts) -> None:
-    """What runs beside the rounds: the Prometheus endpoint and the reader of quotas."""
-    options = conf.fairness
-    if options.metrics_port:
-        try:
-            start_http_server(
-                options.metrics_port,
-                addr=options.metrics_address,
-                registry=parts.collector.registry(),
-            )
-        except OSError as error:
-            raise ConfigurationError(
-                f'[fairness]metrics_port = {options.metrics_port} at {options.metrics_address}: can not be '
-                f'opened ({error.strerror}); choose another or 0 for none'
-            ) from None
-    if parts.quotas is not None:
-        parts.quotas.start()
 
 
 def supply_settings(conf: cfg.ConfigOpts) -> SupplySettings:

@@ -14,6 +14,29 @@ OPTIONS = [
         help='Most items of a page, and as many where a request gives no limit.',
     ),
     cfg.IntOpt('max_budgets', default=100, min=0, max=9999, help='Most budgets of one project.'),
+    cfg.IntOpt(
+        'max_apps',
+        default=100,
+        min=0,
+        max=9999,
+        help='Most applications of one project that have not ended. Ten times as many are kept in all.',
+    ),
+    cfg.ListOpt(
+        'trust_roles',
+        default=['member'],
+        help="""
+Roles that whoever begins an application hands on to the controller, by a trust of Keystone, as far as he
+has them: those that Nova, Neutron and Glance ask for servers. Empty = all he has in the project. An
+administrator then hands on his power over the cloud, for as long as his application is there.
+""",
+    ),
+    cfg.FloatOpt(
+        'report_interval',
+        default=1.0,
+        min=0,
+        max=3600,
+        help='Least seconds between two reports of an application, or of one of its servers.',
+    ),
     cfg.StrOpt(
         'response_validation',
         default='warn',

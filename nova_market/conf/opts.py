@@ -3,9 +3,19 @@
 
 from oslo_config import cfg
 
-from nova_market.conf import api, exchange, fairness, host, market, openstack, rebalancing, steering
+from nova_market.conf import (
+    api,
+    controller,
+    exchange,
+    fairness,
+    host,
+    market,
+    openstack,
+    rebalancing,
+    steering,
+)
 
-GROUPS = (api, fairness, exchange, host, market, openstack, rebalancing, steering)
+GROUPS = (api, controller, fairness, exchange, host, market, openstack, rebalancing, steering)
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:

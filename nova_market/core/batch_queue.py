@@ -22,8 +22,8 @@ GROWTH = 0.25
 """Part of the present servers that may be asked for in one period."""
 
 
-def queue_driven(seen: Applications) -> Steps:
-    """One server for each task that runs or waits, within the limits, step by step.
+def queue_driven(seen: Applications, *, growth: float = GROWTH) -> Steps:
+    """One server for each task that runs or waits, within the limits, step by step. growth: as GROWTH.
 
     :raises BadSnapshot: without backlogs.
     """
@@ -31,7 +31,7 @@ def queue_driven(seen: Applications) -> Steps:
     if backlog is None:
         raise BadSnapshot('queue_driven needs the backlogs of the applications')
     needed = np.clip(backlog.busy + backlog.waiting, seen.least_count, seen.most_count)
-    step = np.maximum(np.ceil(seen.count * GROWTH).astype(np.int64), 1)
+    step = np.maximum(np.ceil(seen.count * growth).astype(np.int64), 1)
     grown = np.minimum(needed, seen.count + np.where(backlog.lost, 0, step))
     held = backlog.lost & (needed > seen.count)
     steps = sized(seen, np.maximum(grown, seen.least_count))

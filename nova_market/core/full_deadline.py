@@ -35,8 +35,8 @@ RESUME = 1.1
 """Part of the needed speed that must be affordable before it resumes; above 1 against swings."""
 
 
-def full_deadline(seen: Applications) -> Steps:
-    """One step of every application; DROPPED ones stay so.
+def full_deadline(seen: Applications, *, resume: float = RESUME) -> Steps:
+    """One step of every application; DROPPED ones stay so. resume: as RESUME.
 
     :raises BadSnapshot: without deadlines.
     """
@@ -48,7 +48,7 @@ def full_deadline(seen: Applications) -> Steps:
     least = _part(seen.least[CPU], seen.most[CPU])
     runs = seen.state == State.RUNNING
     starts = (seen.state == State.WAITING) & (reach >= least) & ~hopeless
-    resumes = (seen.state == State.SUSPENDED) & (reach >= np.minimum(need * RESUME, 1.0))
+    resumes = (seen.state == State.SUSPENDED) & (reach >= np.minimum(need * resume, 1.0))
     resumes &= ~hopeless
     unmet = seen.band.performance > seen.band.high
     leaves = runs & unmet & (reach < need) & ~hopeless
@@ -116,3 +116,7 @@ def _at_rest(seen: Applications) -> Steps:
         change=nothing,
         why=np.zeros_like(seen.state),
     )
+
+
+# it starts, suspends and resumes by itself: whoever runs applications leaves that to it
+full_deadline.decides_state = True  # type: ignore[attr-defined]

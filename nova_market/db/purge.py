@@ -5,9 +5,9 @@ Implements the limits of rules M2 and P3 of doc/source/specs/market.rst. Up to t
 before a given time and lies before every unfinished round: documents, allocations, prices, rounds, and the
 postings that carry a period, whose sums stay in their accounts' `carried`. Postings of a request (grants,
 transfers) and plans that are proposed or running are kept. Bids go of servers that no kept round has seen and
-that were not changed since, and accounts that are closed and that nothing names any more. Where the horizon
-lies is written down first: a posting for a period before it is refused from then on, as nobody could tell
-whether it was there.
+that were not changed since, applications that have ended, and accounts that are closed and that nothing
+names any more. Where the horizon lies is written down first: a posting for a period before it is refused from
+then on, as nobody could tell whether it was there.
 """
 
 from dataclasses import dataclass
@@ -16,6 +16,8 @@ from typing import Any
 from sqlalchemy import Connection, Table, bindparam, delete, exists, func, select, update
 
 from nova_market.db.accounts import UNUSED
+from nova_market.db.app_tables import apps
+from nova_market.db.apps import remove_apps
 from nova_market.db.database import Database, Work
 from nova_market.db.ledger import lock_accounts, slices
 from nova_market.db.market_tables import (
@@ -53,6 +55,7 @@ def purge(database: Database, older_than: float, batch: int = BATCH) -> Purged:
         rows['postings'] = _repeat(database, _some_postings, period, batch)
         for table in (round_documents, allocations, prices, rounds):
             rows[table.name] = _repeat(database, _some_rows(table), period, batch)
+    rows['apps'] = _repeat(database, _some_apps, older_than, batch)
     rows['bids'] = _repeat(database, _some_bids, older_than, batch)
     rows['accounts'] = _repeat(database, _some_accounts, batch)
     return Purged(period=period, rows=rows)
@@ -140,6 +143,14 @@ def _some_accounts(connection: Connection, batch: int) -> int:
     ids = list(connection.execute(query).scalars())
     for part in slices(ids):
         connection.execute(delete(accounts).where(accounts.c.id.in_(part)))
+    return len(ids)
+
+
+def _some_apps(connection: Connection, older_than: float, batch: int) -> int:
+    query = select(apps.c.id).where(apps.c.closed, apps.c.changed_at < older_than).limit(batch)
+    ids = list(connection.execute(query).scalars())
+    for part in slices(ids):
+        remove_apps(connection, part)
     return len(ids)
 
 

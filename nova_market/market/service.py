@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-market-engine as an oslo.service service: a tick of the engine every second.
+"""nova-market-engine and nova-market-controller as oslo.service services: a tick every second.
 
 The backend of oslo.service (native threads) must be chosen before this module is imported; cmd does it.
 """
@@ -8,10 +8,9 @@ import logging
 import os
 import signal
 import threading
+from typing import Protocol
 
 from oslo_service import service
-
-from nova_market.market.engine import Engine
 
 LOG = logging.getLogger(__name__)
 
@@ -19,8 +18,18 @@ TICK = 1.0
 STOP_TIMEOUT = 15.0
 
 
+class Ticking(Protocol):
+    """What leads or stands by, and does what is due when it is called."""
+
+    def start(self) -> None: ...
+
+    def tick(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
 class MarketService(service.Service):  # type: ignore[misc]
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Ticking) -> None:
         super().__init__()
         self._engine = engine
         self._stopping = threading.Event()
@@ -42,7 +51,7 @@ class MarketService(service.Service):  # type: ignore[misc]
             self._thread.join()
 
     def stop(self, graceful: bool = False) -> None:
-        """Let another engine lead; what is under way is stored, and completed by that one."""
+        """Let another one lead; what is under way is stored, and completed by that one."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(STOP_TIMEOUT)

@@ -30,7 +30,7 @@ def build_option_parser(parser: argparse.ArgumentParser) -> argparse.ArgumentPar
         '--os-market-api-version',
         metavar='<market-api-version>',
         default=os.environ.get('OS_MARKET_API_VERSION', DEFAULT_API_VERSION),
-        help='Market API version, 1 or a microversion such as 1.1 '
+        help='Market API version, 1 or a microversion such as 1.2 '
         f'(Env: OS_MARKET_API_VERSION), default {DEFAULT_API_VERSION}',
     )
     return parser

@@ -18,6 +18,7 @@ from nova_market.ports.market import (
     ProviderTraits,
     ServerOwners,
 )
+from nova_market.ports.market_app import AppCloud, AppStore, EventStore, SlotStore, Trusts
 from nova_market.ports.market_store import (
     AccountStore,
     BidStore,
@@ -31,9 +32,12 @@ __all__ = [
     'AccountStore',
     'Actuator',
     'Allocations',
+    'AppCloud',
+    'AppStore',
     'BidStore',
     'Clock',
     'Enforcement',
+    'EventStore',
     'Exchange',
     'Flavors',
     'History',
@@ -48,7 +52,9 @@ __all__ = [
     'QuotaSource',
     'RoundStore',
     'ServerOwners',
+    'SlotStore',
     'StateFile',
     'Transport',
+    'Trusts',
     'WireFormat',
 ]

@@ -17,6 +17,7 @@ from nova_market.core.ledger import account
 from nova_market.core.record import Account, StoredBid
 from tests.fixtures.market_api import OF_ALICE
 from tests.fixtures.market_service import PEOPLE, market_service  # noqa: F401
+from tests.functional.api.applications import APP, CREDENTIAL, add_app
 from tests.functional.api.rounds import add_round
 from tests.functional.api.test_service import configured, file  # noqa: F401
 
@@ -37,6 +38,16 @@ def rate(client, method, path, token, **more):
     return COUNT / (time.process_time() - began)
 
 
+def reports(client, report):
+    """Reports per CPU second; each is a commit."""
+    headers = {'OpenStack-API-Version': 'market 1.2', 'X-App-Credential': CREDENTIAL}
+    began = time.process_time()
+    for _ in range(COUNT):
+        answer = client.post(f'/v1/apps/{APP}/reports', headers=headers, **report)
+        assert answer.status_code == 204, answer.text
+    return COUNT / (time.process_time() - began)
+
+
 def test_requests_per_second(file, market_service):  # noqa: F811
     """A short read costs a few times what a request costs at all; a page of 1,000 bids its length."""
     stores = market_service.market.stores
@@ -51,7 +62,7 @@ def test_requests_per_second(file, market_service):  # noqa: F811
             )
         )  # fmt: skip
     add_round(market_service.market)
-    conf = configured(file, response_validation='warn')
+    conf = configured(file, response_validation='warn', report_interval=0)
     client = Client(command.build(conf), Flask.response_class)
     alice, root = PEOPLE['alice'].token, PEOPLE['root'].token
     floor = rate(client, 'GET', '/', '')
@@ -68,6 +79,13 @@ def test_requests_per_second(file, market_service):  # noqa: F811
         print(
             f'{name}: {found[name]:.0f} requests per second, {floor / found[name]:.1f} x the floor'
         )
+    add_app(market_service.market)
+    report = {'json': {'progress': {'total': 100, 'done': 1}}}
+    found['report'] = reports(client, report)
+    print(
+        f'a report of an application: {found["report"]:.0f} per second, '
+        f'{floor / found["report"]:.1f} x the floor'
+    )
     asked = market_service.requests.count('GET /identity/v3/auth/tokens')
     print(f'Keystone was asked {asked} times')
     assert asked <= 2

@@ -21,6 +21,7 @@ LEAVES = frozenset({'core', 'errors'})
 # layer -> the layers of ours it may import, besides itself
 MAY_IMPORT: dict[str, frozenset[str]] = {
     'errors': frozenset(),
+    'agent': frozenset(),
     'core': frozenset({'errors'}),
     'ports': LEAVES,
     'conf': LEAVES,
@@ -49,7 +50,7 @@ ONLY_IN: dict[str, frozenset[str]] = {
     'flask': frozenset({'api'}),
     'oslo_policy': frozenset({'api'}),
     'jsonschema': frozenset({'api', 'sim'}),
-    'yaml': frozenset({'sim'}),
+    'yaml': frozenset({'osc', 'sim'}),
     'keystonemiddleware': frozenset({'adapters'}),
     'sqlalchemy': frozenset({'adapters', 'db'}),
     'oslo_db': frozenset({'adapters', 'conf', 'db'}),
@@ -103,6 +104,8 @@ def violations(source: str, module: str, *, is_package: bool = False) -> list[st
             found.append(f'{where}: {name} is imported in {layer or PACKAGE}; allowed: {allowed}')
         elif layer in {'core', 'errors'} and top not in CORE_THIRD_PARTY | sys.stdlib_module_names:
             found.append(f'{where}: {layer} imports {name}, which is not stdlib or numpy')
+        elif layer == 'agent' and top not in sys.stdlib_module_names:
+            found.append(f'{where}: {name} is not stdlib: a guest has nothing else')
     return found
 
 
@@ -148,6 +151,8 @@ def test_every_layer_is_known(path: Path) -> None:
         ('nova_market.sim.testbed.host', 'import libvirt'),
         ('nova_market.cmd.fairness', 'import pyroute2'),
         ('nova_market.cmd.fairness', 'import eventlet'),
+        ('nova_market.agent.report', 'import requests'),
+        ('nova_market.agent.report', 'from nova_market.core import money'),
     ],
 )
 def test_a_forbidden_import_is_found(module: str, source: str) -> None:

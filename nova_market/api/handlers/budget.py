@@ -65,6 +65,11 @@ def delete(call: Call) -> Any:
     """Close a budget that has nothing in it."""
     found = _visible(call)
     call.authorize('budgets:delete', found.project_id)
+    app = call.stores.apps.app(found.id.removeprefix(PREFIX))
+    if app is not None and not app.closed:
+        raise ApiError(
+            409, 'market.budget.of_app', f'application {app.id} pays by it: delete that one'
+        )
     try:
         call.stores.accounts.close(found.id)
     except Conflict as error:

@@ -10,10 +10,20 @@ from collections.abc import Sequence
 from oslo_config import cfg
 from oslo_policy import opts, policy
 
-from nova_market.api.policies import account, bid, budget, history, plan, price, role, scheduler
+from nova_market.api.policies import (
+    account,
+    app,
+    bid,
+    budget,
+    history,
+    plan,
+    price,
+    role,
+    scheduler,
+)
 
 FILE = 'policy.yaml'
-EVERY_GROUP = (role, price, account, budget, bid, history, plan, scheduler)
+EVERY_GROUP = (role, price, account, budget, bid, app, history, plan, scheduler)
 
 
 def list_rules() -> Sequence[policy.RuleDefault]:

@@ -3,10 +3,10 @@
 
 from alembic import context
 
-from nova_market.db import market_tables
+from nova_market.db import app_tables
 from nova_market.db.models import Base
 
-assert market_tables.bids is not None  # its tables are part of the metadata
+assert app_tables.apps is not None  # all tables are part of the metadata
 
 connection = context.config.attributes['connection']
 context.configure(

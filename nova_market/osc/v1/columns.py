@@ -51,6 +51,13 @@ class Lines(FormattableColumn[Any]):
         return '\n'.join(_line(entry) for entry in self._value or ())
 
 
+class Fields(FormattableColumn[Any]):
+    """A mapping, as field=value."""
+
+    def human_readable(self) -> str:
+        return _line(self._value or {})
+
+
 class Prices(FormattableColumn[Any]):
     """The prices of a round, one line each."""
 

@@ -65,6 +65,19 @@ def server_id_of(conn: Any, text: str) -> str:
     return str(conn.compute.find_server(text, ignore_missing=False).id)
 
 
+def app_id_of(conn: Any, text: str) -> str:
+    """The application a user means. An id is believed."""
+    if _is_uuid(text):
+        return text
+    named = [app.id for app in conn.market.apps() if app.name == text]
+    if len(named) != 1:
+        raise exceptions.CommandError(
+            f'{len(named)} applications are named {text}: '
+            + ('give the id of one' if named else '"openstack market app list" shows them')
+        )
+    return str(named[0])
+
+
 def _is_uuid(text: str) -> bool:
     try:
         return str(uuid.UUID(text)) == text.lower()

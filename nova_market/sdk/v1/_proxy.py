@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeVar
 from openstack import exceptions, proxy
 
 from nova_market.sdk.v1.account import Account, Budget, Movement, Posting
+from nova_market.sdk.v1.app import MICROVERSION, App, AppEvent
 from nova_market.sdk.v1.bid import Bid
 from nova_market.sdk.v1.cloud_state import Heaviness, Host
 from nova_market.sdk.v1.market_resource import MarketResource
@@ -150,6 +151,53 @@ class Proxy(proxy.Proxy):
     def hosts(self, **query: Any) -> Iterator[Host]:
         """Hosts and what they have to give."""
         return self._pages(Host, **query)
+
+    def apps(self, **query: Any) -> Iterator[App]:
+        """Applications, without servers and statistics."""
+        return self._pages(App, **query)
+
+    def get_app(self, app: str | App) -> App:
+        """One application with its servers and the numbers of the last decision."""
+        return self._get(App, app)
+
+    def create_app(self, **template: Any) -> App:
+        """Begin an application; `credential` of the answer is what its monitors report with."""
+        # as it is: a resource would leave out what it does not know, and the service refuses that
+        return self._read(App, self.post('/apps', json=template, microversion=MICROVERSION))
+
+    def update_app(self, app_id: str, **changes: Any) -> App:
+        """Change `slo`, `budget` or `parameters`; with `generation` only what was read.
+
+        `new_credential=True` makes one, and ends the one there was.
+        """
+        answer = self.patch(f'/apps/{app_id}', json=changes, microversion=MICROVERSION)
+        return self._read(App, answer)
+
+    def suspend_app(self, app_id: str) -> App:
+        """Have its servers suspended until it is resumed."""
+        return self._read(App, self.post(f'/apps/{app_id}/suspend', microversion=MICROVERSION))
+
+    def resume_app(self, app_id: str) -> App:
+        """Let it run again as its policy sees fit."""
+        return self._read(App, self.post(f'/apps/{app_id}/resume', microversion=MICROVERSION))
+
+    def delete_app(self, app: str | App, *, ignore_missing: bool = True) -> None:
+        """Have its servers deleted and its budget closed; it is gone a while later."""
+        self._delete(App, app, ignore_missing=ignore_missing)
+
+    def app_events(self, app_id: str, **query: Any) -> Iterator[AppEvent]:
+        """What was done with an application and why, newest first."""
+        return self._pages(AppEvent, app_id=app_id, **query)
+
+    def report_app(self, app_id: str, credential: str, **report: Any) -> None:
+        """Report `metric`, `progress` or `queue`, of all of it or of the server `server_id`."""
+        answer = self.post(
+            f'/apps/{app_id}/reports',
+            json=report,
+            headers={'X-App-Credential': credential},
+            microversion=MICROVERSION,
+        )
+        exceptions.raise_from_response(answer)
 
     def _pages(
         self, kind: type[Kind], *, max_items: int | None = None, **query: Any

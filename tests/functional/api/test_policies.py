@@ -17,6 +17,7 @@ from tests.fixtures.market_api import (
     empty_tables,  # noqa: F401
     market,  # noqa: F401
 )
+from tests.functional.api.applications import APP, TEMPLATE, add_app
 from tests.functional.api.rounds import PERIOD, add_plan, add_round
 
 pytestmark = pytest.mark.functional
@@ -29,11 +30,13 @@ TOKENS = {role: f'{role}@{ALICE}' for role in ROLES} | {
 }  # fmt: skip
 
 # method, path, body: what each of ROLES is answered with
-OK, MADE, GONE, TOKEN, NO, MISSING = 200, 201, 204, 401, 403, 404
+OK, MADE, ASKED, GONE, TOKEN, NO, MISSING = 200, 201, 202, 204, 401, 403, 404
 EVERYBODY = (TOKEN, NO, OK, OK, OK, OK, OK, OK)
 SEEN_BY_SERVICES = (TOKEN, MISSING, OK, OK, OK, MISSING, OK, OK)
 ADMINS = (TOKEN, NO, NO, NO, NO, NO, NO, OK)
 OWN_LIST = (TOKEN, NO, OK, OK, OK, OK, OK, OK)
+OF_TENANTS = (TOKEN, MISSING, OK, OK, OK, MISSING, MISSING, OK)
+BY_MEMBERS = (TOKEN, MISSING, NO, ASKED, ASKED, MISSING, MISSING, ASKED)
 BID = {'cpu': 1, 'memory': 1}
 text = json.dumps
 MATRIX = {
@@ -75,6 +78,18 @@ MATRIX = {
     ('GET', f'/v1/bids/{OF_ALICE}', None): SEEN_BY_SERVICES,
     ('PUT', f'/v1/bids/{ALSO_OF_ALICE}', text(BID)): (TOKEN, MISSING, NO, OK, OK, MISSING, NO, OK),
     ('DELETE', f'/v1/bids/{OF_ALICE}', None): (TOKEN, MISSING, NO, GONE, GONE, MISSING, NO, GONE),
+    ('GET', f'/v1/apps?project_id={ALICE}', None): (TOKEN, NO, OK, OK, OK, NO, NO, OK),
+    ('GET', '/v1/apps?all_projects=true', None): ADMINS,
+    ('POST', '/v1/apps', text(TEMPLATE)): (TOKEN, NO, NO, MADE, MADE, MADE, NO, MADE),
+    ('GET', f'/v1/apps/{APP}', None): OF_TENANTS,
+    ('GET', f'/v1/apps/{APP}/events', None): OF_TENANTS,
+    ('PATCH', f'/v1/apps/{APP}', text({'slo': {'queue': True}})): (
+        TOKEN, MISSING, NO, OK, OK, MISSING, MISSING, OK,
+    ),
+    ('POST', f'/v1/apps/{APP}/suspend', None): BY_MEMBERS,
+    ('POST', f'/v1/apps/{APP}/resume', None): BY_MEMBERS,
+    ('DELETE', f'/v1/apps/{APP}', None): BY_MEMBERS,
+    ('POST', f'/v1/apps/{APP}/reports', text({'metric': 1})): (TOKEN,) * 8,
     ('GET', '/v1/rounds', None): EVERYBODY,
     ('GET', f'/v1/rounds/{PERIOD}', None): EVERYBODY,
     ('GET', f'/v1/rounds/{PERIOD}/allocations', None): (TOKEN, NO, OK, OK, OK, OK, NO, OK),
@@ -107,6 +122,7 @@ def full(market):  # noqa: F811
         assert market.call('POST', path, admin, json={'amount': 1000}).status_code == 201
     for name in (BUDGET, 'budget:empty'):
         market.stores.accounts.open([_budget(name)])
+    add_app(market)
     bid = market.call('PUT', f'/v1/bids/{OF_ALICE}', admin, json=BID)
     assert bid.status_code == 200
     return market
@@ -149,7 +165,7 @@ def test_the_matrix_has_every_route():
         pattern = route.path
         values = {
             'account_id': OWN, 'budget_id': BUDGET, 'server_id': OF_ALICE, 'period': str(PERIOD),
-            'plan_id': PLAN,
+            'plan_id': PLAN, 'app_id': APP,
         }  # fmt: skip
         some = {pattern.format(**values), pattern.format(**{**values, 'budget_id': 'budget:empty'})}
         some.add(pattern.format(**{**values, 'server_id': ALSO_OF_ALICE}))

@@ -13,9 +13,11 @@ from werkzeug.test import Client
 
 from nova_market.adapters.compute_directory import ComputeDirectory
 from nova_market.cmd import api as command
+from nova_market.cmd import daemon
 from nova_market.errors import CloudUnavailable, ConfigurationError
 from tests.fixtures.market_api import ALICE, DELETED, FLAVORS, OF_ALICE, OF_BOB
 from tests.fixtures.market_service import PASSWORD, PEOPLE, market_service  # noqa: F401
+from tests.functional.api.applications import TEMPLATE
 
 pytestmark = pytest.mark.functional
 
@@ -76,6 +78,29 @@ def test_a_token_of_keystone_and_a_server_of_nova(file, market_service):  # noqa
     asked = market_service.requests.count('GET /identity/v3/auth/tokens')
     assert call(client, 'GET', '/v1/bids', alice).status_code == 200
     assert market_service.requests.count('GET /identity/v3/auth/tokens') == asked
+
+
+def test_an_application_is_made_with_a_trust_of_keystone(file, market_service):  # noqa: F811
+    """As the caller, whose roles it hands on; and reports pass the middleware without a token."""
+    client = Client(command.build(configured(file)), Flask.response_class)
+    newest = {'OpenStack-API-Version': 'market latest'}
+    made = client.post(
+        '/v1/apps', json=TEMPLATE, headers={**newest, 'X-Auth-Token': PEOPLE['alice'].token}
+    )
+    assert made.status_code == 201, made.text
+    app = made.json['app']
+    (trust,) = market_service.trusts.values()
+    assert (trust['trustor_user_id'], trust['trustee_user_id']) == ('alice', 'root')
+    assert trust['roles'] == [{'name': 'member'}], 'not all that she has'
+    path = f'/v1/apps/{app["id"]}/reports'
+    for credential, status in ((app['credential'], 204), ('x', 401)):
+        headers = {**newest, 'X-App-Credential': credential}
+        assert client.post(path, json={'metric': 1}, headers=headers).status_code == status
+    few = {'policy': 'no-such'}
+    wrong = client.post(
+        '/v1/apps', json=TEMPLATE | few, headers={**newest, 'X-Auth-Token': PEOPLE['alice'].token}
+    )
+    assert 'full_deadline or horizontal or hybrid' in wrong.json['message']
 
 
 def test_owners_and_flavors_are_novas(file, market_service):  # noqa: F811
@@ -143,5 +168,5 @@ def test_the_command_says_in_one_line_what_is_missing(tmp_path, capsys):
     """No account: exit status 78, as for every service of ours."""
     empty = tmp_path / 'empty.conf'
     empty.write_text('')
-    assert command.main(['--config-file', str(empty)]) == command.EXIT_CONFIGURATION
+    assert command.main(['--config-file', str(empty)]) == daemon.EXIT_CONFIGURATION
     assert '[openstack]auth_type is not set' in capsys.readouterr().err

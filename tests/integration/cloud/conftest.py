@@ -54,12 +54,17 @@ class Cloud:
 
     def boot(self, project: str, name: str, host: str, flavor: str = 'tiny') -> str:
         """The id of a new server that is ACTIVE on that host and whose guest obeys."""
+        made = self.create(project, name, host, flavor)
+        self.wait_until_obeying(name)
+        return made
+
+    def create(self, project: str, name: str, host: str, flavor: str = 'tiny') -> str:
+        """The id of a new server that is ACTIVE on that host; its guest may still boot."""
         made = self.openstack(
             project,
             *('server', 'create', '--image', 'guest', '--flavor', flavor, '--network', 'guests'),
             *('--host', host, '--wait', '-f', 'json', name),
         )
-        self.wait_until_obeying(name)
         return str(json.loads(made)['id'])
 
     def wait_until_obeying(self, name: str, timeout: float = 120.0) -> None:

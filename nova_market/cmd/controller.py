@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nova-market-controller: applications that scale themselves, and what an operator asks of them."""
+
+import json
+import time
+from collections.abc import Sequence
+
+from oslo_config import cfg
+from oslo_log import log
+
+from nova_market.adapters.clock import SystemClock
+from nova_market.cmd import controller_wiring, daemon, manage_db
+from nova_market.db import schema
+from nova_market.errors import NovaMarketError
+from nova_market.market.service import TICK, MarketService
+from nova_market.scaling import status
+from nova_market.scaling.closing import abandoned
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point; the exit code: 0 done, 1 failed, 3 not looked after (status), 78 bad options."""
+    return PROGRAM.main(argv)
+
+
+def _commands(commands: daemon.Commands) -> None:
+    commands.add('run', _run, 'Run the controller in the foreground (the default).')
+    commands.add_once(
+        _once,
+        'Make one pass: decide if there is a new round, and look after all servers; exit status 1 when '
+        'another controller leads, or it could not be done.',
+    )
+    forget = commands.add(
+        'forget',
+        _forget,
+        'Forget an application whose servers or trust nobody can reach any more, without asking the cloud: '
+        'its credits go back to its project. Says which servers and which trust may be left.',
+    )
+    forget.add_argument('app', metavar='APP', help='id of the application')
+    commands.add_status(
+        _status,
+        'All applications that are looked after, from the database. Exit status '
+        f'{daemon.EXIT_NOT_RUNNING}: rounds go by and nobody decides on them.',
+    )
+
+
+def _run(conf: cfg.ConfigOpts) -> int:
+    parts = controller_wiring.build(conf)
+    try:
+        daemon.serve_metrics(conf, 'controller', parts.collector.registry)
+        settings = parts.settings
+        log.getLogger(__name__).info(
+            '%s: a look every %g s, policies %s',
+            settings.name, settings.interval, ', '.join(sorted(settings.policies)),
+        )  # fmt: skip
+        daemon.serve(conf, MarketService(parts.controller))
+    finally:
+        parts.close()
+    return 0
+
+
+def _once(conf: cfg.ConfigOpts) -> int:
+    parts = controller_wiring.build(conf)
+    made = parts.controller
+    made.start()
+    try:
+        began = time.monotonic()
+        while True:
+            made.tick()
+            if made.leads:
+                break
+            if time.monotonic() - began > conf.command.wait:
+                raise NovaMarketError('another controller leads, or nobody can: see the log')
+            time.sleep(min(TICK, conf.command.wait))
+        if made.outage:
+            raise NovaMarketError(f'applications are not looked after: {made.outage}')
+    finally:
+        made.stop()
+        parts.close()
+    return 0
+
+
+def _forget(conf: cfg.ConfigOpts) -> int:
+    database = manage_db.connect(conf)
+    schema.check(database)
+    stores = controller_wiring.stores_of(database, SystemClock())
+    left = abandoned(stores, conf.command.app)
+    print(f'application {left.app.id} of project {left.app.project_id} is forgotten')
+    for what, names in (('server', left.servers), ('trust', left.trusts)):
+        for name in names:
+            print(f'{what} {name} may be left: delete it')
+    return 0
+
+
+def _status(conf: cfg.ConfigOpts) -> int:
+    database = manage_db.connect(conf)
+    schema.check(database)
+    stores = controller_wiring.stores_of(database, SystemClock())
+    document = status.status_document(stores.apps, stores.slots, stores.history)
+    if conf.command.format == 'json':
+        print(json.dumps(document, indent=2))
+    else:
+        print(status.render(document))
+    return 0 if document['alive'] else daemon.EXIT_NOT_RUNNING
+
+
+PROGRAM = daemon.Program(
+    name='nova-market-controller',
+    noun='controller',
+    description='Runs the applications of this cloud: in each round of the market it sets their bids '
+    'and the number of their servers by the policy of each, and makes, suspends, resumes and '
+    'deletes their servers with the trusts that their owners gave. Any number may run; one leads.',
+    commands=_commands,
+    register=manage_db.register_opts,
+    check=controller_wiring.check_options,
+    run=_run,
+)
+
+if __name__ == '__main__':
+    raise SystemExit(main())

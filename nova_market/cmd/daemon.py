@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the commands of our services share: options, exit codes, the metrics endpoint."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from oslo_config import cfg
+from oslo_log import log
+from oslo_service import service
+from prometheus_client import CollectorRegistry, start_http_server
+
+from nova_market.conf import opts
+from nova_market.errors import ConfigurationError, NovaMarketError
+
+EXIT_FAILED = 1
+EXIT_NOT_RUNNING = 3
+"""As systemctl's for a service that does not run."""
+
+EXIT_CONFIGURATION = 78
+"""EX_CONFIG of sysexits.h: starting again would not help, so systemd does not."""
+
+Run = Callable[[cfg.ConfigOpts], int]
+
+
+class Commands:
+    """Takes the commands of a program while its options are declared."""
+
+    def __init__(self, subparsers: Any) -> None:
+        subparsers.required = False  # no command: run
+        self._subparsers = subparsers
+
+    def add(self, name: str, run: Run, text: str) -> argparse.ArgumentParser:
+        """A command; run(conf) is its exit code."""
+        parser: argparse.ArgumentParser = self._subparsers.add_parser(
+            name, help=text, description=text
+        )
+        parser.set_defaults(run=run)
+        return parser
+
+    def add_status(self, run: Run, text: str) -> None:
+        """`status`, for people and programs."""
+        self.add('status', run, text).add_argument(
+            '-f', '--format', choices=('table', 'json'), default='table', help='default: table'
+        )
+
+    def add_once(self, run: Run, text: str) -> None:
+        """`once`, which waits to be the leader."""
+        self.add('once', run, text).add_argument(
+            '--wait', type=float, default=30.0, metavar='SECONDS', help='for the lead, default: 30'
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A service and its command.
+
+    noun: what runs, for the help
+    register: declares options beside those of nova_market.conf
+    check: refuses or completes options that were read
+    run: without a command
+    """
+
+    name: str
+    noun: str
+    description: str
+    commands: Callable[[Commands], None]
+    register: Callable[[cfg.ConfigOpts], None]
+    check: Callable[[cfg.ConfigOpts], None]
+    run: Run
+
+    def main(self, argv: Sequence[str] | None = None) -> int:
+        """The exit code of the command; what failed is said in one line on stderr."""
+        conf = cfg.CONF
+        try:
+            self._parse(conf, argv)
+            log.setup(conf, self.name)
+            return int(conf.command.run(conf) if conf.command.name else self.run(conf))
+        except (NovaMarketError, cfg.Error, OSError) as error:
+            return failed(self.name, error)
+
+    def _parse(self, conf: cfg.ConfigOpts, argv: Sequence[str] | None) -> None:
+        log.register_options(conf)
+        log.set_defaults(default_log_levels=[*log.get_default_log_levels(), 'alembic=WARN'])
+        opts.register_opts(conf)
+        self.register(conf)
+        command = cfg.SubCommandOpt(
+            'command',
+            title='commands',
+            help=f'Without a command the {self.noun} runs in the foreground until it gets SIGTERM.',
+            handler=lambda subparsers: self.commands(Commands(subparsers)),
+        )
+        conf.register_cli_opts([command])
+        conf(
+            sys.argv[1:] if argv is None else argv,
+            project='nova_market',
+            prog=self.name,
+            description=self.description,
+            default_config_files=cfg.find_config_files('nova_market', 'nova_market'),
+        )
+        self.check(conf)
+
+
+def failed(program: str, error: Exception) -> int:
+    """Say in one line on stderr what failed; the exit code for it."""
+    print(f'{program}: {error}', file=sys.stderr)
+    wrong_options = isinstance(error, ConfigurationError | cfg.Error)
+    return EXIT_CONFIGURATION if wrong_options else EXIT_FAILED
+
+
+def serve(conf: cfg.ConfigOpts, run: service.ServiceBase) -> None:
+    """Run a service in this process until it is told to stop."""
+    service.launch(conf, run, workers=1, no_fork=True, restart_method='mutate').wait()
+
+
+def serve_metrics(
+    conf: cfg.ConfigOpts, group: str, registry: Callable[[], CollectorRegistry]
+) -> None:
+    """The Prometheus endpoint of a service, if there is to be one.
+
+    :raises ConfigurationError: it can not be opened.
+    """
+    port, address = conf[group].metrics_port, conf[group].metrics_address
+    if not port:
+        return
+    try:
+        start_http_server(port, addr=address, registry=registry())
+    except OSError as error:
+        raise ConfigurationError(
+            f'[{group}]metrics_port = {port} at {address}: can not be opened ({error.strerror}); choose '
+            'another or 0 for none'
+        ) from None

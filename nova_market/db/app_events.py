@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happened to applications and why, and what was reported of them lately.
+
+For Merkat (INRIA RR-8648), section 2.3.1: monitors, and what a user asks of a controller. Both are bounded:
+so many events of each application, one report of each of its servers.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from oslo_db.exception import DBDuplicateEntry, RetryRequest
+from sqlalchemy import Connection, Row, delete, insert, select, update
+
+from nova_market.core.app_record import MAX_EVENTS, AppEvent, AppReport
+from nova_market.db.app_tables import (
+    ACTION_LENGTH,
+    REASON_LENGTH,
+    app_events,
+    app_reports,
+    app_servers,
+    apps,
+)
+from nova_market.db.apps import packed
+from nova_market.db.database import Database
+from nova_market.db.ledger import MAX_PAGE, slices
+from nova_market.errors import Conflict
+
+REPORT = tuple(field.name for field in fields(AppReport))
+KEY = ('app_id', 'server_id')
+
+
+class DatabaseAppEvents:
+    """Implements ports.EventStore."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def tell(self, events: Sequence[AppEvent]) -> None:
+        """Keep events; the oldest of an application go. Those of one that is gone are nobody's."""
+        self._database.write(_tell, tuple(events))
+
+    def events(
+        self, app_id: str, before: int | None = None, limit: int = 100
+    ) -> Sequence[AppEvent]:
+        """Newest first; `before`: number of the last one of a page."""
+        return self._database.read(_events, app_id, before, min(limit, MAX_PAGE))
+
+    def report(self, report: AppReport) -> None:
+        """Keep it in place of the older one. Fields of None stay as they were.
+
+        :raises Conflict: no such application, or it has no such server.
+        """
+        self._database.write(_report, report)
+
+    def reports(self, app_ids: Sequence[str]) -> Mapping[str, Sequence[AppReport]]:
+        """The latest of each application and each server of it."""
+        return self._database.read(_reports, tuple(app_ids))
+
+
+def _tell(connection: Connection, events: Sequence[AppEvent]) -> None:
+    names = sorted({one.app_id for one in events})
+    there: set[str] = set()
+    for part in slices(names):
+        there.update(connection.execute(select(apps.c.id).where(apps.c.id.in_(part))).scalars())
+    rows = [
+        {
+            'app_id': one.app_id, 'at': one.at, 'period': one.period,
+            'action': one.action[:ACTION_LENGTH], 'reason': one.reason[:REASON_LENGTH],
+            'numbers': packed(one.numbers),
+        }
+        for one in events if one.app_id in there
+    ]  # fmt: skip
+    if rows:
+        connection.execute(insert(app_events), rows)
+    for name in sorted(there):
+        newest = select(app_events.c.id).where(app_events.c.app_id == name)
+        newest = newest.order_by(app_events.c.id.desc()).offset(MAX_EVENTS).limit(1)
+        last = connection.execute(newest).scalar()
+        if last is not None:
+            old = delete(app_events).where(app_events.c.app_id == name, app_events.c.id <= last)
+            connection.execute(old)
+
+
+def _events(connection: Connection, app_id: str, before: int | None, limit: int) -> list[AppEvent]:
+    query = select(app_events).where(app_events.c.app_id == app_id)
+    if before is not None:
+        query = query.where(app_events.c.id < before)
+    rows = connection.execute(query.order_by(app_events.c.id.desc()).limit(limit))
+    return [_event(row) for row in rows]
+
+
+def _report(connection: Connection, report: AppReport) -> None:
+    known = select(apps.c.id).where(apps.c.id == report.app_id)
+    if report.server_id:
+        # so there are never more reports than servers
+        known = known.join(app_servers, app_servers.c.app_id == apps.c.id)
+        known = known.where(app_servers.c.server_id == report.server_id)
+    if connection.execute(known).first() is None:
+        raise Conflict(f'application {report.app_id} has no server {report.server_id or "at all"}')
+    given = {name: getattr(report, name) for name in REPORT}
+    changed = {n: v for n, v in given.items() if v is not None and n not in KEY}
+    chosen = [app_reports.c[name] == given[name] for name in KEY]
+    if connection.execute(update(app_reports).where(*chosen).values(**changed)).rowcount == 0:
+        try:
+            connection.execute(insert(app_reports), given)
+        except DBDuplicateEntry as error:
+            raise RetryRequest(error) from error
+
+
+def _reports(connection: Connection, app_ids: Sequence[str]) -> dict[str, list[AppReport]]:
+    found: dict[str, list[AppReport]] = {}
+    for part in slices(sorted(set(app_ids))):
+        query = select(app_reports).where(app_reports.c.app_id.in_(part))
+        for row in connection.execute(
+            query.order_by(app_reports.c.app_id, app_reports.c.server_id)
+        ):
+            one = AppReport(**{name: getattr(row, name) for name in REPORT})
+            found.setdefault(one.app_id, []).append(one)
+    return found
+
+
+def _event(row: Row[Any]) -> AppEvent:
+    return AppEvent(
+        app_id=row.app_id,
+        at=row.at,
+        period=row.period,
+        action=row.action,
+        reason=row.reason,
+        numbers=json.loads(row.numbers),
+        number=row.id,
+    )

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Applications that a controller runs: their rows, servers, events and reports."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import op
+from sqlalchemy.dialects.mysql import MEDIUMBLOB
+
+revision = 'd5a07e3c914b'
+down_revision = '3b8d05f7c1e4'
+branch_labels = None
+depends_on = None
+
+COUNTER = sa.BigInteger().with_variant(sa.Integer(), 'sqlite')
+CONTENT = sa.LargeBinary().with_variant(MEDIUMBLOB(), 'mysql', 'mariadb')
+TABLE: dict[str, Any] = {
+    f'{dialect}_{option}': value
+    for dialect in ('mysql', 'mariadb')
+    for option, value in (('engine', 'InnoDB'), ('charset', 'utf8mb4'), ('collate', 'utf8mb4_bin'))
+}
+
+
+def upgrade() -> None:
+    _apps()
+    _replaced_trusts()
+    _servers()
+    _events()
+    _reports()
+
+
+def create(name: str, *columns: sa.schema.SchemaItem, **options: bool) -> None:
+    if not sa.inspect(op.get_bind()).has_table(name):
+        op.create_table(name, *columns, **TABLE, **options)
+
+
+def index(name: str, table: str, columns: list[str]) -> None:
+    if name not in {i['name'] for i in sa.inspect(op.get_bind()).get_indexes(table)}:
+        op.create_index(name, table, columns)
+
+
+def _apps() -> None:
+    create(
+        'apps',
+        sa.Column('id', sa.String(length=64), nullable=False),
+        sa.Column('project_id', sa.String(length=64), nullable=False),
+        sa.Column('user_id', sa.String(length=64), nullable=False),
+        sa.Column('template', CONTENT, nullable=False),
+        sa.Column('user_data', CONTENT, nullable=False),
+        sa.Column('trust_id', sa.String(length=64), nullable=False),
+        sa.Column('credential', sa.String(length=64), nullable=False),
+        sa.Column('wish', sa.String(length=16), nullable=False),
+        sa.Column('generation', sa.BigInteger(), nullable=False),
+        sa.Column('state', sa.String(length=16), nullable=False),
+        sa.Column('created_at', sa.Double(), nullable=False),
+        sa.Column('changed_at', sa.Double(), nullable=False),
+        sa.Column('period', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
+        sa.Column('memory', CONTENT, nullable=False),
+        sa.Column('figures', CONTENT, nullable=False),
+        sa.Column('closed', sa.Boolean(), server_default=sa.false(), nullable=False),
+        sa.PrimaryKeyConstraint('id'),
+    )
+    index('apps_of_project', 'apps', ['project_id', 'id'])
+    index('apps_open', 'apps', ['closed', 'id'])
+
+
+def _replaced_trusts() -> None:
+    create(
+        'app_replaced_trusts',
+        sa.Column('app_id', sa.String(length=64), nullable=False),
+        sa.Column('trust_id', sa.String(length=64), nullable=False),
+        sa.ForeignKeyConstraint(['app_id'], ['apps.id'], name='trust_app'),
+        sa.PrimaryKeyConstraint('app_id', 'trust_id'),
+    )
+
+
+def _servers() -> None:
+    create(
+        'app_servers',
+        sa.Column('app_id', sa.String(length=64), nullable=False),
+        sa.Column('component', sa.String(length=32), nullable=False),
+        sa.Column('number', sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column('intention', sa.String(length=16), nullable=False),
+        sa.Column('server_id', sa.String(length=64), server_default='', nullable=False),
+        sa.Column('attempts', sa.Integer(), server_default=sa.text('0'), nullable=False),
+        sa.Column('retry_at', sa.Double(), server_default=sa.text('0'), nullable=False),
+        sa.ForeignKeyConstraint(['app_id'], ['apps.id'], name='slot_app'),
+        sa.PrimaryKeyConstraint('app_id', 'component', 'number'),
+    )
+    index('app_servers_by_server', 'app_servers', ['server_id'])
+
+
+def _events() -> None:
+    create(
+        'app_events',
+        sa.Column('id', COUNTER, autoincrement=True, nullable=False),
+        sa.Column('app_id', sa.String(length=64), nullable=False),
+        sa.Column('at', sa.Double(), nullable=False),
+        sa.Column('period', sa.BigInteger(), nullable=False),
+        sa.Column('action', sa.String(length=32), nullable=False),
+        sa.Column('reason', sa.String(length=1000), server_default='', nullable=False),
+        sa.Column('numbers', CONTENT, nullable=False),
+        sa.ForeignKeyConstraint(['app_id'], ['apps.id'], name='event_app'),
+        sa.PrimaryKeyConstraint('id'),
+        sqlite_autoincrement=True,
+    )
+    index('app_events_of', 'app_events', ['app_id', 'id'])
+
+
+def _reports() -> None:
+    create(
+        'app_reports',
+        sa.Column('app_id', sa.String(length=64), nullable=False),
+        sa.Column('server_id', sa.String(length=64), nullable=False),
+        sa.Column('at', sa.Double(), nullable=False),
+        sa.Column('metric', sa.Double(), nullable=True),
+        sa.Column('total', sa.Double(), nullable=True),
+        sa.Column('done', sa.Double(), nullable=True),
+        sa.Column('seconds_each', sa.Double(), nullable=True),
+        sa.Column('waiting', sa.BigInteger(), nullable=True),
+        sa.Column('busy', sa.BigInteger(), nullable=True),
+        sa.ForeignKeyConstraint(['app_id'], ['apps.id'], name='report_app'),
+        sa.PrimaryKeyConstraint('app_id', 'server_id'),
+    )

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`openstack market app`: applications that the controller runs for a project."""
+
+import argparse
+import math
+from collections.abc import Mapping
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+from osc_lib import exceptions
+
+from nova_market.osc.v1.account import add_projects, of_projects
+from nova_market.osc.v1.app_columns import CREDENTIAL, LIST, OF_PROJECTS, SHOW
+from nova_market.osc.v1.budget import add_renewal
+from nova_market.osc.v1.columns import listed, shown
+from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
+from nova_market.osc.v1.subjects import app_id_of
+
+LARGEST = 200_000
+"""Bytes of a template; the service takes fewer."""
+
+THRESHOLDS = ('low', 'reference', 'high')
+
+
+def add_app(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('app', metavar='<app>', help='Name or id of an application')
+
+
+def template_of(path: str) -> dict[str, Any]:
+    """The document of a YAML file; what YAML takes for times as the text that the service takes."""
+    try:
+        with Path(path).open('rb') as file:
+            text = file.read(LARGEST + 1)
+        if len(text) > LARGEST:
+            raise exceptions.CommandError(f'{path} has more than {LARGEST} bytes')
+        document = _plain(yaml.safe_load(text))
+    except OSError as error:
+        raise exceptions.CommandError(f'{path}: {error.strerror}') from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise exceptions.CommandError(f'{path} is no YAML: {error}') from None
+    if not isinstance(document, dict):
+        raise exceptions.CommandError(f'{path} holds no template: give entries such as "name: x"')
+    return document
+
+
+def parameter_argument(text: str) -> tuple[str, float]:
+    """NAME=NUMBER."""
+    name, _, value = text.partition('=')
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not name or not math.isfinite(number):
+        raise argparse.ArgumentTypeError(f'{text!r:.80}: give <name>=<number>')
+    return name, number
+
+
+class CreateApp(MarketShowOne):
+    """Begin an application that a template describes
+
+    Its servers are made in your project when its policy says so, and deleted with it. Your roles in the
+    project are handed on for that by a trust of Keystone. The credential, with which its monitors report, is
+    shown this once.
+
+    Example::
+
+        openstack market app create zephyr.yaml
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('template', metavar='<template>', help='A YAML file')
+        parser.add_argument('--name', metavar='<name>', help='Instead of the name in the template')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        template = template_of(parsed_args.template)
+        if parsed_args.name:
+            template['name'] = parsed_args.name
+        return shown((*SHOW, *CREDENTIAL), self.market.create_app(**template))
+
+
+class ListApp(MarketLister):
+    """List applications
+
+    Lateness is the time that is still needed over the time to the deadline: above 1 is too late.
+
+    Example::
+
+        openstack market app list
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_projects(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        columns = OF_PROJECTS if parsed_args.all_projects else LIST
+        return listed(columns, self.market.apps(**of_projects(self, parsed_args)))
+
+
+class ShowApp(MarketShowOne):
+    """Show an application: servers, bids, allocations, what it has spent
+
+    Example::
+
+        openstack market app show zephyr
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_app(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        return shown(SHOW, self.market.get_app(app_id_of(self.conn, parsed_args.app)))
+
+
+class SetApp(MarketShowOne):
+    """Change objective, budget or parameters of an application while it runs
+
+    Examples, an earlier deadline, more credits, and thresholds of a response time::
+
+        openstack market app set --deadline 2026-11-22T03:00:00Z zephyr
+        openstack market app set --renew-amount 4 zephyr
+        openstack market app set --reference 0.2 --high 0.5 web
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_app(parser)
+        parser.add_argument(
+            '--deadline', metavar='<time>', help='ISO 8601, such as 2026-11-22T03:00:00Z'
+        )
+        for name in THRESHOLDS:
+            parser.add_argument(
+                f'--{name}',
+                metavar='<number>',
+                type=float,
+                help=f'Threshold {name} of the objective',
+            )
+        group = add_renewal(parser)
+        group.add_argument('--no-renew', action='store_true', help='Fill the budget by hand')
+        parser.add_argument(
+            '--parameter',
+            metavar='<name>=<number>',
+            type=parameter_argument,
+            action='append',
+            help='Parameter of the policy; may be given several times, the others stay',
+        )
+        parser.add_argument(
+            '--no-parameters', action='store_true', help='Forget those that there are'
+        )
+        parser.add_argument(
+            '--new-credential', action='store_true', help='Make one, and end the one there was'
+        )
+        parser.add_argument(
+            '--new-trust',
+            action='store_true',
+            help='Hand your roles on to it, when those of whoever made it are gone',
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        before = self.market.get_app(app_id_of(self.conn, parsed_args.app))
+        changes = _changes(parsed_args, before)
+        if not changes:
+            raise exceptions.CommandError(
+                'nothing to change: give --deadline, --low, --reference, --high, --renew-amount, '
+                '--no-renew, --renew-every, --parameter, --no-parameters, --new-credential or --new-trust'
+            )
+        after = self.market.update_app(before.id, generation=before.generation, **changes)
+        return shown((*SHOW, *CREDENTIAL) if after.credential else SHOW, after)
+
+
+class OfApp(MarketShowOne):
+    """A command on one application."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_app(parser)
+        return parser
+
+
+class SuspendApp(OfApp):
+    """Suspend the servers of an application: it bids nothing until it is resumed
+
+    Example::
+
+        openstack market app suspend zephyr
+    """
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        return shown(SHOW, self.market.suspend_app(app_id_of(self.conn, parsed_args.app)))
+
+
+class ResumeApp(OfApp):
+    """Let an application run again as its policy sees fit
+
+    Example::
+
+        openstack market app resume zephyr
+    """
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        return shown(SHOW, self.market.resume_app(app_id_of(self.conn, parsed_args.app)))
+
+
+class DeleteApp(MarketCommand):
+    """Delete applications with their servers
+
+    What is left in the budget goes back to your project. It takes a while; ``app list`` shows them until
+    then.
+
+    Example::
+
+        openstack market app delete zephyr
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('app', metavar='<app>', nargs='+', help='Name or id of an application')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        for text in parsed_args.app:
+            self.market.delete_app(app_id_of(self.conn, text), ignore_missing=False)
+
+
+def _changes(given: argparse.Namespace, before: Any) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    band = {name: getattr(given, name) for name in THRESHOLDS if getattr(given, name) is not None}
+    if given.deadline or band:
+        changes['slo'] = _objective(before.slo, given.deadline, band)
+    budget = {
+        name: getattr(given, name)
+        for name in ('renew_amount', 'renew_every')
+        if getattr(given, name) is not None
+    }
+    if given.no_renew:
+        budget['renew_amount'] = None
+    if budget:
+        changes['budget'] = budget
+    if given.parameter or given.no_parameters:
+        kept = {} if given.no_parameters else dict(before.parameters)
+        changes['parameters'] = {**kept, **dict(given.parameter or ())}
+    if given.new_credential:
+        changes['new_credential'] = True
+    if given.new_trust:
+        changes['new_trust'] = True
+    return changes
+
+
+def _objective(
+    before: Mapping[str, Any], deadline: str | None, band: Mapping[str, float]
+) -> dict[str, Any]:
+    """The objective with another deadline or other thresholds; its kind stays."""
+    if 'deadline' in before:
+        return {**before, **band, **({'deadline': deadline} if deadline else {})}
+    ((kind, values),) = before.items()
+    if deadline:
+        raise exceptions.CommandError(f'its objective is {kind}: it has no deadline to move')
+    if kind == 'queue':
+        raise exceptions.CommandError('its objective is its queue: it has no thresholds')
+    return {kind: {**values, **band}}
+
+
+def _plain(value: Any) -> Any:
+    """JSON's kinds of values only."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if isinstance(value, datetime):
+        # without microseconds and with a zone, as the service takes it
+        whole = value.replace(microsecond=0)
+        return whole.isoformat().replace('+00:00', 'Z')
+    if isinstance(value, date):
+        return f'{value.isoformat()}T00:00:00Z'
+    return value
