@@ -16,7 +16,7 @@ import msgpack
 import numpy as np
 
 from nova_market.core.exchange import MAX_TEXT
-from nova_market.core.owner_table import ID_BYTES, OwnerTable
+from nova_market.core.owner_table import DIGEST_BYTES, PLACE, OwnerTable
 from nova_market.errors import MalformedReport, OversizedReport
 from nova_market.ports import WireFormat
 
@@ -130,23 +130,28 @@ def _mapping(value: object) -> object:
 
 
 def _packed(value: object) -> object:
-    """A table is the doubles of its numbers, its ids, and the width in a byte."""
+    """A table is the doubles of its numbers, its places, its list, and the width in a byte."""
     if not isinstance(value, OwnerTable):
         raise TypeError(f'{type(value).__name__} in a message')
-    numbers = value.numbers
-    content = (numbers.astype(DOUBLE, copy=False).tobytes(), value.ids, bytes([numbers.shape[1]]))
+    numbers, places = (
+        value.numbers.astype(DOUBLE, copy=False),
+        value.places.astype(PLACE, copy=False),
+    )
+    width = bytes([numbers.shape[1]])
+    content = (numbers.tobytes(), places.tobytes(), value.digest, width)
     return msgpack.ExtType(TABLE, b''.join(content))
 
 
 def _unpacked(code: int, content: bytes) -> object:
-    if code != TABLE or not content:
+    if code != TABLE or len(content) <= DIGEST_BYTES:
         return msgpack.ExtType(code, content)
-    width = content[-1]
-    count, rest = divmod(len(content) - 1, ID_BYTES + width * DOUBLE.itemsize)
+    end, width = len(content) - 1 - DIGEST_BYTES, content[-1]
+    count, rest = divmod(end, width * DOUBLE.itemsize + PLACE.itemsize)
     if rest:
         raise ValueError(f'a table of {len(content)} bytes with {width} numbers for each owner')
     numbers = np.frombuffer(content, DOUBLE, count * width)
-    return OwnerTable(content[numbers.nbytes : -1], numbers.reshape(count, width))
+    places = np.frombuffer(content, PLACE, count, numbers.nbytes)
+    return OwnerTable(content[end:-1], places, numbers.reshape(count, width))
 
 
 def _bounded(frame: bytes) -> bytes:
