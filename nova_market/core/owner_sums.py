@@ -109,7 +109,10 @@ class OwnerSums:
 
     def _change(self, terms: Terms, places: Places, numbers: Array) -> None:
         after = terms.added.copy()
-        after.reshape(-1, self._width)[places, : numbers.shape[1]] = numbers
+        if self._width == 1:
+            after[places] = numbers.ravel()  # most metrics: in a tenth of the time
+        else:
+            after.reshape(-1, self._width)[places, : numbers.shape[1]] = numbers
         self._replace(terms, after)
 
     def _replace(self, terms: Terms, after: Array) -> None:

@@ -4,7 +4,7 @@
 import contextlib
 import json
 
-import msgpack
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -71,9 +71,9 @@ def test_a_frame_with_a_wrong_byte_is_refused_or_plain(values, where, byte):
         b'\x91' * 100_000,
         b'\xdf\xff\xff\xff\xff',
         b'\xdd\xff\xff\xff\xff',
-        msgpack.packb({1: 2}),
-        msgpack.packb({'a': 1}) + b'x',
-        msgpack.packb({'owners': msgpack.ExtType(TABLE, bytes(24) + bytes([2]))}),
+        msgspec.msgpack.encode({1: 2}),
+        msgspec.msgpack.encode({'a': 1}) + b'x',
+        msgspec.msgpack.encode({'owners': msgspec.msgpack.Ext(TABLE, bytes(24) + bytes([2]))}),
     ],
     ids=lambda frame: repr(frame[:12]),
 )
