@@ -88,7 +88,8 @@ def decode(frame: bytes) -> object:
         return _lengthened(_DECODER.decode(frame))
     except RecursionError:
         raise MalformedReport('nested too deeply') from None
-    except (ValueError, msgspec.DecodeError) as error:
+    except (TypeError, ValueError, msgspec.DecodeError) as error:
+        # TypeError: a mapping by mappings
         raise MalformedReport(f'neither JSON nor msgpack: {error!s:.80}') from None
 
 

@@ -72,6 +72,8 @@ def test_a_frame_with_a_wrong_byte_is_refused_or_plain(values, where, byte):
         b'\xdf\xff\xff\xff\xff',
         b'\xdd\xff\xff\xff\xff',
         msgspec.msgpack.encode({1: 2}),
+        msgspec.msgpack.encode(7),
+        b'\x81\xa1a\x81\x80\x01',
         msgspec.msgpack.encode({'a': 1}) + b'x',
         msgspec.msgpack.encode({'owners': msgspec.msgpack.Ext(TABLE, bytes(24) + bytes([2]))}),
     ],
