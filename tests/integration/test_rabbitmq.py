@@ -319,7 +319,7 @@ def test_the_policy_of_the_documentation(rabbitmq, exchange, peers, members):  #
     found = re.search(r"set_policy .*--apply-to queues fairness '(.+)' \\\n *'(.+)'", page)
     pattern, definition = found[1], json.loads(found[2])
     assert definition == {'expires': 24 * 3600 * 1000, 'message-ttl': 30_000}
-    short = json.dumps({'expires': 9_000, 'message-ttl': 1_000})
+    short = json.dumps({'expires': 9_000, 'message-ttl': 3_000})
     rabbitmq.ctl('set_policy', '--apply-to', 'queues', 'fairness', pattern, short)
     try:
         there = peers(rabbitmq.url, 'there', 'd', 0.5, members)
@@ -331,7 +331,7 @@ def test_the_policy_of_the_documentation(rabbitmq, exchange, peers, members):  #
             with contextlib.closing(rabbitmq.connection()) as connection:
                 channel = connection.channel()
                 channel.queue_declare(unread, durable=False, auto_delete=False)
-                channel.basic_publish(amqp.Message(b'late'), routing_key=unread)
+                channel.basic_publish_confirm(amqp.Message(b'late'), routing_key=unread)
                 assert channel.queue_declare(unread, passive=True).message_count == 1
                 assert eventually(lambda: lengths(rabbitmq)[unread] == 0)
             assert eventually(lambda: not {unread, dead} & lengths(rabbitmq).keys(), 40.0)
