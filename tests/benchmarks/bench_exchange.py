@@ -78,11 +78,13 @@ def test_what_goes_over_the_wire(hosts):
     print(f'\n{hosts} hosts, {cloud.vms} VMs, {OWNERS} owners, one interval\n{table(costs)}')
     bound = formula(cloud, 'aggregate')
     worst = costs['aggregate, compact, all VMs']
-    assert worst.entries == pytest.approx(bound.entries, rel=0.05)
+    # three standard deviations of a count: VMs are placed at random
+    assert worst.entries == pytest.approx(bound.entries, rel=3 / bound.entries**0.5)
     assert worst.messages == 2 * hosts
     if hosts == 1000:
         assert formula(cloud, 'paper').entries == 29_970_000
         assert bound.payload < 1.5e6
+        assert worst.payload < 1.5e6, 'with names of hosts, versions and resource vectors'
 
 
 class Sink:
