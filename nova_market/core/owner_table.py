@@ -65,7 +65,7 @@ class OwnerTable(Mapping[OwnerId, Partial]):
         """Does it mean this list? Then it has names from now on."""
         if self.digest != known.digest:
             return False
-        if len(self.places) != len(known.owners) and self.places.max() >= len(known.owners):
+        if len(self.places) != len(known.owners) and max(self.places.tolist()) >= len(known.owners):
             return False
         self._known = known
         return True

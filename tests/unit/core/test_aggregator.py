@@ -426,3 +426,19 @@ def test_tables_and_names_give_the_same_sums():
         assert isinstance(one.owners, dict) and one.owners == other.owners
         assert isinstance(other.owners, OwnerTable) or not other.owners
         assert one.cloud == other.cloud
+
+
+@pytest.mark.parametrize('whole', [True, False])
+def test_a_table_about_another_list_is_asked_for_by_name(whole):
+    """Nothing of it is taken: another list, a place that the list has not, a host that is not known."""
+    one = aggregator()
+    known, other = owner_list('de'), owner_list('df')
+    assert one.receive(statement('b', 1, table_of({'d': (1.0,)}, known)), 0.0).resync
+    one.receive(statement('b', 1, {'d': (1.0,), 'e': (1.0,)}), 0.0)
+    wild = OwnerTable(known.digest, np.array([2]), np.array([[9.0]]))
+    for sequence, table in enumerate([table_of({'d': (9.0,)}, other), wild], start=2):
+        assert one.receive(statement('b', sequence, table, whole=whole), 1.0).resync
+    assert one.receive(statement('c', owners={'d': (0.0,)}), 2.0).owners == {'d': (1.0,)}
+    taken = one.receive(statement('b', 4, table_of({'d': (3.0,)}, known), whole=False), 3.0)
+    assert not taken.resync
+    assert one.receive(statement('c', 2, {'d': (0.0,)}), 4.0).owners == {'d': (3.0,)}
