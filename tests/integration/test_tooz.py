@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts find each other by tooz: in files, in a memcached, and in a redis that goes away and comes back empty."""
+"""Hosts find each other by tooz: in files, memcached, and a redis that goes away and comes back empty."""
 
 import contextlib
 import logging
@@ -9,8 +9,8 @@ from tooz import coordination
 
 from nova_market.adapters import membership
 from nova_market.adapters.membership import ToozMembers
-from tests.fixtures.oslo import eventually
 from tests.fixtures.memcached import memcached  # noqa: F401
+from tests.fixtures.oslo import eventually
 from tests.fixtures.redis import redis  # noqa: F401
 
 PERIOD = 0.3
