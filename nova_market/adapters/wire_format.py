@@ -12,11 +12,11 @@ import json
 import re
 from collections.abc import Callable, Mapping
 
-import msgpack
+import msgspec
 import numpy as np
 
 from nova_market.core.exchange import MAX_TEXT
-from nova_market.core.owner_table import ID_BYTES, OwnerTable
+from nova_market.core.owner_table import DIGEST_BYTES, PLACE, OwnerTable
 from nova_market.errors import MalformedReport, OversizedReport
 from nova_market.ports import WireFormat
 
@@ -61,7 +61,7 @@ class CompactFormat:
 
     def encode(self, values: Mapping[str, object]) -> bytes:
         try:
-            return _bounded(msgpack.packb(_shortened(values), use_bin_type=True, default=_packed))
+            return _bounded(_ENCODER.encode(_shortened(values)))
         except (ValueError, OverflowError) as error:
             raise MalformedReport(f'own message: {error}') from None
 
@@ -85,12 +85,11 @@ def decode(frame: bytes) -> object:
     try:
         if frame.startswith(BRACE):
             return json.loads(frame.decode())
-        return _lengthened(
-            msgpack.unpackb(frame, raw=False, strict_map_key=True, ext_hook=_unpacked)
-        )
+        return _lengthened(_DECODER.decode(frame))
     except RecursionError:
         raise MalformedReport('nested too deeply') from None
-    except (ValueError, msgpack.UnpackException) as error:
+    except (TypeError, ValueError, msgspec.DecodeError) as error:
+        # TypeError: a mapping by mappings
         raise MalformedReport(f'neither JSON nor msgpack: {error!s:.80}') from None
 
 
@@ -111,15 +110,14 @@ def _bytes_of(key: str) -> bytes | None:
     return bytes.fromhex(key)
 
 
-def _lengthened(message: object) -> object:
-    if isinstance(message, dict):
-        for field in BY_OWNER:
-            sums = message.get(field)
-            if sums and isinstance(sums, dict):
-                # bytes of another length become a name as well, which then nobody has
-                message[field] = {
-                    (key.hex() if type(key) is bytes else key): value for key, value in sums.items()
-                }
+def _lengthened(message: dict[str, object]) -> dict[str, object]:
+    for field in BY_OWNER:
+        sums = message.get(field)
+        if sums and isinstance(sums, dict):
+            # bytes of another length become a name as well, which then nobody has
+            message[field] = {
+                (key.hex() if type(key) is bytes else key): value for key, value in sums.items()
+            }
     return message
 
 
@@ -129,27 +127,37 @@ def _mapping(value: object) -> object:
     raise TypeError(f'{type(value).__name__} in a message')
 
 
-def _packed(value: object) -> object:
-    """A table is the doubles of its numbers, its ids, and the width in a byte."""
+def _packed(value: object) -> msgspec.msgpack.Ext:
+    """A table is the doubles of its numbers, its places, its list, and the width in a byte."""
     if not isinstance(value, OwnerTable):
         raise TypeError(f'{type(value).__name__} in a message')
-    numbers = value.numbers
-    content = (numbers.astype(DOUBLE, copy=False).tobytes(), value.ids, bytes([numbers.shape[1]]))
-    return msgpack.ExtType(TABLE, b''.join(content))
+    numbers, places = (
+        value.numbers.astype(DOUBLE, copy=False),
+        value.places.astype(PLACE, copy=False),
+    )
+    width = bytes([numbers.shape[1]])
+    content = (numbers.tobytes(), places.tobytes(), value.digest, width)
+    return msgspec.msgpack.Ext(TABLE, b''.join(content))
 
 
-def _unpacked(code: int, content: bytes) -> object:
-    if code != TABLE or not content:
-        return msgpack.ExtType(code, content)
-    width = content[-1]
-    count, rest = divmod(len(content) - 1, ID_BYTES + width * DOUBLE.itemsize)
+def _unpacked(code: int, view: memoryview) -> object:
+    content = bytes(view)
+    if code != TABLE or len(content) <= DIGEST_BYTES:
+        return msgspec.msgpack.Ext(code, content)
+    end, width = len(content) - 1 - DIGEST_BYTES, content[-1]
+    count, rest = divmod(end, width * DOUBLE.itemsize + PLACE.itemsize)
     if rest:
         raise ValueError(f'a table of {len(content)} bytes with {width} numbers for each owner')
     numbers = np.frombuffer(content, DOUBLE, count * width)
-    return OwnerTable(content[numbers.nbytes : -1], numbers.reshape(count, width))
+    places = np.frombuffer(content, PLACE, count, numbers.nbytes)
+    return OwnerTable(content[end:-1], places, numbers.reshape(count, width))
 
 
 def _bounded(frame: bytes) -> bytes:
     if len(frame) > MAX_FRAME:
         raise MalformedReport(f'own message: {len(frame)} bytes, at most {MAX_FRAME}')
     return frame
+
+
+_ENCODER = msgspec.msgpack.Encoder(enc_hook=_packed)
+_DECODER = msgspec.msgpack.Decoder(dict[str, object], ext_hook=_unpacked)

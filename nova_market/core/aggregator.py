@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from nova_market.core.exchange import Departure
 from nova_market.core.letters import Answer, CloudPart, Statement, Vectors
 from nova_market.core.owner_sums import OwnerSums, Terms
+from nova_market.core.owner_table import OwnerTable
 from nova_market.core.quantity import RESOURCES, HostName, OwnerId
 from nova_market.core.quota_tally import Quota, QuotaTally, tally
 from nova_market.core.report_book import MAX_HOSTS, OTHER_METRIC, STALE, TOO_MANY_HOSTS
@@ -112,7 +113,7 @@ class Aggregator:
             return _repeated(row, statement)
         if statement.epoch != self._epoch:
             return self._answer(statement)
-        if not statement.whole and not _continues(row, statement):
+        if not _is_understood(row, statement):
             return self._answer(statement, resync=True)
         reason = self._refusal(row, statement)
         if reason:
@@ -123,7 +124,7 @@ class Aggregator:
             first = now
         self._rosters[statement.roster] = (first, now)
         owners = self._sums.news(row.terms, statement.sequence, _heard(statement))
-        if not statement.reads_tables:
+        if not statement.reads_numbers:
             owners = dict(owners)
         row.answer = self._answer(
             statement,
@@ -328,6 +329,15 @@ class Aggregator:
             if owner not in row.terms.places and self._quotas.get(owner, {}).keys() <= {host}
         )
         return tuple(sorted(wanted)[:MAX_OWNERS])
+
+
+def _is_understood(row: _Row | None, statement: Statement) -> bool:
+    """Does it say all that has to be known?"""
+    if isinstance(statement.owners, OwnerTable) and (
+        row is None or not statement.owners.is_about(row.terms.known)
+    ):
+        return False
+    return statement.whole or _continues(row, statement)
 
 
 def _continues(row: _Row | None, statement: Statement) -> bool:

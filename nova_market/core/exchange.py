@@ -36,7 +36,7 @@ from nova_market.core.schema import (
 )
 from nova_market.errors import MalformedReport, OversizedReport
 
-WIRE_VERSION = 2
+WIRE_VERSION = 1
 MAX_TEXT = 4 * 1024 * 1024
 """Characters of an encoded message. 10,000 owners with six numbers each and a quota take 2.5 million."""
 
@@ -205,6 +205,8 @@ def from_wire(message: object) -> HostReport:
     if not isinstance(message, dict):
         raise MalformedReport(f'a report is an object, not {type(message).__name__}')
     check_version(message)
+    if isinstance(message.get('owners'), OwnerTable):
+        raise MalformedReport('owners: a table is for who knows what list it means')
     size = len(RESOURCES)
     return HostReport(
         host=HostName(name(message.get('host'), 'host')),

@@ -45,10 +45,10 @@ from nova_market.core.schema import (
 )
 from nova_market.errors import MalformedReport
 
-WITHOUT_TABLES = 1
-"""Who writes this version reads owners as a mapping only."""
-
 VECTORS = ('supply', 'load', 'virtual')
+
+STATEMENT_FLAGS = ('whole', 'reads_quotas', 'again', 'reads_numbers')
+ANSWER_FLAGS = ('whole', 'complete', 'resync', 'reads_numbers')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class Statement:
     quotas:  of owners of this aggregator, all that the host knows; None = as before
     reads_quotas: may be asked for quotas
     again:   said before, and no answer has come
-    reads_tables: is an answer understood that has an OwnerTable?
+    reads_numbers: may the answer have an OwnerTable?
     """
 
     host: HostName
@@ -90,7 +90,7 @@ class Statement:
     quotas: Mapping[OwnerId, Quota] | None = None
     reads_quotas: bool = False
     again: bool = False
-    reads_tables: bool = True
+    reads_numbers: bool = True
 
     @property
     def version(self) -> tuple[int, int]:
@@ -119,7 +119,7 @@ class Answer:
     cloud:    None = as before
     asked:    owners whose quotas `to` shall read
     resync:   I do not know you; send a whole statement
-    reads_tables: is a statement understood that has an OwnerTable?
+    reads_numbers: may a statement have an OwnerTable?
     """
 
     host: HostName
@@ -135,7 +135,7 @@ class Answer:
     cloud: CloudPart | None = None
     asked: tuple[OwnerId, ...] = ()
     resync: bool = False
-    reads_tables: bool = True
+    reads_numbers: bool = True
 
     @property
     def version(self) -> tuple[int, int]:
@@ -175,7 +175,7 @@ def from_values(message: object) -> Word:
 
 def _statement_values(word: Statement) -> dict[str, object]:
     values: dict[str, object] = {
-        'v': WIRE_VERSION if word.reads_tables else WITHOUT_TABLES,
+        'v': WIRE_VERSION,
         'kind': 'state',
         'host': word.host,
         'incarnation': word.incarnation,
@@ -193,11 +193,11 @@ def _statement_values(word: Statement) -> dict[str, object]:
         values |= _vector_values(word.vectors)
     if word.quotas is not None:
         values['quotas'] = {owner: list(quota) for owner, quota in word.quotas.items()}
-    return values | {key: True for key in ('whole', 'reads_quotas', 'again') if getattr(word, key)}
+    return values | {key: True for key in STATEMENT_FLAGS if getattr(word, key)}
 
 
 def _statement(message: dict[str, object]) -> Statement:
-    version = check_version(message)
+    check_version(message)
     return Statement(
         host=HostName(name(message.get('host'), 'host')),
         incarnation=whole_number(message, 'incarnation'),
@@ -213,13 +213,13 @@ def _statement(message: dict[str, object]) -> Statement:
         quotas=quotas_from_wire(message) if 'quotas' in message else None,
         reads_quotas=flag(message, 'reads_quotas'),
         again=flag(message, 'again'),
-        reads_tables=version > WITHOUT_TABLES,
+        reads_numbers=flag(message, 'reads_numbers'),
     )
 
 
 def _answer_values(word: Answer) -> dict[str, object]:
     values: dict[str, object] = {
-        'v': WIRE_VERSION if word.reads_tables else WITHOUT_TABLES,
+        'v': WIRE_VERSION,
         'kind': 'answer',
         'host': word.host,
         'to': word.to,
@@ -238,11 +238,11 @@ def _answer_values(word: Answer) -> dict[str, object]:
         values |= _vector_values(cloud.vectors)
         values |= {'hosts': cloud.hosts, 'owner_count': cloud.owner_count}
         values['tally'] = [*cloud.tally.known, *cloud.tally.total, *cloud.tally.largest]
-    return values | {key: True for key in ('whole', 'complete', 'resync') if getattr(word, key)}
+    return values | {key: True for key in ANSWER_FLAGS if getattr(word, key)}
 
 
 def _answer(message: dict[str, object]) -> Answer:
-    version = check_version(message)
+    check_version(message)
     return Answer(
         host=HostName(name(message.get('host'), 'host')),
         to=HostName(name(message.get('to'), 'to')),
@@ -257,7 +257,7 @@ def _answer(message: dict[str, object]) -> Answer:
         cloud=_cloud_part(message) if 'supply' in message else None,
         asked=_owner_list(message, 'asked'),
         resync=flag(message, 'resync'),
-        reads_tables=version > WITHOUT_TABLES,
+        reads_numbers=flag(message, 'reads_numbers'),
     )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from nova_market.core.exchange import HostReport
 from nova_market.core.letters import Answer, CloudPart, Statement, Vectors
-from nova_market.core.owner_table import table_of
+from nova_market.core.owner_table import NOBODY, OwnerList, OwnerTable, owner_list, table_of
 from nova_market.core.quantity import HostName, OwnerId
 from nova_market.core.quota_tally import Quota
 from nova_market.core.report_book import STALE
@@ -66,9 +66,12 @@ class Line:
 
     def _forget(self) -> None:
         """Begin anew, as nothing that was said before can be answered any more."""
-        self._sent: dict[int, float] = {}  # when what is under way was published
+        # when what is under way was published, and of which owners
+        self._sent: dict[int, tuple[float, OwnerList]] = {}
         self._heard: int | None = None
-        self._reads_tables = False
+        self._reads_numbers = False
+        self._known = NOBODY  # the owners, and the statement from which on all were of them
+        self._known_since = -1
         self._arrived = -1
         self._whole = True
         self._whole_since = -1
@@ -91,7 +94,7 @@ class Line:
         self._since_whole += 1
         lost = self._newest - self._arrived > LOST  # the aggregator may have forgotten this host
         if lost:
-            self._reads_tables = False  # or another one may have its name
+            self._reads_numbers = False  # or another one may have its name
         if (self._since_whole >= WHOLE_EVERY or lost) and not self._whole:
             self._whole, self._whole_since = True, -1
         self._incarnation, self._newest = report.incarnation, number
@@ -101,6 +104,9 @@ class Line:
         if whole:
             self._since_whole = 0
         owners, gone = self._changes(part.owners, number, whole)
+        if part.owners.keys() != set(self._known.owners):
+            self._known, self._known_since = owner_list(part.owners), number
+        numbered = owners and self._reads_numbers and self._arrived >= self._known_since
         statement = Statement(
             host=self._host,
             incarnation=report.incarnation,
@@ -110,13 +116,13 @@ class Line:
             roster=self._roster,
             whole=whole,
             heard=self._heard,
-            owners=table_of(owners) if self._reads_tables else owners,
+            owners=table_of(owners, self._known) if numbered else owners,
             gone=() if whole else gone,
             vectors=self._vectors_news(part.vectors, number, whole),
             quotas=self._quotas_news(part.quotas, number, whole),
             reads_quotas=report.reads_quotas,
         )
-        self._sent[number] = now
+        self._sent[number] = (now, self._known)
         if len(self._sent) > MAX_PENDING:
             del self._sent[min(self._sent)]
         # not before the aggregator knows that they left: it does not say again what it thinks is known
@@ -131,8 +137,11 @@ class Line:
         sent = self._sent.get(number) if answer.incarnation == self._incarnation else None
         if sent is None or answer.roster != self._roster:
             return STALE
-        self._reads_tables = answer.reads_tables
-        if answer.resync:
+        published, known = sent
+        table = answer.owners if isinstance(answer.owners, OwnerTable) else None
+        understood = table is None or table.is_about(known)
+        self._reads_numbers = answer.reads_numbers and understood and not answer.resync
+        if answer.resync or not understood:
             # one that crosses a whole statement asks for what is under way
             if not self._whole and number > self._whole_since:
                 self._whole, self._whole_since = True, -1
@@ -145,12 +154,12 @@ class Line:
         old = self.carried is None or now - self.carried > ttl
         if self.complete and not answer.complete and not old:
             return ''  # the aggregator has started anew: what is known already is better
-        self._take(answer, sent)
+        self._take(answer, published)
         return ''
 
-    def _take(self, answer: Answer, sent: float) -> None:
+    def _take(self, answer: Answer, published: float) -> None:
         self._heard = answer.sequence
-        self.carried, self.complete, self.asked = sent, answer.complete, answer.asked
+        self.carried, self.complete, self.asked = published, answer.complete, answer.asked
         if answer.whole:
             self.others, self.quotas = {}, {}
         for owner, sums in answer.owners.items():
@@ -158,7 +167,7 @@ class Line:
             self.quotas.pop(owner, None)
         self.quotas.update(answer.quotas)
         self.cloud = answer.cloud or self.cloud
-        self._sent = {n: time for n, time in self._sent.items() if n > answer.sequence}
+        self._sent = {n: sent for n, sent in self._sent.items() if n > answer.sequence}
 
     def _changes(
         self, owners: Mapping[OwnerId, Partial], number: int, whole: bool

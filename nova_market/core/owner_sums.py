@@ -9,12 +9,20 @@ been as an error, until `recount` adds up anew. The sum of an owner that one hos
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from nova_market.core.owner_table import ID_BYTES, OwnerTable, Partial, ids_of
+from nova_market.core.owner_table import (
+    NOBODY,
+    PLACE,
+    OwnerList,
+    OwnerTable,
+    Partial,
+    Places,
+    owner_list,
+)
 from nova_market.core.quantity import Array, Flags, OwnerId, Rows
 from nova_market.core.suppression import moved
 
@@ -31,8 +39,8 @@ class Terms:
 
     The arrays of floats are replaced and never written to, as letters hold them too.
 
-    places:  owner -> its number among the owners of this host
-    ids:     of the owners in this order; None where they are not UUIDs
+    known:   the owners of this host
+    places:  owner -> its number among them
     cells:   where in the sums each number goes
     added:   the host's own terms
     told:    the sums over the others that it was told, or NEVER
@@ -42,8 +50,8 @@ class Terms:
     """
 
     width: int = 1
+    known: OwnerList = NOBODY
     places: dict[OwnerId, int] = field(default_factory=dict)
-    ids: bytes | None = None
     cells: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     added: Array = field(default_factory=lambda: np.zeros(0))
     told: Array = field(default_factory=lambda: np.zeros(0))
@@ -80,29 +88,32 @@ class OwnerSums:
     ) -> None:
         """Replace some terms of a host, or add them; those of owners that are gone leave the sums.
 
-        changes: all of one width
+        changes: all of one width; a table is about the owners of this host
         """
-        if (
-            isinstance(changes, OwnerTable)
-            and changes.ids == terms.ids
-            and changes.numbers.shape[1] == self._width == terms.width
-        ):
-            self._replace(terms, changes.numbers.ravel())
-            return
         numbers = _rows_of(changes)
         width = numbers.shape[1]
         self._widen(width)
         self._fit(terms)
-        owners = list(changes)
+        if isinstance(changes, OwnerTable) and not gone:
+            if changes.is_of_all and width == self._width:
+                self._replace(terms, numbers.ravel())
+            else:
+                self._change(terms, changes.places, numbers)
+            return
         known = terms.places.keys()
-        if not known >= set(owners) or not known.isdisjoint(gone):
-            left = set(gone).difference(owners)
-            self._arrange(terms, [o for o in dict.fromkeys([*known, *owners]) if o not in left])
-        if owners:
-            after = terms.added.copy()
-            chosen = [terms.places[owner] for owner in owners]
-            after.reshape(-1, self._width)[:, :width][chosen] = numbers
-            self._replace(terms, after)
+        if not known >= changes.keys() or not known.isdisjoint(gone):
+            self._arrange(terms, owner_list((known - set(gone)) | changes.keys()))
+        if changes:
+            chosen = np.array([terms.places[owner] for owner in changes], dtype=np.intp)
+            self._change(terms, chosen, numbers)
+
+    def _change(self, terms: Terms, places: Places, numbers: Array) -> None:
+        after = terms.added.copy()
+        if self._width == 1:
+            after[places] = numbers.ravel()  # most metrics: in a tenth of the time
+        else:
+            after.reshape(-1, self._width)[places, : numbers.shape[1]] = numbers
+        self._replace(terms, after)
 
     def _replace(self, terms: Terms, after: Array) -> None:
         """All terms of a host, in their order."""
@@ -130,7 +141,8 @@ class OwnerSums:
         others = self._sums.take(terms.cells)
         others -= terms.added
         new = moved(terms.told, others)
-        terms.told = np.where(new, others, terms.told)
+        np.copyto(others, terms.told, where=~new)
+        terms.told = others
         if self._width > 1:
             new = np.logical_or.reduce(new.reshape(-1, self._width), axis=1)
         said = new
@@ -144,11 +156,9 @@ class OwnerSums:
             unheard, new = [], said
         terms.unheard = [*unheard, (number, new)]
         numbers = terms.told.reshape(-1, self._width)
-        if terms.ids is not None:
-            return _table(terms.ids, numbers, places)
-        owners = list(terms.places)
-        partials = map(tuple, numbers[places].tolist())
-        return dict(zip([owners[place] for place in places], partials, strict=True))
+        if len(places) < len(numbers):
+            numbers = numbers.take(places, axis=0)
+        return OwnerTable(terms.known.digest, places.astype(PLACE), numbers, terms.known)
 
     def recount(self, hosts: Iterable[Terms]) -> None:
         """Add up the terms anew; of all hosts."""
@@ -200,11 +210,11 @@ class OwnerSums:
         if terms.width < self._width:
             terms.added = _respaced(terms.added, terms.width, self._width)
             terms.width = self._width
-            self._place(terms, list(terms.places))
+            self._place(terms, terms.known)
 
-    def _arrange(self, terms: Terms, owners: Sequence[OwnerId]) -> None:
+    def _arrange(self, terms: Terms, known: OwnerList) -> None:
         """Make these the owners of a host; the new ones with 0."""
-        before, width = terms.places, self._width
+        owners, before, width = known.owners, terms.places, self._width
         left = before.keys() - set(owners)
         if left:
             after = terms.added.copy()
@@ -217,13 +227,13 @@ class OwnerSums:
             self._release(owner)
         with_zeros = np.append(terms.added, np.zeros(width)).reshape(-1, width)
         terms.added = with_zeros[[before.get(owner, -1) for owner in owners]].ravel()
-        self._place(terms, owners)
+        self._place(terms, known)
 
-    def _place(self, terms: Terms, owners: Sequence[OwnerId]) -> None:
+    def _place(self, terms: Terms, known: OwnerList) -> None:
         """Number the owners of a host anew; it is told all of them again."""
-        terms.places = {owner: place for place, owner in enumerate(owners)}
-        terms.ids = ids_of(owners)
-        rows = np.array([self._rows[owner] for owner in owners], dtype=np.intp)
+        terms.known = known
+        terms.places = {owner: place for place, owner in enumerate(known.owners)}
+        rows = np.array([self._rows[owner] for owner in known.owners], dtype=np.intp)
         terms.cells = np.add.outer(self._width * rows, np.arange(self._width)).ravel()
         terms.told = np.full(len(terms.cells), NEVER)
         terms.unheard = []
@@ -259,14 +269,6 @@ def _rows_of(partials: Mapping[OwnerId, Partial]) -> Array:
     if isinstance(partials, OwnerTable):
         return partials.numbers
     return np.array(list(partials.values()) or np.zeros((0, 1)), dtype=float)
-
-
-def _table(ids: bytes, numbers: Array, places: Rows) -> OwnerTable:
-    """Of some of the owners."""
-    if len(places) == len(numbers):
-        return OwnerTable(ids, numbers)
-    chosen = np.frombuffer(ids, f'V{ID_BYTES}').take(places)
-    return OwnerTable(chosen.tobytes(), numbers.take(places, axis=0))
 
 
 def _respaced(numbers: Array, width: int, wider: int) -> Array:

@@ -6,10 +6,12 @@ random and U owners a host has VMs of k = U * (1 - (1 - 1/U)^(V/N)) owners, and 
 
     paper      every VM's heaviness to every other host       (N-1) * V    entries, N * (N-1) messages
     broadcast  a partial sum per owner to every other host    N * (N-1) * k         N * (N-1)
-    aggregate  partial sums in, sums of own owners out        2 * N * k             2 * N * A
+    aggregate  partial sums in, sums of own owners out        N * k * (1 + s)       2 * N * A
 
-where A is the number of aggregators. An entry is one owner (or VM) with its numbers. `aggregate` is the
-upper bound: what does not change by more than 1 % is not said. Units: bytes, entries, messages.
+where A is the number of aggregators and s = 1 - (1 - 1/U)^(V - V/N) the part of its owners that a host shares
+with others: what they add to the rest stays zero and is not said. s is 1 but in the smallest clouds. An entry
+is one owner (or VM) with its numbers. `aggregate` is the upper bound: what does not change by more than 1 %
+is not said. Units: bytes, entries, messages.
 """
 
 import json
@@ -50,6 +52,14 @@ class Cloud:
         nobody: float = (1.0 - 1.0 / self.owners) ** (self.vms / self.hosts)
         return self.owners * (1.0 - nobody)
 
+    @property
+    def shared(self) -> float:
+        """s: part of a host's owners that have VMs on other hosts too."""
+        if not self.owners:
+            return 0.0
+        nobody: float = (1.0 - 1.0 / self.owners) ** (self.vms - self.vms / self.hosts)
+        return 1.0 - nobody
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
@@ -69,7 +79,7 @@ def formula(cloud: Cloud, scheme: str) -> Cost:
     entries, messages = {
         'paper': ((n - 1) * cloud.vms, n * (n - 1)),
         'broadcast': (n * (n - 1) * k, n * (n - 1)),
-        'aggregate': (2 * n * k, 2 * n * cloud.aggregators),
+        'aggregate': (n * k * (1.0 + cloud.shared), 2 * n * cloud.aggregators),
     }[scheme]
     return Cost(entries=entries, messages=messages, payload=entries * ENTRY_BYTES)
 

@@ -78,11 +78,13 @@ def test_what_goes_over_the_wire(hosts):
     print(f'\n{hosts} hosts, {cloud.vms} VMs, {OWNERS} owners, one interval\n{table(costs)}')
     bound = formula(cloud, 'aggregate')
     worst = costs['aggregate, compact, all VMs']
-    assert worst.entries == pytest.approx(bound.entries, rel=0.05)
+    # three standard deviations of a count: VMs are placed at random
+    assert worst.entries == pytest.approx(bound.entries, rel=3 / bound.entries**0.5)
     assert worst.messages == 2 * hosts
     if hosts == 1000:
         assert formula(cloud, 'paper').entries == 29_970_000
         assert bound.payload < 1.5e6
+        assert worst.payload < 1.5e6, 'with names of hosts, versions and resource vectors'
 
 
 class Sink:
@@ -113,12 +115,21 @@ def loop_seconds():
     return 20 * best
 
 
+def cpu_seconds(sink, frames):
+    """CPU time that it takes to answer these."""
+    began = time.process_time()
+    for host, frame in frames:
+        sink.receive(host, frame)
+    return time.process_time() - began
+
+
 @pytest.mark.parametrize('aggregators', [1, 3])
 @pytest.mark.parametrize('changing', [1.0, 0.1, 0.0], ids=['all VMs', '10 %', 'quiet'])
 def test_what_the_aggregator_computes(changing, aggregators):
     """1,000 hosts, an interval of 10 s, one of one or three aggregators: decode, add up, answer, encode.
 
-    Under 1 % of a core while sums stand still; what changes adds to it, up to twice as much.
+    Under 1 % of a core while sums stand still; what changes may double it on a busy machine. Others use this
+    one as well: an interval is the sum of the best of each tenth.
     """
     cloud = replace(cloud_of(1000), aggregators=aggregators)
     wire = CompactFormat()
@@ -138,33 +149,29 @@ def test_what_the_aggregator_computes(changing, aggregators):
     )
     exchange.start()
     spent = []
-    for number in range(10):
+    for number in range(13):
         part = 1.0 if not number else changing
         statements = list(model.statements(part))
         frames = [
-            (statement.host, statement, wire.encode(to_values(statement)))
+            (statement.host, wire.encode(to_values(statement)))
             for to, statement in statements
             if to == name and statement.host != name
         ]
         clock.advance(INTERVAL)
-        began = time.process_time()
-        for host, _, frame in frames:
-            sink.receive(host, frame)
-        spent.append(time.process_time() - began)
+        spent.append([cpu_seconds(sink, frames[tenth::10]) for tenth in range(10)])
         for to, statement in statements:
             answer = model.answer(to, statement)
             model.correspondents[answer.to].receive(answer, model._now)
     assert exchange.dropped == {}
-    seconds = min(spent[3:])  # others use this machine as well
+    seconds = sum(map(min, zip(*spent[3:], strict=True)))
     print(
         f'\n{1000 * changing / 10:.0f} % of VMs change, one of {aggregators}: '
         f'{1e3 * seconds:.0f} ms of CPU per interval, '
         f'{100 * seconds / INTERVAL:.2f} % of a core, {1e6 * seconds / 999:.0f} us per host; '
-        f'everything new: {1e3 * spent[0]:.0f} ms; '
+        f'everything new: {1e3 * sum(spent[0]):.0f} ms; '
         f'{seconds / loop_seconds():.2f} times a million turns of a loop'
     )
-    if changing == 0.0:
-        assert seconds < 0.01 * INTERVAL
+    assert seconds < (0.02 if changing else 0.01) * INTERVAL
 
 
 class Counted:

@@ -391,6 +391,6 @@ print(*sys.modules)
     loaded = {name.partition('.')[0] for name in done.stdout.split()}
     assert 'openstack' in loaded
     service = (
-        'libvirt numpy sqlalchemy alembic flask msgpack zmq pyroute2 tooz oslo_messaging oslo_db'
+        'libvirt numpy sqlalchemy alembic flask msgspec zmq pyroute2 tooz oslo_messaging oslo_db'
     )
     assert not loaded & set(service.split())

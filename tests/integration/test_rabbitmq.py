@@ -5,6 +5,7 @@ import contextlib
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -304,3 +305,40 @@ def test_a_host_owns_one_queue_and_it_expires(rabbitmq, exchange, peers):  # noq
         assert len(connections) == 4, 'one to listen and one to send per host'
         there.leave()
         assert eventually(lambda: not own & set(queues(rabbitmq))), 'it takes its queue along'
+
+
+def lengths(broker):
+    """Name -> messages that wait, of all queues of the broker."""
+    rows = json.loads(broker.ctl('list_queues', 'name', 'messages', '--formatter=json'))
+    return {row['name']: row['messages'] for row in rows}
+
+
+@pytest.mark.parametrize('members', [EVERYBODY], ids=['aggregate'])
+def test_the_policy_of_the_documentation(rabbitmq, exchange, peers, members):  # noqa: F811
+    """It takes away what nobody reads, then the queue of a host that is gone, which can come back; the
+    queues of living hosts stay. Times are the documentation's, divided so that a test can wait for them."""
+    page = (ROOT / 'doc/source/admin/exchange.rst').read_text()
+    found = re.search(r"set_policy .*--apply-to queues fairness '(.+)' \\\n *'(.+)'", page)
+    pattern, definition = found[1], json.loads(found[2])
+    assert definition == {'expires': 24 * 3600 * 1000, 'message-ttl': 30_000}
+    short = json.dumps({'expires': 9_000, 'message-ttl': 3_000})
+    rabbitmq.ctl('set_policy', '--apply-to', 'queues', 'fairness', pattern, short)
+    try:
+        there = peers(rabbitmq.url, 'there', 'd', 0.5, members)
+        with rounds(exchange):
+            assert eventually(lambda: sums(exchange) == {'d': 1.5})
+            there.kill()
+            # nobody asks this one for anything
+            unread, dead = f'{messaging.TOPIC}.unread', f'{messaging.TOPIC}.there'
+            with contextlib.closing(rabbitmq.connection()) as connection:
+                channel = connection.channel()
+                channel.queue_declare(unread, durable=False, auto_delete=False)
+                channel.basic_publish_confirm(amqp.Message(b'late'), routing_key=unread)
+                assert channel.queue_declare(unread, passive=True).message_count == 1
+                assert eventually(lambda: lengths(rabbitmq)[unread] == 0)
+            assert eventually(lambda: not {unread, dead} & lengths(rabbitmq).keys(), 40.0)
+            assert f'{messaging.TOPIC}.here' in lengths(rabbitmq)
+            peers(rabbitmq.url, 'there', 'd', 0.25, members)
+            assert eventually(lambda: sums(exchange) == {'d': 1.25})
+    finally:
+        rabbitmq.ctl('clear_policy', 'fairness')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts find each other by tooz: in files, and in a real redis that goes away and comes back empty."""
+"""Hosts find each other by tooz: in files, memcached, and a redis that goes away and comes back empty."""
 
 import contextlib
 import logging
@@ -9,6 +9,7 @@ from tooz import coordination
 
 from nova_market.adapters import membership
 from nova_market.adapters.membership import ToozMembers
+from tests.fixtures.memcached import memcached  # noqa: F401
 from tests.fixtures.oslo import eventually
 from tests.fixtures.redis import redis  # noqa: F401
 
@@ -17,11 +18,17 @@ OURS = membership.__name__
 
 
 @pytest.fixture(
-    params=['file', pytest.param('redis', marks=pytest.mark.integration('redis-server'))]
+    params=[
+        'file',
+        pytest.param('redis', marks=pytest.mark.integration('redis-server')),
+        pytest.param('memcached', marks=pytest.mark.integration('memcached')),
+    ]
 )
 def url(request, tmp_path):
     if request.param == 'redis':
         return request.getfixturevalue('redis').url
+    if request.param == 'memcached':
+        return request.getfixturevalue('memcached')
     return f'file://{tmp_path}'
 
 

@@ -9,7 +9,7 @@ import pytest
 from nova_market.core.aggregator import TOO_MANY_OWNERS, Aggregator
 from nova_market.core.exchange import Departure
 from nova_market.core.letters import Answer, Statement, Vectors, from_values, to_values
-from nova_market.core.owner_table import OwnerTable, table_of
+from nova_market.core.owner_table import NOBODY, OwnerTable, owner_list, table_of
 from nova_market.core.quota_tally import QuotaTally
 from nova_market.core.report_book import OTHER_METRIC, STALE, TOO_MANY_HOSTS
 
@@ -406,6 +406,7 @@ def test_tables_and_names_give_the_same_sums():
     rng = np.random.default_rng(1)
     owners = [f'{number:032x}' for number in range(12)]
     by_name, by_table = aggregator(), aggregator()
+    known = {}
     for sequence in range(1, 60):
         host = 'abc'[sequence % 3]
         count = 12 if sequence % 4 else 5
@@ -415,8 +416,29 @@ def test_tables_and_names_give_the_same_sums():
         gone = tuple(owner for owner in owners[10:] if owner not in chosen)
         more = {'whole': sequence <= 3 or sequence % 11 == 0, 'gone': gone, 'heard': sequence - 6}
         more |= {'vectors': vectors(sequence % 3 + 1.0)} if sequence % 2 else {}
-        one = by_name.receive(statement(host, sequence, said, reads_tables=False, **more), 0.0)
-        other = by_table.receive(statement(host, sequence, table_of(said), **more), 0.0)
+        one = by_name.receive(statement(host, sequence, said, reads_numbers=False, **more), 0.0)
+        listed = known.get(host, NOBODY)
+        if said.keys() <= set(listed.owners):
+            said = table_of(said, listed)
+        before = () if more['whole'] else listed.owners
+        known[host] = owner_list({*before, *chosen}.difference(gone))
+        other = by_table.receive(statement(host, sequence, said, **more), 0.0)
         assert isinstance(one.owners, dict) and one.owners == other.owners
         assert isinstance(other.owners, OwnerTable) or not other.owners
         assert one.cloud == other.cloud
+
+
+@pytest.mark.parametrize('whole', [True, False])
+def test_a_table_about_another_list_is_asked_for_by_name(whole):
+    """Nothing of it is taken: another list, a place that the list has not, a host that is not known."""
+    one = aggregator()
+    known, other = owner_list('de'), owner_list('df')
+    assert one.receive(statement('b', 1, table_of({'d': (1.0,)}, known)), 0.0).resync
+    one.receive(statement('b', 1, {'d': (1.0,), 'e': (1.0,)}), 0.0)
+    wild = OwnerTable(known.digest, np.array([2]), np.array([[9.0]]))
+    for sequence, table in enumerate([table_of({'d': (9.0,)}, other), wild], start=2):
+        assert one.receive(statement('b', sequence, table, whole=whole), 1.0).resync
+    assert one.receive(statement('c', owners={'d': (0.0,)}), 2.0).owners == {'d': (1.0,)}
+    taken = one.receive(statement('b', 4, table_of({'d': (3.0,)}, known), whole=False), 3.0)
+    assert not taken.resync
+    assert one.receive(statement('c', 2, {'d': (0.0,)}), 4.0).owners == {'d': (3.0,)}

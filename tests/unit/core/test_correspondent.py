@@ -414,7 +414,7 @@ def test_tables_are_for_those_who_have_said_that_they_read_them():
         elif number == 9:
             post.aggregators = kept
     assert form == [False, *[True] * 6, False, False, False, True]
-    old = replace(answers(post)[-1], sequence=11, reads_tables=False)
+    old = replace(answers(post)[-1], sequence=11, reads_numbers=False)
     line = post.correspondents['b']
     line.statements(report('b', {'d' * 32: (1.0,)}, sequence=12), ('x',), 120.0)
     assert line.receive(replace(old, sequence=12), 120.0) == ''

@@ -16,7 +16,7 @@ from nova_market.core.letters import (
     from_values,
     to_values,
 )
-from nova_market.core.owner_table import OwnerTable, table_of
+from nova_market.core.owner_table import OwnerTable, owner_list, table_of
 from nova_market.core.quota_tally import QuotaTally
 from nova_market.core.schema import MAX_AMOUNT, MAX_OWNERS, MAX_SUM
 from nova_market.errors import MalformedReport
@@ -78,7 +78,7 @@ def test_a_message_survives_the_wire(word):
 def test_what_says_nothing_takes_no_bytes():
     """A heartbeat holds its version and the names, nothing else."""
     assert set(to_values(Statement(host='a', metric='m', **HEAD))) == {
-        *('v', 'kind', 'host', 'metric', 'owners', *HEAD)
+        *('v', 'kind', 'host', 'metric', 'owners', 'reads_numbers', *HEAD)
     }
 
 
@@ -164,41 +164,56 @@ def test_an_unknown_kind_is_named(kind):
 
 
 @pytest.mark.parametrize('word', [STATEMENT, ANSWER], ids=lambda w: type(w).__name__)
-def test_an_earlier_version_is_known_by_its_number(word):
-    """It would not understand a table, and is not sent one."""
-    old = replace(word, reads_tables=False)
-    assert to_values(old)['v'] == 1
+def test_who_does_not_say_that_it_reads_numbers_does_not(word):
+    """An earlier version is not sent a table."""
+    old = replace(word, reads_numbers=False)
+    assert 'reads_numbers' not in to_values(old)
     assert from_values(to_values(old)) == old
-    assert from_values(to_values(word)).reads_tables
+    assert from_values(to_values(word)).reads_numbers
 
 
-UUIDS = tuple(f'{number:032x}' for number in range(3))
+KNOWN = owner_list('def')
 
 
 def test_a_table_is_handed_on_as_it_is():
-    table = table_of(dict.fromkeys(UUIDS, (1.0, -2.0)))
+    table = table_of(dict.fromkeys('fd', (1.0, -2.0)), KNOWN)
     values = to_values(replace(STATEMENT, owners=table))
     assert values['owners'] is table
     assert from_values(values).owners is table
-    assert table_of({'d': (1.0,)}) == {'d': (1.0,)}, 'no UUID, no table'
 
 
 @pytest.mark.parametrize(
-    ('ids', 'numbers'),
+    'numbers',
     [
-        (b'', np.zeros((0, 1))),
-        (bytes(16), np.zeros((1, 0))),
-        (bytes(16), np.zeros((1, 7))),
-        (bytes(16 * (MAX_OWNERS + 1)), np.zeros((MAX_OWNERS + 1, 1))),
-        (bytes(range(32)), np.array([[1.0], [np.nan]])),
-        (bytes(range(32)), np.array([[-np.inf], [1.0]])),
-        (bytes(range(32)), np.array([[1.0], [-2 * MAX_AMOUNT]])),
-        (bytes(32), np.ones((2, 1))),
+        np.zeros((0, 1)),
+        np.zeros((1, 0)),
+        np.zeros((1, 7)),
+        np.zeros((MAX_OWNERS + 1, 1)),
+        np.array([[1.0], [np.nan]]),
+        np.array([[-np.inf], [1.0]]),
+        np.array([[1.0], [-2 * MAX_AMOUNT]]),
     ],
-    ids=['empty', 'narrow', 'wide', 'long', 'NaN', 'infinite', 'huge', 'twice'],
+    ids=['empty', 'narrow', 'wide', 'long', 'NaN', 'infinite', 'huge'],
 )
-def test_a_broken_table_is_refused(ids, numbers):
-    """Empty, of the wrong width, too long, with numbers that are none or too large, an owner twice."""
-    values = to_values(replace(STATEMENT, owners=OwnerTable(ids, numbers)))
+def test_a_broken_table_is_refused(numbers):
+    """Empty, of the wrong width, too long, with numbers that are none or too large."""
+    table = OwnerTable(KNOWN.digest, np.arange(len(numbers)), numbers)
     with pytest.raises(MalformedReport, match=r'^owners'):
-        from_values(values)
+        from_values(to_values(replace(STATEMENT, owners=table)))
+
+
+def test_a_report_to_all_has_no_table():
+    """Its readers do not know which list it means."""
+    table = table_of(dict.fromkeys('def', (1.0,)), KNOWN)
+    with pytest.raises(MalformedReport, match=r'^owners'):
+        from_values(to_values(report('a')) | {'owners': table})
+
+
+def test_a_table_has_names_for_who_knows_its_list():
+    table = OwnerTable(KNOWN.digest, np.array([0, 2]), np.array([[1.0], [2.0]]))
+    assert not table.is_about(owner_list('de'))
+    assert table.is_about(KNOWN)
+    assert table == {'d': (1.0,), 'f': (2.0,)}
+    assert not OwnerTable(KNOWN.digest, np.array([3]), np.ones((1, 1))).is_about(KNOWN)
+    wild = OwnerTable(KNOWN.digest, np.array([7, 7, 7]), np.ones((3, 1)))
+    assert wild.is_about(KNOWN) and wild == dict.fromkeys('def', (1.0,)), 'a place for each'

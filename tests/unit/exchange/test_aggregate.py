@@ -100,3 +100,55 @@ def test_a_slow_aggregator_is_not_told_twice_for_long():
             receive(*held.pop(0))
     assert letters == [2, 2, 2, 1, 1, 1, 1, 1]
     assert world.exchanges['a'].totals().age < TTL
+
+
+def test_an_interval_that_is_changed_host_by_host():
+    """Hosts with that of the aggregator count, the others are told that they do not and know only
+    themselves; no host counts twice, and all count when the last one is changed."""
+    names, clock, hosts = 'abcdx', ManualClock(), {}
+    roll = Roll(*names)
+    exchanges, sequences = {}, dict.fromkeys(names, 0)
+
+    def start(name, interval):
+        exchanges[name] = put_together(
+            'aggregate',
+            host=name,
+            metric='greediness',
+            ttl=3 * interval,
+            clock=clock,
+            transport=Wire(hosts, name),
+            membership=roll,
+            named=('x',),
+            epoch=f'{interval} s',
+        )
+        exchanges[name].start()
+
+    def seconds(count):
+        """Every host publishes in its own interval."""
+        for _ in range(count):
+            clock.advance(1.0)
+            for name, exchange in exchanges.items():
+                sequences[name] += 1
+                if sequences[name] % (5 if name in changed else 10) == 0:
+                    said = report(name, {'d': (1.0,)}, sequence=sequences[name])
+                    exchange.publish(said)
+        return [sums(exchanges[name])['d'] for name in names]
+
+    changed = set()
+    for name in names:
+        start(name, 10)
+    assert seconds(40) == [5.0] * 5
+    for name in 'ab':
+        changed.add(name)
+        start(name, 5)
+    assert seconds(60) == [1.0, 1.0, 3.0, 3.0, 3.0]
+    assert exchanges['a'].dropped.keys() == {'other_epoch'}
+    assert exchanges['x'].dropped == {}
+    changed.add('x')
+    start('x', 5)
+    assert seconds(60) == [3.0, 3.0, 1.0, 1.0, 3.0]
+    for name in 'cd':
+        changed.add(name)
+        start(name, 5)
+    assert seconds(15) == [5.0] * 5
+    assert max(exchange.totals().age for exchange in exchanges.values()) <= 5.0
