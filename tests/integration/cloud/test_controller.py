@@ -152,6 +152,17 @@ def cluster(bed: MarketBed, name: str) -> Json:
     return dict(show(bed, name)['clusters'][0])
 
 
+def report(environment: dict[str, str], app: Json, **said: object) -> None:
+    """As an application does, which has a credential and no token."""
+    answer = requests.post(
+        f'{environment["NOVA_MARKET_API_URL"]}/v1/apps/{app["id"]}/reports',
+        json=said,
+        headers={'X-App-Credential': app['credential']},
+        timeout=30,
+    )
+    assert answer.status_code == 204, answer.text
+
+
 def component(flavor: str, least: int, most: int) -> Json:
     return {
         'name': 'worker', 'flavor': flavor, 'image': 'guest', 'networks': ['guests'],
@@ -160,7 +171,11 @@ def component(flavor: str, least: int, most: int) -> Json:
 
 
 def test_a_deadline_that_is_moved_is_met(
-    bed: MarketBed, neighbours: dict[str, str], controller: Daemon, tmp_path: Path
+    bed: MarketBed,
+    neighbours: dict[str, str],
+    controller: Daemon,
+    environment: dict[str, str],
+    tmp_path: Path,
 ):
     """Its bid and its share of the CPU follow; killed on the way, the controller goes on after a start."""
     bid(bed, neighbours, 1)
@@ -176,7 +191,7 @@ def test_a_deadline_that_is_moved_is_met(
         'slo': {'deadline': in_seconds(FIRST), 'work_core_seconds': WORK, **BAND},
         'budget': {'renew_amount': 40 * MICRO},
     }  # fmt: skip
-    create(bed, tmp_path, template)
+    made = create(bed, tmp_path, template)
     say(f'its server is there after {within(120, lambda: active(bed, "zephyr", 1)):.1f} s')
     bed.cloud.wait_until_obeying('zephyr-worker-1', 300)
     bed.cloud.order('zephyr-worker-1', 'burn 1')
@@ -206,6 +221,8 @@ def test_a_deadline_that_is_moved_is_met(
         seen.append(show(bed, 'zephyr'))
     say(f'done after {time.time() - began:.0f} s of {SECOND:.0f}: {seen[-1]}')
     assert seen[-1]['state'] == 'running'
+    report(environment, made, progress={'total': 1, 'done': 1})
+    within(120, lambda: show(bed, 'zephyr')['state'] == 'finished' and not own(bed, 'zephyr'))
     bed.say('dora', 'app', 'delete', 'zephyr')
     within(120, lambda: gone(bed, 'zephyr'))
 
@@ -226,16 +243,7 @@ def test_servers_follow_the_price(
     }  # fmt: skip
     made = create(bed, tmp_path, template)
 
-    def report(metric: float) -> None:
-        answer = requests.post(
-            f'{environment["NOVA_MARKET_API_URL"]}/v1/apps/{made["id"]}/reports',
-            json={'metric': metric},
-            headers={'X-App-Credential': made['credential']},
-            timeout=30,
-        )
-        assert answer.status_code == 204, answer.text
-
-    report(3.0)
+    report(environment, made, metric=3.0)
     say(f'four servers after {within(300, lambda: active(bed, "web", 4)):.0f} s')
     bid(bed, neighbours, 12)
     passed = within(120, lambda: 1 <= len(own(bed, 'web')) <= 3)
@@ -244,7 +252,7 @@ def test_servers_follow_the_price(
     time.sleep(PERIOD)
     controller.launch()
     bid(bed, neighbours, 1)
-    report(3.0)
+    report(environment, made, metric=3.0)
     say(f'price down: four servers after {within(300, lambda: active(bed, "web", 4)):.0f} s')
     assert sorted(own(bed, 'web')) == [f'web-worker-{n}' for n in (1, 2, 3, 4)]
     events = bed.market('dora', 'app', 'events', 'web')
