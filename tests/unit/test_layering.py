@@ -50,6 +50,7 @@ ONLY_IN: dict[str, frozenset[str]] = {
     'flask': frozenset({'api'}),
     'oslo_policy': frozenset({'api'}),
     'jsonschema': frozenset({'api', 'sim'}),
+    'msgspec': frozenset({'adapters'}),
     'yaml': frozenset({'osc', 'sim'}),
     'keystonemiddleware': frozenset({'adapters'}),
     'sqlalchemy': frozenset({'adapters', 'db'}),
