@@ -21,8 +21,10 @@ import openstack
 from nova_market.adapters.cpu import CpuShares
 from nova_market.adapters.host_supply import SupplySettings
 from nova_market.adapters.libvirt_host import LibvirtHost
+from nova_market.db.database import Database
 from nova_market.sdk import market_service
 from nova_market.sim.experiments.service_process import Daemon, Options, ServiceProcess
+from tests.fixtures.databases import drop_tables
 from tests.integration.cloud.conftest import Cloud, within
 
 PERIOD = 10
@@ -33,7 +35,7 @@ STATE = Path(os.environ.get('NOVA_MARKET_CLOUD', '/var/lib/nova-market-cloud'))
 
 
 class MarketBed:
-    """start() makes the tables and runs everything; close() ends it and puts the guests' values back."""
+    """start() makes the tables anew and runs everything; close() ends it and puts the guests' values back."""
 
     def __init__(
         self,
@@ -44,7 +46,6 @@ class MarketBed:
     ) -> None:
         """api_port: of the market API, where it is not that of the catalog"""
         self.cloud = cloud
-        self.first = 0
         # more options of the engines, by group; in force when they are launched anew
         self.engine_options: dict[str, dict[str, object]] = {}
         self._environment = environment
@@ -66,8 +67,10 @@ class MarketBed:
         }
 
     def start(self) -> None:
-        # the database may have rounds of an earlier bed
-        self.first = int(time.time() // PERIOD) + 1
+        # credits of an earlier bed would change what a project is refused
+        database = Database({'connection': self._environment['NOVA_MARKET_DATABASE_URL']})
+        drop_tables(database)
+        database.close()
         self.api.configure()
         self.manage('db', 'sync')
         for service in self.services.values():

@@ -180,10 +180,9 @@ def test_a_deadline_that_is_moved_is_met(
     """Its bid and its share of the CPU follow; killed on the way, the controller goes on after a start."""
     bid(bed, neighbours, 1)
     dora = f'project:{bed.cloud.project_id("dora")}'
-    if dora not in opened(bed):
-        own_server = bed.cloud.create('dora', 'market-d', 'h1')
-        within(6 * PERIOD, lambda: dora in opened(bed))
-        bed.cloud.openstack('dora', 'server', 'delete', '--wait', own_server)
+    first = bed.cloud.create('dora', 'market-d', 'h1')
+    within(6 * PERIOD, lambda: dora in opened(bed))
+    bed.cloud.openstack('dora', 'server', 'delete', '--wait', first)
     bed.market('admin', 'account', 'grant', dora, '5000')
     began = time.time()
     template = {
