@@ -128,8 +128,9 @@ def cpu_seconds(sink, frames):
 def test_what_the_aggregator_computes(changing, aggregators):
     """1,000 hosts, an interval of 10 s, one of one or three aggregators: decode, add up, answer, encode.
 
-    Under 1 % of a core while sums stand still; what changes may double it on a busy machine. Others use this
-    one as well: an interval is the sum of the best of each tenth.
+    Under 1 % of a core, which a million turns of a loop stand for: they take a third of a percent of this
+    interval on a machine of today, and more wherever everything takes more. Others use this machine as well:
+    an interval is the sum of the best of each tenth.
     """
     cloud = replace(cloud_of(1000), aggregators=aggregators)
     wire = CompactFormat()
@@ -164,14 +165,15 @@ def test_what_the_aggregator_computes(changing, aggregators):
             model.correspondents[answer.to].receive(answer, model._now)
     assert exchange.dropped == {}
     seconds = sum(map(min, zip(*spent[3:], strict=True)))
+    turns = seconds / loop_seconds()
     print(
         f'\n{1000 * changing / 10:.0f} % of VMs change, one of {aggregators}: '
         f'{1e3 * seconds:.0f} ms of CPU per interval, '
         f'{100 * seconds / INTERVAL:.2f} % of a core, {1e6 * seconds / 999:.0f} us per host; '
         f'everything new: {1e3 * sum(spent[0]):.0f} ms; '
-        f'{seconds / loop_seconds():.2f} times a million turns of a loop'
+        f'{turns:.2f} times a million turns of a loop'
     )
-    assert seconds < (0.02 if changing else 0.01) * INTERVAL
+    assert turns < 3
 
 
 class Counted:
