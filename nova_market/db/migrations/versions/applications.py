@@ -1,24 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Applications that a controller runs: their rows, servers, events and reports."""
 
-from typing import Any
-
 import sqlalchemy as sa
-from alembic import op
-from sqlalchemy.dialects.mysql import MEDIUMBLOB
+
+from nova_market.db.migrations.resumable import CONTENT, COUNTER, create, index
 
 revision = 'd5a07e3c914b'
 down_revision = '3b8d05f7c1e4'
 branch_labels = None
 depends_on = None
-
-COUNTER = sa.BigInteger().with_variant(sa.Integer(), 'sqlite')
-CONTENT = sa.LargeBinary().with_variant(MEDIUMBLOB(), 'mysql', 'mariadb')
-TABLE: dict[str, Any] = {
-    f'{dialect}_{option}': value
-    for dialect in ('mysql', 'mariadb')
-    for option, value in (('engine', 'InnoDB'), ('charset', 'utf8mb4'), ('collate', 'utf8mb4_bin'))
-}
 
 
 def upgrade() -> None:
@@ -27,16 +17,6 @@ def upgrade() -> None:
     _servers()
     _events()
     _reports()
-
-
-def create(name: str, *columns: sa.schema.SchemaItem, **options: bool) -> None:
-    if not sa.inspect(op.get_bind()).has_table(name):
-        op.create_table(name, *columns, **TABLE, **options)
-
-
-def index(name: str, table: str, columns: list[str]) -> None:
-    if name not in {i['name'] for i in sa.inspect(op.get_bind()).get_indexes(table)}:
-        op.create_index(name, table, columns)
 
 
 def _apps() -> None:

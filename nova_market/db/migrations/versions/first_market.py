@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the market: accounts, postings, bids, rounds, prices, allocations, migration plans.
-
-What exists already is left alone: MariaDB commits each table by itself, so an interrupted run is completed
-by running again.
-"""
-
-from typing import Any
+"""Tables of the market: accounts, postings, bids, rounds, prices, allocations, migration plans."""
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects.mysql import MEDIUMBLOB
+
+from nova_market.db.migrations.resumable import CONTENT, COUNTER, create, index
 
 revision = '7f2c9e41a6d0'
 down_revision = None
@@ -17,13 +12,6 @@ branch_labels = None
 depends_on = None
 
 MAX = 2**53
-COUNTER = sa.BigInteger().with_variant(sa.Integer(), 'sqlite')
-CONTENT = sa.LargeBinary().with_variant(MEDIUMBLOB(), 'mysql', 'mariadb')
-TABLE: dict[str, Any] = {
-    f'{dialect}_{option}': value
-    for dialect in ('mysql', 'mariadb')
-    for option, value in (('engine', 'InnoDB'), ('charset', 'utf8mb4'), ('collate', 'utf8mb4_bin'))
-}
 
 
 def upgrade() -> None:
@@ -32,16 +20,6 @@ def upgrade() -> None:
     _rounds()
     _plans()
     _first_rows()
-
-
-def create(name: str, *columns: sa.schema.SchemaItem, **options: bool) -> None:
-    if not sa.inspect(op.get_bind()).has_table(name):
-        op.create_table(name, *columns, **TABLE, **options)
-
-
-def index(name: str, table: str, columns: list[str]) -> None:
-    if name not in {i['name'] for i in sa.inspect(op.get_bind()).get_indexes(table)}:
-        op.create_index(name, table, columns)
 
 
 def _first_rows() -> None:
