@@ -49,7 +49,7 @@ class OwnerTable(Mapping[OwnerId, Partial]):
     It is a mapping like any other once its list is known, which a frame does not say.
 
     digest:  of the list
-    places:  in the list, ascending, shape (owners,)
+    places:  in the list, ascending, none twice, shape (owners,); of a peer's table check_table sees to it
     numbers: shape (owners, width)
     """
 
@@ -65,7 +65,7 @@ class OwnerTable(Mapping[OwnerId, Partial]):
         """Does it mean this list? Then it has names from now on."""
         if self.digest != known.digest:
             return False
-        if len(self.places) != len(known.owners) and max(self.places.tolist()) >= len(known.owners):
+        if len(self.places) and self.places.item(-1) >= len(known.owners):  # the highest
             return False
         self._known = known
         return True

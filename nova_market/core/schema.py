@@ -140,7 +140,10 @@ def are_plain_rows(
 
 
 def check_table(table: OwnerTable, where: str, maximum: float) -> None:
-    """Numbers for 1 to MAX_OWNERS owners, 1 to MAX_WIDTH for each, none beyond +-maximum."""
+    """Numbers for 1 to MAX_OWNERS owners, 1 to MAX_WIDTH for each, none beyond +-maximum.
+
+    The places ascend, so that no owner is there twice and the last place is the highest.
+    """
     count, width = table.numbers.shape
     if not 0 < count <= MAX_OWNERS or not 0 < width <= MAX_WIDTH:
         raise MalformedReport(f'{where}: a table of {count} owners with {width} numbers each')
@@ -148,6 +151,8 @@ def check_table(table: OwnerTable, where: str, maximum: float) -> None:
     largest = amounts.item(amounts.argmax())
     if not largest <= maximum:  # NaN counts as the largest
         raise MalformedReport(f'{where}: {largest} is not a number in +-{maximum:g}')
+    if (table.places[1:] <= table.places[:-1]).any():
+        raise MalformedReport(f'{where}: the places in a table do not ascend')
 
 
 def shown(value: object) -> str:

@@ -428,6 +428,17 @@ def test_tables_and_names_give_the_same_sums():
         assert one.cloud == other.cloud
 
 
+def test_a_table_of_all_owners_with_wild_places_is_not_taken():
+    """Whatever is wider than it by then: it neither ends the aggregator's work nor changes a sum."""
+    one = aggregator()
+    known = owner_list('de')
+    one.receive(statement('b', owners={'d': (1.0,), 'e': (1.0,)}), 0.0)
+    one.receive(statement('c', owners={'d': (1.0, 2.0)}), 0.0)
+    wild = OwnerTable(known.digest, np.array([0, 65535]), np.full((2, 1), 9.0))
+    assert one.receive(statement('b', 2, wild), 1.0).resync
+    assert one.receive(statement('c', 2, {'d': (0.0, 0.0)}), 2.0).owners == {'d': (1.0, 0.0)}
+
+
 @pytest.mark.parametrize('whole', [True, False])
 def test_a_table_about_another_list_is_asked_for_by_name(whole):
     """Nothing of it is taken: another list, a place that the list has not, a host that is not known."""

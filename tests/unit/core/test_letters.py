@@ -202,6 +202,14 @@ def test_a_broken_table_is_refused(numbers):
         from_values(to_values(replace(STATEMENT, owners=table)))
 
 
+@pytest.mark.parametrize('places', [[0, 0, 1], [1, 0, 2], [0, 2, 2], [2, 65535, 0]])
+def test_places_of_a_table_ascend(places):
+    """No owner is there twice; what sums up relies on that, and on the last place being the highest."""
+    table = OwnerTable(KNOWN.digest, np.array(places, dtype='<u2'), np.ones((3, 1)))
+    with pytest.raises(MalformedReport, match=r'^owners: the places in a table do not ascend'):
+        from_values(to_values(replace(STATEMENT, owners=table)))
+
+
 def test_a_report_to_all_has_no_table():
     """Its readers do not know which list it means."""
     table = table_of(dict.fromkeys('def', (1.0,)), KNOWN)
@@ -215,5 +223,6 @@ def test_a_table_has_names_for_who_knows_its_list():
     assert table.is_about(KNOWN)
     assert table == {'d': (1.0,), 'f': (2.0,)}
     assert not OwnerTable(KNOWN.digest, np.array([3]), np.ones((1, 1))).is_about(KNOWN)
-    wild = OwnerTable(KNOWN.digest, np.array([7, 7, 7]), np.ones((3, 1)))
-    assert wild.is_about(KNOWN) and wild == dict.fromkeys('def', (1.0,)), 'a place for each'
+    wild = OwnerTable(KNOWN.digest, np.array([0, 1, 7]), np.ones((3, 1)))
+    assert not wild.is_about(KNOWN), 'as many as there are, and not those'
+    assert table_of(dict.fromkeys('def', (1.0,)), KNOWN).is_about(KNOWN)
