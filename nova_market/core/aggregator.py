@@ -341,12 +341,17 @@ def _is_understood(row: _Row | None, statement: Statement) -> bool:
 
 
 def _continues(row: _Row | None, statement: Statement) -> bool:
-    """Can a statement of changes be taken as the next one of what is known?"""
+    """Can a statement of changes be taken as the next one of what is known?
+
+    Not where the host has heard more than that: a whole statement that was late has come to an aggregator
+    that has started anew, and the changes since then are not known.
+    """
     return (
         row is not None
         and row.present
         and row.version[0] == statement.incarnation
         and row.roster == statement.roster
+        and row.version[1] >= _heard(statement)
     )
 
 

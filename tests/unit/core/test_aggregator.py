@@ -190,6 +190,19 @@ def test_who_is_not_known_is_asked_for_everything():
     assert sums(one.receive(statement('b', owners={'d': (5.0,)}), 5.0)) == {'d': 1.0}
 
 
+def test_a_late_whole_statement_is_no_ground_for_changes_to_a_newer_one():
+    """It came to an aggregator that has started anew; the host knows that more has arrived since."""
+    one = aggregator()
+    one.receive(statement('a', owners={'d': (1.0,)}), 0.0)
+    assert one.receive(statement('a', 3, heard=2), 1.0).resync
+    assert not one.receive(statement('a', 4, {'e': (2.0,)}, whole=True, heard=2), 2.0).resync
+    assert not one.receive(statement('a', 5, heard=4), 3.0).resync
+    assert sums(one.receive(statement('b', owners={'d': (0.0,), 'e': (0.0,)}), 4.0)) == {
+        'd': 0.0,
+        'e': 2.0,
+    }
+
+
 def test_a_silent_host_dies_after_its_time_and_no_sooner():
     one = aggregator()
     one.receive(statement('a', owners={'d': (1.0,)}, vectors=vectors(1.0)), 0.0)
