@@ -121,7 +121,7 @@ def test_tallies_of_disjoint_owners_add_up(parts):
 
 
 OWNERS = ['g', *(digit * 32 for digit in 'def')]
-"""Without the first they go as a table."""
+"""One of them is no UUID."""
 
 fates = st.sampled_from(['lost', 'now', 'twice', 'late'])
 rounds = st.lists(
