@@ -30,8 +30,9 @@ BRACE = b'{'
 BY_OWNER = frozenset({'owners', 'quotas'})
 """Fields that are mappings by owner."""
 
-TABLE = 1
-"""Type of msgpack extension."""
+TABLE = 2
+"""Type of msgpack extension. 1 was that of tables with ids, which may be as long: neither version takes the
+other's for its own, whatever is under way while hosts change versions."""
 
 DOUBLE = np.dtype('<f8')
 

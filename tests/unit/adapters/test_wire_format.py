@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nova_market.adapters.wire_format import MAX_FRAME, TABLE, CompactFormat, PlainFormat
-from nova_market.core.owner_table import owner_list, table_of
+from nova_market.core.letters import from_values
+from nova_market.core.owner_table import OwnerTable, owner_list, table_of
 from nova_market.errors import MalformedReport, OversizedReport
 
 PLAIN = st.recursive(
@@ -142,6 +143,18 @@ def test_a_table_survives(owners):
     assert len(frame) < 32 + sum(2 + 8 * len(row) for row in owners.values())
     lists = {owner: list(row) for owner, row in owners.items()}
     assert CompactFormat().decode(PlainFormat().encode({'owners': table})) == {'owners': lists}
+
+
+def test_a_table_of_the_earlier_kind_is_none():
+    """Two owners of one number: doubles, ids, width; as long as a table with places of four."""
+    earlier = np.array([1.0, 2.0]).tobytes() + bytes(range(32)) + bytes([1])
+    message = CompactFormat().decode(
+        msgspec.msgpack.encode({'owners': msgspec.msgpack.Ext(1, earlier)})
+    )
+    assert not isinstance(message['owners'], OwnerTable)
+    message |= {'v': 2, 'kind': 'state', 'host': 'a', 'incarnation': 1, 'sequence': 1}
+    with pytest.raises(MalformedReport, match='owners: not an object'):
+        from_values(message | {'metric': 'm', 'epoch': 'e', 'roster': 'r'})
 
 
 def test_only_what_the_formats_know_is_written():
