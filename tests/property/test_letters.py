@@ -4,10 +4,12 @@
 import contextlib
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nova_market.adapters.wire_format import CompactFormat
 from nova_market.core.aggregator import Aggregator
 from nova_market.core.correspondent import Correspondent
 from nova_market.core.letters import (
@@ -18,6 +20,7 @@ from nova_market.core.letters import (
     from_values,
     to_values,
 )
+from nova_market.core.owner_table import OwnerTable, owner_list
 from nova_market.core.quota_tally import QuotaTally, tally
 from nova_market.core.schema import MAX_SUM
 from nova_market.errors import MalformedReport
@@ -35,6 +38,8 @@ head = {
     'roster': names,
     'whole': st.booleans(),
 }
+KNOWN = owner_list('def')
+ROWS = {width: dict.fromkeys('def', (1.0,) * width) for width in (1, 2, 3)}
 vectors = st.builds(Vectors, supply=resources, load=resources, virtual=resources)
 
 
@@ -107,6 +112,41 @@ def test_a_letter_with_one_wild_field(word, data):
             assert from_values(to_values(answer)) == answer
     elif isinstance(taken, Answer):
         assert all(math.isfinite(n) for total in taken.owners.values() for n in total)
+
+
+@st.composite
+def tables(draw):
+    """Of the list d, e, f or another one; with any places and numbers, some of them good."""
+    place = st.integers(0, 4) | st.just(65535)
+    wild = st.lists(place, min_size=3, max_size=3) | st.lists(place, max_size=5)
+    places = draw(st.just([0, 1, 2]) | wild | wild.map(lambda some: sorted(set(some))))
+    width = draw(st.sampled_from([1, 1, 2, 3, 0, 7]))
+    size = width * len(places)
+    number = draw(st.sampled_from([st.floats(0.0, 1.0), st.floats()]))
+    cells = draw(st.lists(number, min_size=size, max_size=size))
+    digest = draw(st.sampled_from([KNOWN.digest, KNOWN.digest, owner_list('de').digest]))
+    rows = np.array(cells, dtype=float).reshape(len(places), width)
+    return OwnerTable(digest, np.array(places, dtype='<u2'), rows)
+
+
+@given(st.lists(st.tuples(tables(), st.booleans()), min_size=1, max_size=4), st.integers(1, 3))
+def test_a_wild_table_is_dropped_or_asked_for_by_name(said, widest):
+    """Whatever comes in a frame, nobody is told of owners or sums that are none."""
+    one = Aggregator('x', 'm', 30.0, 'e')
+    more = {'incarnation': 1, 'metric': 'm', 'epoch': 'e', 'roster': 'r'}
+    one.receive(Statement(host='b', sequence=1, whole=True, owners=ROWS[1], **more), 0.0)
+    one.receive(Statement(host='c', sequence=1, whole=True, owners=ROWS[widest], **more), 0.0)
+    for sequence, (table, all_of_it) in enumerate(said, start=2):
+        word = Statement(host='b', sequence=sequence, whole=all_of_it, owners=table, **more)
+        frame = CompactFormat().encode(to_values(word))
+        try:
+            taken = from_values(CompactFormat().decode(frame))
+        except MalformedReport:
+            continue
+        assert isinstance(one.receive(taken, 1.0), Answer)
+    answer = one.receive(Statement(host='c', sequence=2, whole=True, owners=ROWS[1], **more), 2.0)
+    assert answer.owners.keys() == set('def')
+    assert all(math.isfinite(n) for total in answer.owners.values() for n in total)
 
 
 @given(st.lists(st.dictionaries(st.sampled_from('def'), st.tuples(quota, quota)), max_size=4))
