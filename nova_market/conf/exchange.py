@@ -74,7 +74,7 @@ WIRE = [
         choices=[
             ('auto', 'compact over zmq, plain elsewhere'),
             ('plain', 'JSON, which tcpdump and rabbitmqctl show'),
-            ('compact', 'msgpack, half as long and faster; over oslo it is wrapped in base64'),
+            ('compact', 'msgpack, shorter by a quarter to two thirds; over oslo wrapped in base64'),
         ],
         help='How a host writes its messages. Each reads both, so hosts may differ.',
     ),
