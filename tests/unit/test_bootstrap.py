@@ -41,7 +41,7 @@ def test_a_profile_adds_to_it() -> None:
     """Each profile has what it names and what all need."""
     assert packages() < packages('demo') < packages('test') | packages('cloud')
     assert 'rabbitmq-server' in packages('test')
-    assert 'memcached' in packages('cloud') - packages('test')
+    assert 'openvswitch-switch' in packages('cloud') - packages('test')
 
 
 @pytest.mark.parametrize('status', ['0', '100'])
