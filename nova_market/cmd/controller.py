@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """nova-market-controller: applications that scale themselves, and what an operator asks of them."""
 
-import json
 import time
 from collections.abc import Sequence
 
@@ -96,11 +95,7 @@ def _status(conf: cfg.ConfigOpts) -> int:
     schema.check(database)
     stores = controller_wiring.stores_of(database, SystemClock())
     document = status.status_document(stores.apps, stores.slots, stores.history)
-    if conf.command.format == 'json':
-        print(json.dumps(document, indent=2))
-    else:
-        print(status.render(document))
-    return 0 if document['alive'] else daemon.EXIT_NOT_RUNNING
+    return daemon.show_status(conf, document, status.render)
 
 
 PROGRAM = daemon.Program(

@@ -2,8 +2,9 @@
 """What the commands of our services share: options, exit codes, the metrics endpoint."""
 
 import argparse
+import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,6 +109,14 @@ def failed(program: str, error: Exception) -> int:
     print(f'{program}: {error}', file=sys.stderr)
     wrong_options = isinstance(error, ConfigurationError | cfg.Error)
     return EXIT_CONFIGURATION if wrong_options else EXIT_FAILED
+
+
+def show_status(
+    conf: cfg.ConfigOpts, document: Mapping[str, Any], render: Callable[[Mapping[str, Any]], str]
+) -> int:
+    """Print a status document as was asked; the exit code says whether the service is alive."""
+    print(json.dumps(document, indent=2) if conf.command.format == 'json' else render(document))
+    return 0 if document['alive'] else EXIT_NOT_RUNNING
 
 
 def serve(conf: cfg.ConfigOpts, run: service.ServiceBase) -> None:
