@@ -29,9 +29,10 @@ JUDGED = 0.5
 TOLERANCE = 0.03
 JAIN = 0.99
 
-WHOLE = 0.9
-"""Least part that d1 gets, while it is alone, of what the three get together later; the ticks of the two
-idle guests take some percent under emulation."""
+WHOLE = 0.8
+"""Least part that d1 gets, while it is alone, of what the three get together later. A guest that is held back
+would get half or two thirds; the ticks of the two idle guests, and whatever else the machine does meanwhile,
+take up to an eighth under emulation."""
 
 GUESTS = {'d1': 'd', 'd2': 'd', 'e1': 'e'}
 
