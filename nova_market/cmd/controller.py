@@ -9,7 +9,6 @@ from oslo_log import log
 
 from nova_market.adapters.clock import SystemClock
 from nova_market.cmd import controller_wiring, daemon, manage_db
-from nova_market.db import schema
 from nova_market.errors import NovaMarketError
 from nova_market.market.service import TICK, MarketService
 from nova_market.scaling import status
@@ -79,8 +78,7 @@ def _once(conf: cfg.ConfigOpts) -> int:
 
 
 def _forget(conf: cfg.ConfigOpts) -> int:
-    database = manage_db.connect(conf)
-    schema.check(database)
+    database = manage_db.ready(conf)
     stores = controller_wiring.stores_of(database, SystemClock())
     left = abandoned(stores, conf.command.app)
     print(f'application {left.app.id} of project {left.app.project_id} is forgotten')
@@ -91,8 +89,7 @@ def _forget(conf: cfg.ConfigOpts) -> int:
 
 
 def _status(conf: cfg.ConfigOpts) -> int:
-    database = manage_db.connect(conf)
-    schema.check(database)
+    database = manage_db.ready(conf)
     stores = controller_wiring.stores_of(database, SystemClock())
     document = status.status_document(stores.apps, stores.slots, stores.history)
     return daemon.show_status(conf, document, status.render)

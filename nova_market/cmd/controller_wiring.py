@@ -15,12 +15,11 @@ from nova_market.adapters.clock import SystemClock
 from nova_market.adapters.cloud import GROUP, REQUEST_SECONDS
 from nova_market.adapters.leadership import SoleLeader, ToozLeadership
 from nova_market.cmd import engine_wiring
-from nova_market.cmd.manage_db import connect
+from nova_market.cmd.manage_db import ready
 from nova_market.cmd.option_check import check_values
 from nova_market.cmd.scaling_policies import NAMESPACE
 from nova_market.conf import controller, market
 from nova_market.core.app_decision import Policy, Rules
-from nova_market.db import schema
 from nova_market.db.app_events import DatabaseAppEvents
 from nova_market.db.apps import DatabaseApps
 from nova_market.db.database import Database
@@ -57,8 +56,7 @@ def build(conf: cfg.ConfigOpts, *, cloud: AppCloud | None = None) -> Parts:
     """
     settings = load_settings(conf)
     clock = SystemClock()
-    database = connect(conf)
-    schema.check(database)
+    database = ready(conf)
     leadership = _leadership(conf, settings.name, clock)
     collector = ControllerCollector(leadership.leading)
     made = Controller(

@@ -9,7 +9,6 @@ from oslo_log import log
 
 from nova_market.adapters.clock import SystemClock
 from nova_market.cmd import daemon, engine_wiring, manage_db
-from nova_market.db import schema
 from nova_market.errors import NovaMarketError
 from nova_market.market import status
 from nova_market.market.service import TICK, MarketService
@@ -75,8 +74,7 @@ def _once(conf: cfg.ConfigOpts) -> int:
 
 
 def _status(conf: cfg.ConfigOpts) -> int:
-    database = manage_db.connect(conf)
-    schema.check(database)
+    database = manage_db.ready(conf)
     stores = engine_wiring.stores_of(database, SystemClock())
     document = status.status_document(stores.history, time.time(), conf.market.period)
     return daemon.show_status(conf, document, status.render)

@@ -14,14 +14,13 @@ from nova_market.adapters.market_cloud import NovaCloud
 from nova_market.adapters.notices import MessagingNotices
 from nova_market.adapters.provider_traits import PlacementTraits
 from nova_market.cmd.exchange import build_enforcement
-from nova_market.cmd.manage_db import connect
+from nova_market.cmd.manage_db import ready
 from nova_market.cmd.option_check import check_values
 from nova_market.conf import exchange as exchange_options
 from nova_market.conf import market, rebalancing, steering
 from nova_market.core.currency import PARTS
 from nova_market.core.money import micro_credits
 from nova_market.core.quantity import HostName
-from nova_market.db import schema
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.bids import DatabaseBids
 from nova_market.db.database import Database
@@ -74,8 +73,7 @@ def build(
     """
     settings = load_settings(conf)
     clock = SystemClock()
-    database = connect(conf)
-    schema.check(database)
+    database = ready(conf)
     stores = stores_of(database, clock)
     own_cloud = cloud is None
     cloud = cloud or NovaCloud(

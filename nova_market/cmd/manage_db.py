@@ -66,6 +66,16 @@ def connect(conf: cfg.ConfigOpts) -> Database:
     return Database(dict(conf.database))
 
 
+def ready(conf: cfg.ConfigOpts) -> Database:
+    """The database, with the tables that this version needs.
+
+    :raises SchemaBehind: it has others.
+    """
+    database = connect(conf)
+    schema.check(database)
+    return database
+
+
 def _sync(conf: cfg.ConfigOpts) -> int:
     database = connect(conf)
     print(f'The database is at revision {schema.sync(database, conf.command.target)}.')
@@ -82,8 +92,7 @@ def _purge(conf: cfg.ConfigOpts) -> int:
     days = conf.command.days
     if not days >= MIN_DAYS:
         raise ConfigurationError(f'--older-than {days}: give {MIN_DAYS:g} day or more')
-    database = connect(conf)
-    schema.check(database)
+    database = ready(conf)
     done = purge(database, time.time() - days * DAY)
     print(f'Purged up to period {done.period}:')
     for name, count in done.rows.items():
@@ -92,8 +101,7 @@ def _purge(conf: cfg.ConfigOpts) -> int:
 
 
 def _verify(conf: cfg.ConfigOpts) -> int:
-    database = connect(conf)
-    schema.check(database)
+    database = ready(conf)
     found = DatabaseLedger(database, time.time).discrepancies()
     for line in found:
         print(line)
