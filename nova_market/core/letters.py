@@ -183,7 +183,7 @@ def _statement_values(word: Statement) -> dict[str, object]:
         'metric': word.metric,
         'epoch': word.epoch,
         'roster': word.roster,
-        'owners': word.owners if isinstance(word.owners, OwnerTable) else dict(word.owners),
+        'owners': _as_carried(word.owners),
     }
     if word.heard is not None:
         values['heard'] = word.heard
@@ -227,7 +227,7 @@ def _answer_values(word: Answer) -> dict[str, object]:
         'sequence': word.sequence,
         'epoch': word.epoch,
         'roster': word.roster,
-        'owners': word.owners if isinstance(word.owners, OwnerTable) else dict(word.owners),
+        'owners': _as_carried(word.owners),
     }
     if word.quotas:
         values['quotas'] = {owner: list(quota) for owner, quota in word.quotas.items()}
@@ -267,6 +267,11 @@ def _vector_values(vectors: Vectors) -> dict[str, object]:
         'load': list(vectors.load),
         'virtual': list(vectors.virtual),
     }
+
+
+def _as_carried(owners: Mapping[OwnerId, tuple[float, ...]]) -> Mapping[OwnerId, tuple[float, ...]]:
+    """A table stays one: a wire format writes it as it is, or by name."""
+    return owners if isinstance(owners, OwnerTable) else dict(owners)
 
 
 def _vectors(message: Mapping[str, object], maximum: float = MAX_AMOUNT) -> Vectors:
