@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
 
-from nova_market.core.record import RoundRecord
+from nova_market.core.market.record import RoundRecord
 from nova_market.ports import History
 
 KEPT = 3

@@ -14,9 +14,9 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from nova_market.api.stores import Stores
-from nova_market.core.ledger import MINT, kind_of
-from nova_market.core.money import MICRO
-from nova_market.core.record import Account
+from nova_market.core.ledger.account import Account
+from nova_market.core.ledger.money import MICRO
+from nova_market.core.ledger.posting import MINT, kind_of
 from nova_market.errors import NovaMarketError
 
 PAGE = 10_000

@@ -4,134 +4,17 @@
 In production a WSGI server runs nova_market.wsgi.api:application; see doc/source/admin/market-api.rst.
 """
 
-import functools
-import json
-import os
 import sys
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from oslo_config import cfg
 from oslo_log import log
-from webob.exc import HTTPServiceUnavailable
 from werkzeug.serving import run_simple
 
-from nova_market.adapters.compute_directory import ComputeDirectory
-from nova_market.adapters.token_check import checked_tokens
-from nova_market.adapters.trusts import KeystoneTrusts
-from nova_market.api.app import make_application
-from nova_market.api.errors import ApiError, body
-from nova_market.api.stores import Settings, Stores
-from nova_market.cmd import daemon, manage_db
-from nova_market.cmd.scaling_policies import parameters_by_policy
-from nova_market.conf import opts
-from nova_market.db.accounts import DatabaseAccounts
-from nova_market.db.app_events import DatabaseAppEvents
-from nova_market.db.apps import DatabaseApps
-from nova_market.db.bids import DatabaseBids
-from nova_market.db.database import Database
-from nova_market.db.ledger import DatabaseLedger
-from nova_market.db.plans import DatabasePlans
-from nova_market.db.rounds import DatabaseRounds
-from nova_market.errors import ConfigurationError, NovaMarketError
-from nova_market.ports import Flavors, ServerOwners, Trusts
-
-PROGRAM = 'nova-market-api'
-CONFIG_FILE = 'NOVA_MARKET_CONFIG_FILE'
-"""Environment variable: a configuration file for the WSGI application, instead of the usual ones."""
-
-Wsgi = Callable[..., Iterable[bytes]]
-
-
-def build(conf: cfg.ConfigOpts) -> Wsgi:
-    """The application; connects to nothing yet, so that a server may fork after it.
-
-    :raises ConfigurationError: names the option.
-    """
-    directory = ComputeDirectory.from_conf(conf)
-    trusts = KeystoneTrusts.from_conf(conf)
-    stores = database_stores(manage_db.connect(conf), directory, directory, trusts)
-    authenticate = functools.partial(checked_tokens, conf=conf, unavailable=keystone_away)
-    return make_application(conf, stores, settings(conf), authenticate, metrics_token(conf))
-
-
-def keystone_away() -> Exception:
-    """503 in the form of all errors; it is made before a request has its id."""
-    error = ApiError(
-        503,
-        'market.identity.unavailable',
-        'Keystone does not answer, and it says whose a token is; try again in a minute',
-    )
-    text = json.dumps(body(error, '')).encode()
-    return HTTPServiceUnavailable(body=text, content_type='application/json')
-
-
-def database_stores(
-    database: Database,
-    owners: ServerOwners,
-    flavors: Flavors,
-    trusts: Trusts,
-    wall: Callable[[], float] = time.time,
-) -> Stores:
-    """Everything in one database."""
-    return Stores(
-        ledger=DatabaseLedger(database, wall),
-        accounts=DatabaseAccounts(database),
-        bids=DatabaseBids(database, wall),
-        history=DatabaseRounds(database, wall),
-        plans=DatabasePlans(database, wall),
-        apps=DatabaseApps(database, wall),
-        app_events=DatabaseAppEvents(database),
-        trusts=trusts,
-        owners=owners,
-        flavors=flavors,
-        wall=wall,
-    )
-
-
-def settings(conf: cfg.ConfigOpts) -> Settings:
-    """What handlers are told."""
-    return Settings(
-        period=float(conf.market.period),
-        max_limit=conf.api.max_limit,
-        max_budgets=conf.api.max_budgets,
-        max_apps=conf.api.max_apps,
-        scaling=parameters_by_policy(),
-        trust_roles=tuple(conf.api.trust_roles),
-        report_interval=conf.api.report_interval,
-        response_validation=conf.api.response_validation,
-    )
-
-
-def metrics_token(conf: cfg.ConfigOpts) -> str | None:
-    """None: /metrics is off."""
-    if not conf.api.metrics_enabled:
-        return None
-    if not conf.api.metrics_token:
-        raise ConfigurationError(
-            '[api]metrics_enabled is true and [api]metrics_token is empty: every balance would be open to '
-            'everybody; set a long random text'
-        )
-    return str(conf.api.metrics_token)
-
-
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    """All that the application reads, but what its middleware registers by itself."""
-    log.register_options(conf)
-    opts.register_opts(conf)
-    manage_db.register_opts(conf)
-
-
-def configured_application() -> Wsgi:
-    """With the configuration files of this machine; what nova_market.wsgi.api serves."""
-    conf = cfg.ConfigOpts()
-    register_opts(conf)
-    given = os.environ.get(CONFIG_FILE)
-    files = [given] if given else cfg.find_config_files('nova_market', 'nova_market')
-    conf([], project='nova_market', prog=PROGRAM, default_config_files=files)
-    log.setup(conf, PROGRAM)
-    return build(conf)
+from nova_market.cmd import daemon
+from nova_market.errors import NovaMarketError
+from nova_market.wiring.api import PROGRAM, build, register_opts
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -8,11 +8,14 @@ from oslo_config import cfg
 from oslo_log import log
 
 from nova_market.adapters.clock import SystemClock
-from nova_market.cmd import controller_wiring, daemon, manage_db
+from nova_market.cmd import daemon
+from nova_market.conf import database as database_options
 from nova_market.errors import NovaMarketError
-from nova_market.market.service import TICK, MarketService
-from nova_market.scaling import status
-from nova_market.scaling.closing import abandoned
+from nova_market.services.app import status
+from nova_market.services.app.closing import abandoned
+from nova_market.services.daemon import TICK, MarketService
+from nova_market.wiring import controller
+from nova_market.wiring.database import ready
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -42,7 +45,7 @@ def _commands(commands: daemon.Commands) -> None:
 
 
 def _run(conf: cfg.ConfigOpts) -> int:
-    parts = controller_wiring.build(conf)
+    parts = controller.build(conf)
     try:
         daemon.serve_metrics(conf, 'controller', parts.collector.registry)
         settings = parts.settings
@@ -57,7 +60,7 @@ def _run(conf: cfg.ConfigOpts) -> int:
 
 
 def _once(conf: cfg.ConfigOpts) -> int:
-    parts = controller_wiring.build(conf)
+    parts = controller.build(conf)
     made = parts.controller
     made.start()
     try:
@@ -78,8 +81,8 @@ def _once(conf: cfg.ConfigOpts) -> int:
 
 
 def _forget(conf: cfg.ConfigOpts) -> int:
-    database = manage_db.ready(conf)
-    stores = controller_wiring.stores_of(database, SystemClock())
+    database = ready(conf)
+    stores = controller.stores_of(database, SystemClock())
     left = abandoned(stores, conf.command.app)
     print(f'application {left.app.id} of project {left.app.project_id} is forgotten')
     for what, names in (('server', left.servers), ('trust', left.trusts)):
@@ -89,8 +92,8 @@ def _forget(conf: cfg.ConfigOpts) -> int:
 
 
 def _status(conf: cfg.ConfigOpts) -> int:
-    database = manage_db.ready(conf)
-    stores = controller_wiring.stores_of(database, SystemClock())
+    database = ready(conf)
+    stores = controller.stores_of(database, SystemClock())
     document = status.status_document(stores.apps, stores.slots, stores.history)
     return daemon.show_status(conf, document, status.render)
 
@@ -102,8 +105,8 @@ PROGRAM = daemon.Program(
     'and the number of their servers by the policy of each, and makes, suspends, resumes and '
     'deletes their servers with the trusts that their owners gave. Any number may run; one leads.',
     commands=_commands,
-    register=manage_db.register_opts,
-    check=controller_wiring.check_options,
+    register=database_options.register_opts,
+    check=controller.check_options,
     run=_run,
 )
 

@@ -8,10 +8,13 @@ from oslo_config import cfg
 from oslo_log import log
 
 from nova_market.adapters.clock import SystemClock
-from nova_market.cmd import daemon, engine_wiring, manage_db
+from nova_market.cmd import daemon
+from nova_market.conf import database as database_options
 from nova_market.errors import NovaMarketError
-from nova_market.market import status
-from nova_market.market.service import TICK, MarketService
+from nova_market.services.daemon import TICK, MarketService
+from nova_market.services.market import status
+from nova_market.wiring import engine as engine_wiring
+from nova_market.wiring.database import ready
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -74,7 +77,7 @@ def _once(conf: cfg.ConfigOpts) -> int:
 
 
 def _status(conf: cfg.ConfigOpts) -> int:
-    database = manage_db.ready(conf)
+    database = ready(conf)
     stores = engine_wiring.stores_of(database, SystemClock())
     document = status.status_document(stores.history, time.time(), conf.market.period)
     return daemon.show_status(conf, document, status.render)
@@ -87,7 +90,7 @@ PROGRAM = daemon.Program(
     'prices, tells the hosts what their servers get, and charges what they confirm. Any number '
     'may run; one leads. It never stops or deletes a server.',
     commands=_commands,
-    register=manage_db.register_opts,
+    register=database_options.register_opts,
     check=engine_wiring.check_options,
     run=_run,
 )

@@ -10,11 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from nova_market.errors import NovaMarketError
-from nova_market.sim.experiments import (
-    demo,
-    fairness_fig1,
-    fairness_fig3,
-    fairness_fig4,
+from nova_market.experiments.guests import demo, fairness_fig1, fairness_fig3, fairness_fig4
+from nova_market.experiments.simulated import (
     market_day,
     merkat_beyond,
     merkat_fig5,

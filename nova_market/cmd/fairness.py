@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from oslo_config import cfg
 from oslo_log import log
 
-from nova_market.adapters.calibration import calibrate
+from nova_market.adapters.hypervisor.calibration import calibrate
 from nova_market.adapters.state_file import JsonFile
-from nova_market.cmd import daemon, wiring
+from nova_market.cmd import daemon
 from nova_market.errors import NovaMarketError
-from nova_market.fairness import status
-from nova_market.fairness.service import FairnessService
-from nova_market.fairness.settings import load_settings
+from nova_market.services.fairness import status
+from nova_market.services.fairness.service import FairnessService
+from nova_market.services.fairness.settings import load_settings
+from nova_market.wiring import agent
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,7 +37,7 @@ def _register(conf: cfg.ConfigOpts) -> None:
 
 
 def _check(conf: cfg.ConfigOpts) -> None:
-    wiring.check_options(conf)
+    agent.check_options(conf)
     if conf.dry_run:
         conf.set_override('dry_run', True, 'fairness')
 
@@ -56,8 +57,8 @@ def _commands(commands: daemon.Commands) -> None:
 
 def _run(conf: cfg.ConfigOpts) -> int:
     settings = load_settings(conf)
-    with wiring.state_lock(conf):
-        parts = wiring.build(conf, settings)
+    with agent.state_lock(conf):
+        parts = agent.build(conf, settings)
         try:
             daemon.serve_metrics(conf, 'fairness', parts.collector.registry)
             if parts.quotas is not None:
@@ -85,13 +86,13 @@ def _run(conf: cfg.ConfigOpts) -> int:
 
 
 def _status(conf: cfg.ConfigOpts) -> int:
-    path = wiring.status_path(conf)
+    path = agent.status_path(conf)
     document = JsonFile(path).load()
     if document is None or document.get('format') != status.FORMAT:
         raise NovaMarketError(
             f'no status in {path}: nova-fairness has not run a round here, or you may not read it'
         )
-    alive = wiring.is_running(conf)
+    alive = agent.is_running(conf)
     if conf.command.format == 'json':
         print(json.dumps(document | {'running': alive}, indent=2))  # type: ignore[operator]
     else:
@@ -100,8 +101,8 @@ def _status(conf: cfg.ConfigOpts) -> int:
 
 
 def _restore(conf: cfg.ConfigOpts) -> int:
-    with wiring.state_lock(conf):
-        parts = wiring.build(conf, load_settings(conf))
+    with agent.state_lock(conf):
+        parts = agent.build(conf, load_settings(conf))
         try:
             restored, refused = parts.agent.restore()
             for actuator in parts.actuators:
@@ -117,7 +118,7 @@ def _restore(conf: cfg.ConfigOpts) -> int:
 
 
 def _calibrate(conf: cfg.ConfigOpts) -> int:
-    path = wiring.calibration_path(conf)
+    path = agent.calibration_path(conf)
     os.makedirs(os.path.dirname(path), mode=0o750, exist_ok=True)
     print(f'score {calibrate(path):.3f}, kept in {path}')
     return 0

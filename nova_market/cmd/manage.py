@@ -10,10 +10,16 @@ from typing import Any
 
 from oslo_config import cfg
 
-from nova_market.adapters.curve_keys import KeyDirectory, KeyRing, public_key, public_keys_in
+from nova_market.adapters.transport.zmq.keys import (
+    KeyDirectory,
+    KeyRing,
+    public_key,
+    public_keys_in,
+)
 from nova_market.cmd import manage_db
+from nova_market.conf import database as database_options
 from nova_market.conf import opts
-from nova_market.core.quantity import HostName
+from nova_market.core.resource import HostName
 from nova_market.errors import ConfigurationError, NovaMarketError
 
 PROGRAM = 'nova-market-manage'
@@ -37,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parse(conf: cfg.ConfigOpts, argv: Sequence[str] | None) -> None:
     opts.register_opts(conf)
-    manage_db.register_opts(conf)
+    database_options.register_opts(conf)
     conf.register_cli_opts(
         [
             cfg.StrOpt(

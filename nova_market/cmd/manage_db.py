@@ -6,12 +6,11 @@ from typing import Any
 
 from oslo_config import cfg
 
-from nova_market.conf import database as database_options
 from nova_market.db import schema
-from nova_market.db.database import Database
 from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.purge import purge
 from nova_market.errors import ConfigurationError
+from nova_market.wiring.database import connect, ready
 
 DAY = 86_400.0
 MIN_DAYS = 1.0
@@ -54,26 +53,6 @@ def add_commands(subparsers: Any) -> None:
         _verify,
         f'Add up all postings. Exit status {EXIT_DISCREPANCY}: a balance is not what they say.',
     )
-
-
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    """Group [database]."""
-    database_options.register_opts(conf)
-
-
-def connect(conf: cfg.ConfigOpts) -> Database:
-    """The configured database; nothing is opened before it is used."""
-    return Database(dict(conf.database))
-
-
-def ready(conf: cfg.ConfigOpts) -> Database:
-    """The database, with the tables that this version needs.
-
-    :raises SchemaBehind: it has others.
-    """
-    database = connect(conf)
-    schema.check(database)
-    return database
 
 
 def _sync(conf: cfg.ConfigOpts) -> int:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from nova_market.errors import ConfigurationError, NovaMarketError
-from nova_market.market.gathering import Stores
 from nova_market.ports import PlanStore
-from nova_market.sim.pool import Pool, pool_for
-from nova_market.sim.results import FORMATS, Results
-from nova_market.sim.sweep import Variant, results, tasks, variants
+from nova_market.ports.stores import Stores
+from nova_market.sim.scenario.sweep import Variant, results, tasks, variants
+from nova_market.sim.scenario.tables import FORMATS, Results
+from nova_market.sim.scenario.workers import Pool, pool_for
 
 PROGRAM = 'nova-market-sim'
 
@@ -65,14 +65,14 @@ def run(
 def sqlite_stores(wall: Callable[[], float]) -> tuple[Stores, PlanStore]:
     """Empty stores of the services, in memory."""
     # loaded where it is needed: most scenarios need no database
-    from nova_market.cmd.sim_stores import open_stores
+    from nova_market.wiring.sim_stores import open_stores
 
     return open_stores(wall)
 
 
 def _plot(output: Path, lines: Sequence[dict[str, Any]], varied: Sequence[str], shown: Any) -> None:
     try:
-        from nova_market.sim.plots import plot_rounds, plot_runs
+        from nova_market.sim.scenario.plots import plot_rounds, plot_runs
 
         plot_runs(output / 'runs.png', lines, varied[0] if varied else 'scale')
         if shown is not None:

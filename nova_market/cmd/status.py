@@ -12,12 +12,13 @@ from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 
-from nova_market.adapters.cloud import token_problem
-from nova_market.cmd import engine_wiring, manage_db
+from nova_market.adapters.openstack.session import token_problem
+from nova_market.conf import database as database_options
 from nova_market.conf import opts
 from nova_market.db import schema
 from nova_market.errors import NovaMarketError, SchemaBehind
-from nova_market.market import rebalancing_settings
+from nova_market.wiring import engine, rebalancing
+from nova_market.wiring.database import connect
 
 PROGRAM = 'nova-market-status'
 EXIT_USAGE = 255
@@ -40,15 +41,15 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def _configuration(self) -> Result:
         try:
-            engine_wiring.check_options(self._conf)
-            engine_wiring.load_settings(self._conf)
-            rebalancing_settings.load(self._conf)
+            engine.check_options(self._conf)
+            engine.load_settings(self._conf)
+            rebalancing.load(self._conf)
         except NovaMarketError as error:
             return Result(Code.FAILURE, str(error))
         return Result(Code.SUCCESS)
 
     def _database(self) -> Result:
-        database = manage_db.connect(self._conf)
+        database = connect(self._conf)
         try:
             schema.check(database)
         except SchemaBehind as error:
@@ -81,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; the exit code: 0 all is well, 1 warnings, 2 a failure, 255 the checks could not be run."""
     conf = cfg.ConfigOpts()
     opts.register_opts(conf)
-    manage_db.register_opts(conf)
+    database_options.register_opts(conf)
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         return int(

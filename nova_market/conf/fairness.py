@@ -3,7 +3,7 @@
 
 from oslo_config import cfg
 
-from nova_market.core.quantity import RESOURCES
+from nova_market.core.resource import RESOURCES
 
 GROUP = cfg.OptGroup('fairness', title='Fairness between users, per compute host')
 

@@ -3,9 +3,9 @@
 
 from oslo_config import cfg
 
-GROUP = cfg.OptGroup('rebalancing', title='Live migrations that make allocation errors smaller')
+from nova_market.core.rebalancing.settings import ADVISE, AUTO, OFF
 
-OFF, ADVISE, AUTO = 'off', 'advise', 'auto'
+GROUP = cfg.OptGroup('rebalancing', title='Live migrations that make allocation errors smaller')
 
 SEARCH = [
     cfg.StrOpt(

@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Decisions: frozen values and pure functions, by topic."""

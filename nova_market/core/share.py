@@ -20,7 +20,7 @@ Differs from the paper: a zero bid gets zero, where eq. (1) leaves 0/0 open.
 
 import numpy as np
 
-from nova_market.core.quantity import Array, Flags, Rows
+from nova_market.core.resource import Array, Flags, Rows
 
 
 def fair_shares(weights: Array, caps: Array, capacity: float) -> Array:

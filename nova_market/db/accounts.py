@@ -14,14 +14,14 @@ from typing import Any
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
 from sqlalchemy import Connection, Row, and_, delete, exists, insert, select, update
 
-from nova_market.core.ledger import KINDS, SINGLE, AccountId, kind_of
-from nova_market.core.ledger import account as account_id
-from nova_market.core.money import MAX_AMOUNT, credit_text
-from nova_market.core.record import Account
+from nova_market.core.ledger.account import Account
+from nova_market.core.ledger.money import MAX_AMOUNT, credit_text
+from nova_market.core.ledger.posting import KINDS, SINGLE, AccountId, kind_of
+from nova_market.core.ledger.posting import account as account_id
 from nova_market.db.database import Database
 from nova_market.db.ledger import MAX_PAGE, lock_accounts, slices
+from nova_market.db.ledger_tables import ID_LENGTH, accounts, postings
 from nova_market.db.market_tables import bids
-from nova_market.db.models import ID_LENGTH, accounts, postings
 from nova_market.errors import BadAmount, Conflict, UnknownAccount
 
 NAME = re.compile(rf'[!-~]{{1,{ID_LENGTH}}}')

@@ -13,7 +13,7 @@ from typing import Any
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from nova_market.core.app_record import MAX_EVENTS, AppEvent, AppReport
+from nova_market.core.app.record import MAX_EVENTS, AppEvent, AppReport
 from nova_market.db.app_tables import (
     ACTION_LENGTH,
     REASON_LENGTH,

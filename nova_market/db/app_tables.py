@@ -19,8 +19,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.mysql import MEDIUMBLOB
 from sqlalchemy.orm import Mapped, mapped_column
 
+from nova_market.db.ledger_tables import TABLE, UUID_LENGTH, Base, Counter, table_of
 from nova_market.db.market_tables import STATE_LENGTH
-from nova_market.db.models import TABLE, UUID_LENGTH, Base, Counter, table_of
 
 COMPONENT_LENGTH = 32
 ACTION_LENGTH = 32

@@ -14,15 +14,8 @@ from typing import Any
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
-from nova_market.core.app_record import (
-    ENDED,
-    AppState,
-    Intention,
-    StoredApp,
-    StoredSlot,
-    Wish,
-)
-from nova_market.core.ledger import account
+from nova_market.core.app.record import ENDED, AppState, Intention, StoredApp, StoredSlot, Wish
+from nova_market.core.ledger.posting import account
 from nova_market.db.app_tables import (
     app_events,
     app_replaced_trusts,

@@ -12,9 +12,9 @@ from typing import Any
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from nova_market.core.ledger import AccountId
-from nova_market.core.money import MAX_AMOUNT
-from nova_market.core.record import StoredBid
+from nova_market.core.ledger.money import MAX_AMOUNT
+from nova_market.core.ledger.posting import AccountId
+from nova_market.core.market.bid import StoredBid
 from nova_market.db.database import Database
 from nova_market.db.ledger import MAX_PAGE, lock_accounts, slices
 from nova_market.db.market_tables import bids

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Postings in the database.
 
-Implements rules M1 and M2 of doc/source/specs/market.rst: the rules are core.ledger's, run on the accounts
-that a batch touches while their rows are locked; the constraints of models stand behind them.
+Implements rules M1 and M2 of doc/source/specs/market.rst: the rules are core.ledger.posting's, run on the
+accounts that a batch touches while their rows are locked; the constraints of models stand behind them.
 
 Order in a transaction, which is what makes it safe: lock the accounts in the order of their ids (so two
 batches never wait for each other in a ring), then read what is posted already and what was purged, then
@@ -18,11 +18,11 @@ from typing import Any, TypeVar
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
 from sqlalchemy import Connection, Row, bindparam, func, insert, literal, select, union_all, update
 
-from nova_market.core.ledger import AccountId, Book, Posting, Reason
-from nova_market.core.money import MAX_AMOUNT, credit_text
-from nova_market.core.record import StatementLine
+from nova_market.core.ledger.account import StatementLine
+from nova_market.core.ledger.money import MAX_AMOUNT, credit_text
+from nova_market.core.ledger.posting import AccountId, Book, Posting, Reason
 from nova_market.db.database import Database
-from nova_market.db.models import KEY_LENGTH, accounts, horizons, postings
+from nova_market.db.ledger_tables import KEY_LENGTH, accounts, horizons, postings
 from nova_market.errors import BadAmount, KeyReused, PeriodPurged, UnknownAccount
 
 Item = TypeVar('Item')
@@ -79,7 +79,7 @@ def check_key(key: str) -> None:
 
 
 def period_of(key: str) -> int:
-    """The period in a key of core.ledger.posting_key; 0 when it has none."""
+    """The period in a key of core.ledger.posting.posting_key; 0 when it has none."""
     fields = key.split(':', 2)
     return int(fields[1]) if len(fields) == 3 and fields[1].isascii() and fields[1].isdigit() else 0
 

@@ -23,8 +23,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.mysql import MEDIUMBLOB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from nova_market.core.money import MAX_AMOUNT
-from nova_market.db.models import TABLE, UUID_LENGTH, Base, table_of
+from nova_market.core.ledger.money import MAX_AMOUNT
+from nova_market.db.ledger_tables import TABLE, UUID_LENGTH, Base, table_of
 
 PART_BYTES = 2**20
 STATE_LENGTH = 16

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
 
-from nova_market.core.record import MoveState, PlanState, StoredMove, StoredPlan
+from nova_market.core.rebalancing.plan import MoveState, PlanState, StoredMove, StoredPlan
 from nova_market.db.database import Database
 from nova_market.db.ledger import MAX_PAGE
 from nova_market.db.market_tables import plan_moves, plans

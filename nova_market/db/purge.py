@@ -20,6 +20,7 @@ from nova_market.db.app_tables import apps
 from nova_market.db.apps import remove_apps
 from nova_market.db.database import Database, Work
 from nova_market.db.ledger import lock_accounts, slices
+from nova_market.db.ledger_tables import accounts, horizons, postings
 from nova_market.db.market_tables import (
     allocations,
     bids,
@@ -29,7 +30,6 @@ from nova_market.db.market_tables import (
     round_documents,
     rounds,
 )
-from nova_market.db.models import accounts, horizons, postings
 from nova_market.db.rounds import OPEN
 
 BATCH = 2000

@@ -3,7 +3,7 @@
 
 Implements rules P3, A4 and F2 of doc/source/specs/market.rst. Whoever stores a period's round first has
 decided it; a leader that comes later reads that one and completes it, so that nothing is charged twice with
-different amounts. Units: as in core.record.
+different amounts. Units: as in core.market.record.
 """
 
 import json
@@ -15,12 +15,12 @@ from typing import Any
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
 from sqlalchemy import Connection, Row, insert, select, update
 
-from nova_market.core.ledger import Posting
-from nova_market.core.record import AllocationRecord, PriceRecord, RoundRecord, RoundState
+from nova_market.core.ledger.posting import Posting
+from nova_market.core.market.record import AllocationRecord, PriceRecord, RoundRecord, RoundState
 from nova_market.db.database import Database
 from nova_market.db.ledger import MAX_PAGE, hold, slices
+from nova_market.db.ledger_tables import UUID_LENGTH, horizons
 from nova_market.db.market_tables import PART_BYTES, allocations, prices, round_documents, rounds
-from nova_market.db.models import UUID_LENGTH, horizons
 from nova_market.errors import Conflict, PeriodPurged
 
 ALLOCATION = tuple(field.name for field in fields(AllocationRecord))

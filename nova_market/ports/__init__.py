@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the services need of the world: a few Protocols of one to four methods each."""
 
+from nova_market.ports.app import AppCloud, AppStore, EventStore, SlotStore, Trusts
 from nova_market.ports.exchange import (
     Allocations,
     Enforcement,
@@ -18,8 +19,7 @@ from nova_market.ports.market import (
     ProviderTraits,
     ServerOwners,
 )
-from nova_market.ports.market_app import AppCloud, AppStore, EventStore, SlotStore, Trusts
-from nova_market.ports.market_store import (
+from nova_market.ports.market_stores import (
     AccountStore,
     BidStore,
     History,

@@ -4,10 +4,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from nova_market.core.allocation_book import Granted
-from nova_market.core.cloud_inventory import Allocation
-from nova_market.core.exchange import CloudTotals, HostReport
-from nova_market.core.quantity import HostName, OwnerId
+from nova_market.core.exchange.messages import HostReport
+from nova_market.core.exchange.received_allocations import Granted
+from nova_market.core.exchange.totals import CloudTotals
+from nova_market.core.market.inventory import Allocation
+from nova_market.core.resource import HostName, OwnerId
 
 
 class Exchange(Protocol):

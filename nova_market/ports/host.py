@@ -4,8 +4,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from nova_market.core.host import Control, Guest, HostSample, HostSupply, Limits
-from nova_market.core.quantity import GuestId, OwnerId
+from nova_market.core.host.sample import Control, Guest, HostSample, HostSupply, Limits
+from nova_market.core.resource import GuestId, OwnerId
 
 
 class Clock(Protocol):
@@ -47,7 +47,7 @@ class Actuator(Protocol):
 
     @property
     def name(self) -> str:
-        """One of core.host.CONTROLS."""
+        """One of core.host.sample.CONTROLS."""
 
     @property
     def limits(self) -> Limits:

@@ -4,8 +4,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from nova_market.core.cloud_inventory import CloudHost, CloudMigration, CloudServer
-from nova_market.core.quantity import HostName
+from nova_market.core.market.inventory import CloudHost, CloudMigration, CloudServer
+from nova_market.core.resource import HostName
 
 
 class MarketCloud(Protocol):

@@ -12,12 +12,12 @@ import numpy as np
 from nova.objects.request_spec import RequestSpec
 from nova.scheduler.host_manager import HostState
 
-from nova_market.core.crowding import newcomers_since
-from nova_market.core.quantity import Array, Rows
-from nova_market.core.scheduler_snapshot import SchedulerSnapshot
-from nova_market.core.server_request import ServerRequest
+from nova_market.core.resource import Array, Rows
+from nova_market.core.scheduler.host_demand import newcomers_since
+from nova_market.core.scheduler.request import ServerRequest
+from nova_market.core.scheduler.snapshot import SchedulerSnapshot
 from nova_market.scheduler import market_feed
-from nova_market.scheduler.asking import host_rows, request_from
+from nova_market.scheduler.nova_objects import host_rows, request_from
 
 SUFFIX = '_weight_multiplier'
 

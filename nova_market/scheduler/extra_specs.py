@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Validators of the extra specs `market:*` for nova-api, which refuses a flavor with a wrong value.
 
-Implements rule S4 of doc/source/specs/market.rst; what a value may be stands in core.flavor_key.
+Implements rule S4 of doc/source/specs/market.rst; what a value may be stands in core.market.extra_spec.
 """
 
 from nova import exception
 from nova.api.validation.extra_specs import base
 
-from nova_market.core.flavor_key import KEYS, complaint
+from nova_market.core.market.extra_spec import KEYS, complaint
 
 
 class MarketValidator(base.ExtraSpecValidator):  # type: ignore[misc]

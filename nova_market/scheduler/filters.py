@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters for nova-scheduler; what each decides is a function of core.host_filter.
+"""Filters for nova-scheduler; what each decides is a function of core.scheduler.filters.
 
 Implements rules S2 and S3 of doc/source/specs/market.rst: without a snapshot, or when anything goes
 wrong, every host passes. Each request is looked at once, with all servers it asks for.
@@ -14,12 +14,12 @@ from nova.objects.request_spec import RequestSpec
 from nova.scheduler import filters
 from nova.scheduler.host_manager import HostState
 
-from nova_market.core import host_filter
-from nova_market.core.host_filter import Verdict
-from nova_market.core.scheduler_snapshot import SchedulerSnapshot
-from nova_market.core.server_request import ServerRequest
+from nova_market.core.scheduler import filters as host_filter
+from nova_market.core.scheduler.filters import Verdict
+from nova_market.core.scheduler.request import ServerRequest
+from nova_market.core.scheduler.snapshot import SchedulerSnapshot
 from nova_market.scheduler import market_feed
-from nova_market.scheduler.asking import host_rows, rebuilds, request_from
+from nova_market.scheduler.nova_objects import host_rows, rebuilds, request_from
 from nova_market.scheduler.options import CONF
 
 LOG = logging.getLogger(__name__)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The feed that all filters and weighers of a process share, made of the options of nova.conf."""
 
-from nova_market.core.scheduler_snapshot import SchedulerSnapshot
-from nova_market.scheduler.feed import Feed
+from nova_market.core.scheduler.snapshot import SchedulerSnapshot
+from nova_market.scheduler.api_client import MarketApi
 from nova_market.scheduler.options import CONF
-from nova_market.scheduler.source import MarketApi
+from nova_market.scheduler.snapshot_cache import Feed
 
 _shared = Feed(
     lambda: MarketApi(CONF),

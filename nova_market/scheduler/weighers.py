@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weighers for nova-scheduler; what each thinks of a host is a function of core.host_weight.
+"""Weighers for nova-scheduler; what each thinks of a host is a function of core.scheduler.weights.
 
 Implements rules S2 to S4 of doc/source/specs/market.rst: a weigher without an opinion returns no weights at
 all, which Nova takes as it takes equal ones, and is spared the work on every host. Those that have one say it
@@ -15,12 +15,12 @@ from nova.objects.request_spec import RequestSpec
 from nova.scheduler import weights
 from nova.scheduler.host_manager import HostState
 
-from nova_market.core import host_weight
-from nova_market.core.quantity import Array
-from nova_market.core.scheduler_snapshot import SchedulerSnapshot
+from nova_market.core.resource import Array
+from nova_market.core.scheduler import weights as host_weight
+from nova_market.core.scheduler.snapshot import SchedulerSnapshot
 from nova_market.scheduler.candidates import Candidates
 from nova_market.scheduler.options import CONF
-from nova_market.scheduler.panel import Panels
+from nova_market.scheduler.weigher_group import Panels
 
 LOG = logging.getLogger(__name__)
 

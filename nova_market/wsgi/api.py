@@ -3,7 +3,7 @@
 
 import threading
 
-from nova_market.cmd.api import Wsgi, configured_application
+from nova_market.wiring.api import Wsgi, configured_application
 
 application: Wsgi | None = None
 _lock = threading.Lock()

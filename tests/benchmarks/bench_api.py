@@ -13,13 +13,14 @@ from flask import Flask
 from werkzeug.test import Client
 
 from nova_market.cmd import api as command
-from nova_market.core.ledger import account
-from nova_market.core.record import Account, StoredBid
-from tests.fixtures.market_api import OF_ALICE
-from tests.fixtures.market_service import PEOPLE, market_service  # noqa: F401
-from tests.functional.api.applications import APP, CREDENTIAL, add_app
-from tests.functional.api.rounds import add_round
-from tests.functional.api.test_service import configured, file  # noqa: F401
+from nova_market.core.ledger.account import Account
+from nova_market.core.ledger.posting import account
+from nova_market.core.market.bid import StoredBid
+from tests.functional.api.test_service import configured
+from tests.support.market.api import OF_ALICE
+from tests.support.market.api_server import PEOPLE
+from tests.support.market.applications import APP, CREDENTIAL, add_app
+from tests.support.market.rounds import add_round
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(300)]
 
@@ -48,7 +49,7 @@ def reports(client, report):
     return COUNT / (time.process_time() - began)
 
 
-def test_requests_per_second(file, market_service):  # noqa: F811
+def test_requests_per_second(file, market_service):
     """A short read costs a few times what a request costs at all; a page of 1,000 bids its length."""
     stores = market_service.market.stores
     projects = [account('project', f'{n:032d}') for n in range(100)]

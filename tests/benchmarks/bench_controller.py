@@ -8,7 +8,7 @@ import pytest
 
 from nova_market.db import schema
 from nova_market.db.database import Database
-from tests.scaling_bed import Bed, host, template
+from tests.support.app_bed import Bed, host, template
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(590)]
 

@@ -9,12 +9,12 @@ import time
 import numpy as np
 import pytest
 
-from nova_market.core.exchange import add_up
-from nova_market.core.explanation import explanations
-from nova_market.core.fairness import FairnessSettings, decide, partial_sums, view_of, weigh
-from nova_market.core.host import BFQ_WEIGHT, CPU_SHARES_V1
-from nova_market.core.measurement import measure, supply_vector
-from tests.builders import guest, report, sample, supply
+from nova_market.core.exchange.totals import add_up
+from nova_market.core.fairness.explanation import explanations
+from nova_market.core.fairness.round import FairnessSettings, decide, partial_sums, view_of, weigh
+from nova_market.core.host.load import measure, supply_vector
+from nova_market.core.host.sample import BFQ_WEIGHT, CPU_SHARES_V1
+from tests.support.host_builders import guest, report, sample, supply
 
 pytestmark = pytest.mark.benchmark
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the exchange of a cloud costs: what goes over the wire, what the aggregator computes, how old news is.
 
-Against the formulas of nova_market.sim.exchange_model. 10 and 40 hosts are real: ZeroMQ sockets with CURVE on
-loopback, the aggregator in a process of its own. 100 and 1,000 hosts are the model, which sends the same
+Against the formulas of tests.benchmarks.exchange_model. 10 and 40 hosts are real: ZeroMQ sockets with CURVE
+on loopback, the aggregator in a process of its own. 100 and 1,000 hosts are the model, which sends the same
 letters through the same classes; that the two agree is asserted where both can be run.
 """
 
@@ -24,13 +24,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nova_market.adapters.clock import ManualClock, SystemClock
-from nova_market.adapters.curve_keys import KeyDirectory
-from nova_market.adapters.wire_format import CompactFormat, PlainFormat
-from nova_market.adapters.zmq_transport import ZmqTransport
-from nova_market.core.letters import to_values
-from nova_market.exchange.aggregate import AggregateExchange
-from nova_market.sim.exchange_model import (
+from nova_market.adapters.clock import SystemClock
+from nova_market.adapters.in_memory.clock import ManualClock
+from nova_market.adapters.transport.wire_format import CompactFormat, PlainFormat
+from nova_market.adapters.transport.zmq.keys import KeyDirectory
+from nova_market.adapters.transport.zmq.transport import ZmqTransport
+from nova_market.core.exchange.codec import to_values
+from nova_market.services.exchange.aggregate import AggregateExchange
+from nova_market.testbed.broker import free_ports
+from tests.benchmarks.exchange_model import (
     INTERVAL,
     AggregatedCloud,
     Cloud,
@@ -40,10 +42,9 @@ from nova_market.sim.exchange_model import (
     formula,
     table,
 )
-from nova_market.sim.testbed.broker import free_ports
-from tests.builders import report
-from tests.fixtures.exchanges import Roll, put_together, sums
-from tests.fixtures.oslo import eventually
+from tests.support.exchange.exchanges import Roll, put_together, sums
+from tests.support.exchange.oslo import eventually
+from tests.support.host_builders import report
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(600)]
 
@@ -231,7 +232,7 @@ def real_cloud(path, hosts, interval, counts):
         'owners': {},
     }
     process = subprocess.Popen(
-        [sys.executable, '-m', 'tests.fixtures.zmq_peer', json.dumps(about)],
+        [sys.executable, '-m', 'tests.support.exchange.zmq_peer', json.dumps(about)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -10,11 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import Column, Integer, MetaData, String, Table, insert
 
-from nova_market.core.ledger import BANK, MINT, Posting, Reason, account, posting_key
-from nova_market.core.record import Account
+from nova_market.core.ledger.account import Account
+from nova_market.core.ledger.posting import BANK, MINT, Posting, Reason, account, posting_key
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.ledger import DatabaseLedger
-from tests.fixtures.databases import database, server, servers, url  # noqa: F401
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(600)]
 
@@ -33,7 +32,7 @@ def charges(period, count):
 
 
 @pytest.fixture
-def ledger(database):  # noqa: F811
+def ledger(database):
     names = [account('project', f'p{i}') for i in range(PROJECTS)]
     DatabaseAccounts(database).open([Account(id=name) for name in names])
     made = DatabaseLedger(database, time.time)
@@ -45,7 +44,7 @@ def ledger(database):  # noqa: F811
     return made
 
 
-def floor(database, postings, size):  # noqa: F811
+def floor(database, postings, size):
     """Seconds for inserting as many rows of the same length, with as many commits."""
     table = Table(
         'floor', MetaData(), Column('id', Integer, primary_key=True), Column('text', String(380))
@@ -62,7 +61,7 @@ def floor(database, postings, size):  # noqa: F811
     return seconds
 
 
-def test_postings_per_second(ledger, database):  # noqa: F811
+def test_postings_per_second(ledger, database):
     """Large batches cost less for each posting; a thousand at once stay within 15 times a bare insert."""
     print(
         f'\n{database.engine.dialect.name}\n{"batch":>7} {"postings/s":>11} {"x bare insert":>14}'

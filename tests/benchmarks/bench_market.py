@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 from scipy import optimize, sparse
 
-from nova_market.core.balance import BalanceSettings, balanced
-from nova_market.core.market_round import decide
-from nova_market.core.placement import Layout, host_errors, unconstrained
-from tests.market_builders import random_cloud
+from nova_market.core.market.round import decide
+from nova_market.core.rebalancing.layout import Layout, host_errors, unconstrained
+from nova_market.core.rebalancing.tabu_search import BalanceSettings, balanced
+from tests.support.market_builders import random_cloud
 
 pytestmark = pytest.mark.benchmark
 

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from nova_market.adapters import traffic_control as tc
-from nova_market.adapters.netlink import NetworkClasses
-from nova_market.adapters.route_socket import RouteSocket
-from nova_market.core.host import Guest
-from tests.builders import guest
-from tests.integration.network_bed import NetworkBed, run
+from nova_market.adapters.control import traffic_control as tc
+from nova_market.adapters.control.netlink_socket import RouteSocket
+from nova_market.adapters.control.network import NetworkClasses
+from nova_market.core.host.sample import Guest
+from tests.support.control.network import NetworkBed, run
+from tests.support.host_builders import guest
 
 pytestmark = [
     pytest.mark.benchmark,

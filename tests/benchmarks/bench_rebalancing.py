@@ -10,14 +10,14 @@ import time
 
 import pytest
 
-from nova_market.core.balance import BalanceSettings, balanced
-from nova_market.core.cloud_inventory import CloudHost, CloudServer
-from nova_market.core.cloud_placement import MarketView, placement_of
-from nova_market.core.market_round import decide
-from nova_market.core.quantity import HostName
-from nova_market.market.rebalancing import proposal, search
-from nova_market.market.rebalancing_settings import RebalancingSettings
-from tests.market_builders import random_cloud
+from nova_market.core.market.inventory import CloudHost, CloudServer
+from nova_market.core.market.round import decide
+from nova_market.core.rebalancing.problem import MarketView, placement_of
+from nova_market.core.rebalancing.proposal import proposal, search
+from nova_market.core.rebalancing.settings import RebalancingSettings
+from nova_market.core.rebalancing.tabu_search import BalanceSettings, balanced
+from nova_market.core.resource import HostName
+from tests.support.market_builders import random_cloud
 
 pytestmark = pytest.mark.benchmark
 

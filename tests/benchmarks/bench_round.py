@@ -18,16 +18,16 @@ import libvirt
 import pytest
 
 from nova_market.adapters.clock import SystemClock
-from nova_market.adapters.libvirt_host import SCOPE, STATISTICS
-from nova_market.adapters.local_exchange import LocalTransport
+from nova_market.adapters.hypervisor.libvirt_host import SCOPE, STATISTICS
 from nova_market.adapters.state_file import JsonFile
-from nova_market.core.fairness import FairnessSettings
-from nova_market.fairness.agent import Agent, RoundRecord
-from nova_market.fairness.exporter import FairnessCollector
-from nova_market.fairness.journal import Journal
-from nova_market.fairness.status import status_document
-from tests.contract.worlds import LibvirtBed, WorldOfLibvirt
-from tests.fixtures.exchanges import Roll, put_together
+from nova_market.adapters.transport.local import LocalTransport
+from nova_market.core.fairness.round import FairnessSettings
+from nova_market.services.fairness.agent import Agent, RoundRecord
+from nova_market.services.fairness.metrics import FairnessCollector
+from nova_market.services.fairness.originals import Journal
+from nova_market.services.fairness.status import status_document
+from tests.support.exchange.exchanges import Roll, put_together
+from tests.support.hypervisor.worlds import LibvirtBed, WorldOfLibvirt
 
 pytestmark = [
     pytest.mark.benchmark,

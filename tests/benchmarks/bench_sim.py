@@ -16,20 +16,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nova_market.core.full_deadline import full_deadline
-from nova_market.core.money import MICRO
-from nova_market.sim.batch import easy, fcfs
-from nova_market.sim.cloud_market import CloudSetting
-from nova_market.sim.cloud_run import CloudRun
-from nova_market.sim.costs import Costs
-from nova_market.sim.lublin import JobKind, generate
-from nova_market.sim.market_run import MarketRun, MarketSetting
-from nova_market.sim.park import HostKind, Park
-from nova_market.sim.placing import PlacingSetting
-from nova_market.sim.purses import MoneySetting
-from nova_market.sim.swf import read_log
-from nova_market.sim.vector_market import VectorMarket
-from nova_market.sim.workload import Workload, fitting, offered_load, scaled, terms
+from nova_market.core.app.policies.full_deadline import full_deadline
+from nova_market.core.ledger.money import MICRO
+from nova_market.sim.baseline.batch import easy, fcfs
+from nova_market.sim.cloud.accounts import MoneySetting
+from nova_market.sim.cloud.costs import Costs
+from nova_market.sim.cloud.hosts import HostKind, Park
+from nova_market.sim.cloud.market import CloudSetting
+from nova_market.sim.cloud.run import CloudRun
+from nova_market.sim.cloud.scheduler import PlacingSetting
+from nova_market.sim.cloud.vector_market import VectorMarket
+from nova_market.sim.market.batch_run import MarketRun, MarketSetting
+from nova_market.sim.workload.job import Workload, fitting, offered_load, scaled, terms
+from nova_market.sim.workload.lublin import JobKind, generate
+from nova_market.sim.workload.swf import read_log
 
 pytestmark = pytest.mark.benchmark
 

@@ -1,27 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the host contract: each test runs in memory and, marked integration, on real guests."""
+"""Fixtures of the tests below this folder."""
 
-from collections.abc import Iterator
+from tests.support.market.api_server import market_service
+from tests.support.servers.databases import database, empty, server, servers, url
+from tests.support.servers.rabbitmq import rabbitmq
+from tests.support.servers.redis import redis
 
-import pytest
-
-from tests.contract.worlds import LibvirtBed, World, WorldInMemory, WorldOfLibvirt
-
-REAL = pytest.mark.integration('libvirtd', 'virtlogd', 'qemu-system-x86_64', 'nsenter')
-
-
-@pytest.fixture(scope='session')
-def libvirt_bed() -> Iterator[LibvirtBed]:
-    bed = LibvirtBed()
-    yield bed
-    bed.remove()
-
-
-@pytest.fixture(params=['memory', pytest.param('libvirt', marks=[REAL, pytest.mark.timeout(180)])])
-def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    if request.param == 'memory':
-        yield WorldInMemory()
-        return
-    real = WorldOfLibvirt(request.getfixturevalue('libvirt_bed'))
-    yield real
-    real.close()
+__all__ = ['database', 'empty', 'market_service', 'rabbitmq', 'redis', 'server', 'servers', 'url']

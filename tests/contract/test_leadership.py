@@ -7,11 +7,11 @@ import time
 import pytest
 
 from nova_market.adapters import leadership
-from nova_market.adapters.clock import ManualClock, SystemClock
+from nova_market.adapters.clock import SystemClock
+from nova_market.adapters.in_memory.clock import ManualClock
 from nova_market.adapters.leadership import SoleLeader, ToozLeadership
 from nova_market.errors import ConfigurationError
-from tests.fixtures.oslo import eventually
-from tests.fixtures.redis import redis  # noqa: F401
+from tests.support.exchange.oslo import eventually
 
 BEAT = 0.1
 

@@ -10,7 +10,7 @@ from typing import Any
 from nova.tests.fixtures.nova import PROJECT_ID
 from nova.tests.functional import integrated_helpers
 
-from nova_market.core.scheduler_snapshot import SchedulerSnapshot
+from nova_market.core.scheduler.snapshot import SchedulerSnapshot
 from nova_market.scheduler import market_feed
 from tests.nova.plugged import OPTIONS, OURS, feed_of
 

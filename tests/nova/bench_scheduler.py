@@ -17,7 +17,7 @@ from nova.scheduler.weights import HostWeightHandler
 from oslo_utils import timeutils
 
 import nova_market.scheduler
-from nova_market.core.scheduler_snapshot import LEVELS, SchedulerSnapshot
+from nova_market.core.scheduler.snapshot import LEVELS, SchedulerSnapshot
 from nova_market.scheduler import market_feed
 from tests.nova import placing
 from tests.nova.hosts import spec, state

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import nova_market.scheduler
-from nova_market.core.scheduler_snapshot import HostLease, SchedulerSnapshot
+from nova_market.core.scheduler.snapshot import HostLease, SchedulerSnapshot
 from tests.nova.plugged import feed_of
-from tests.scheduler_builders import quiet
+from tests.support.scheduler_builders import quiet
 
 host_manager = importlib.import_module('nova.scheduler.host_manager')
 options = importlib.import_module('nova_market.scheduler.options')

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nova_market.core.market_round import decide
-from nova_market.core.market_snapshot import MarketSnapshot
-from nova_market.core.scheduler_snapshot import SchedulerSnapshot, demand_at_levels
+from nova_market.core.market.round import decide
+from nova_market.core.market.snapshot import MarketSnapshot
+from nova_market.core.scheduler.snapshot import SchedulerSnapshot, demand_at_levels
 from nova_market.scheduler import market_feed
 from tests.nova.hosts import spec, state
 from tests.nova.plugged import feed_of

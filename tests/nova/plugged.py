@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our plug-ins in Nova's tests: options that enable them, and feeds that need no service."""
 
-from nova_market.adapters.clock import ManualClock
-from nova_market.core.scheduler_snapshot import SchedulerSnapshot
+from nova_market.adapters.in_memory.clock import ManualClock
+from nova_market.core.scheduler.snapshot import SchedulerSnapshot
 from nova_market.errors import CloudUnavailable
-from nova_market.scheduler.feed import Feed
+from nova_market.scheduler.snapshot_cache import Feed
 
 OURS = ('AffordableFilter', 'ShareGuaranteeFilter', 'LeaseFilter')
 

@@ -6,10 +6,10 @@ import time
 
 import numpy as np
 
-from nova_market.core.scheduler_snapshot import HostLease
+from nova_market.core.scheduler.snapshot import HostLease
 from tests.nova.bed import IMAGE, PROJECT, MarketBed
 from tests.nova.test_plugins import broken_snapshot
-from tests.scheduler_builders import quiet
+from tests.support.scheduler_builders import quiet
 
 
 def cloud(hosts=5, **more):

@@ -12,11 +12,11 @@ from nova.scheduler.weights import HostWeightHandler
 from nova.weights import normalize
 
 import nova_market.scheduler
-from nova_market.scheduler import market_feed, panel, weighers
+from nova_market.scheduler import market_feed, weigher_group, weighers
 from nova_market.scheduler.candidates import Candidates
 from tests.nova.hosts import spec, state
 from tests.nova.plugged import feed_of
-from tests.scheduler_builders import quiet
+from tests.support.scheduler_builders import quiet
 
 WEIGHERS = nova_market.scheduler.all_weighers()
 MULTIPLIERS = {
@@ -151,9 +151,9 @@ def test_a_multiplier_that_is_no_number_fails_at_the_start(monkeypatch):
 
 def test_debug_tells_what_each_says(market, caplog):
     """Nova's own log has the sum, under the name of the first."""
-    caplog.set_level(logging.DEBUG, 'nova_market.scheduler.panel')
+    caplog.set_level(logging.DEBUG, 'nova_market.scheduler.weigher_group')
     weighed([cls() for cls in WEIGHERS])
-    lines = [r.message for r in caplog.records if r.name == 'nova_market.scheduler.panel']
+    lines = [r.message for r in caplog.records if r.name == 'nova_market.scheduler.weigher_group']
     assert [line.partition(':')[0] for line in lines] == [cls.__name__ for cls in WEIGHERS]
 
 
@@ -162,4 +162,6 @@ def test_debug_tells_what_each_says(market, caplog):
 def test_weights_are_normalised_as_nova_does(weights, least, most):
     """Including all equal, and values beyond the limits."""
     expected = list(normalize(weights, least, most))
-    assert panel.normalised(np.array(weights), least, most).tolist() == pytest.approx(expected)
+    assert weigher_group.normalised(np.array(weights), least, most).tolist() == pytest.approx(
+        expected
+    )

@@ -16,13 +16,13 @@ from nova.scheduler.filters import HostFilterHandler
 from nova.scheduler.weights import HostWeightHandler
 
 import nova_market.scheduler
-from nova_market.adapters.clock import ManualClock
-from nova_market.core.scheduler_snapshot import HostLease
+from nova_market.adapters.in_memory.clock import ManualClock
+from nova_market.core.scheduler.snapshot import HostLease
 from nova_market.scheduler import filters, market_feed, weighers
-from nova_market.scheduler.feed import Feed
+from nova_market.scheduler.snapshot_cache import Feed
 from tests.nova.hosts import moving, spec, state, states
 from tests.nova.plugged import OPTIONS, feed_of
-from tests.scheduler_builders import quiet
+from tests.support.scheduler_builders import quiet
 
 MARKET = {'market:affordable_periods': '10'}
 POOR = quiet(available=np.zeros(2))

@@ -3,10 +3,10 @@
 
 from types import SimpleNamespace
 
-from nova_market.adapters.provider_traits import PlacementTraits
-from nova_market.core.steering import CLOSED_TRAIT
-from tests import traits_contract
+from nova_market.adapters.openstack.placement_traits import PlacementTraits
+from nova_market.core.rebalancing.cordon import CLOSED_TRAIT
 from tests.nova.bed import MarketBed
+from tests.support import traits_contract
 
 
 class Answer:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imports point inwards: cmd -> services, adapters, sim -> ports -> core.
+"""Imports point inwards: cmd -> wiring -> services, adapters, sim -> ports -> core; inside core by topic.
 
 The imports are read from the syntax tree, so one inside a function or under TYPE_CHECKING counts too.
 The rules and their reasons are in doc/source/contributor/layering.rst.
@@ -15,26 +15,42 @@ import pytest
 PACKAGE = 'nova_market'
 ROOT = Path(__file__).resolve().parents[2]
 
-SERVICES = frozenset({'fairness', 'exchange', 'market', 'scaling', 'tender', 'job', 'lease'})
 LEAVES = frozenset({'core', 'errors'})
 
 # layer -> the layers of ours it may import, besides itself
 MAY_IMPORT: dict[str, frozenset[str]] = {
     'errors': frozenset(),
-    'agent': frozenset(),
+    'guest_agent': frozenset(),
     'core': frozenset({'errors'}),
+    'plugins': frozenset({'errors'}),
     'ports': LEAVES,
     'conf': LEAVES,
     'db': LEAVES | {'ports', 'conf'},
+    'services': LEAVES | {'ports', 'conf', 'plugins'},
     'adapters': LEAVES | {'ports', 'conf', 'db'},
     'scheduler': LEAVES | {'ports', 'conf'},
-    'api': LEAVES | {'ports', 'conf'} | SERVICES,
+    'api': LEAVES | {'ports', 'conf', 'services'},
     'sdk': LEAVES,
     'osc': LEAVES | {'sdk'},
-    'sim': LEAVES | {'ports', 'conf', 'adapters'} | SERVICES,
-    'cmd': LEAVES | {'ports', 'conf', 'adapters', 'sim', 'api', 'db'} | SERVICES,
-    'wsgi': frozenset({'errors', 'cmd'}),
-} | {service: LEAVES | {'ports', 'conf'} for service in SERVICES}
+    'sim': LEAVES | {'ports', 'conf', 'adapters', 'services', 'plugins'},
+    'testbed': LEAVES,
+    'experiments': LEAVES | {'ports', 'conf', 'adapters', 'services', 'plugins', 'sim', 'testbed'},
+    'wiring': LEAVES | {'ports', 'conf', 'adapters', 'services', 'plugins', 'sim', 'api', 'db'},
+    'cmd': LEAVES
+    | {'ports', 'conf', 'adapters', 'services', 'plugins', 'sim', 'api', 'db'}
+    | {'experiments', 'wiring'},
+    'wsgi': frozenset({'errors', 'wiring'}),
+}
+
+# The topics of core, from the inside out: a topic imports those of earlier lines only, and itself.
+TOPICS: tuple[frozenset[str], ...] = (
+    frozenset({'resource', 'text'}),
+    frozenset({'ledger', 'host', 'share'}),
+    frozenset({'calendar', 'market'}),
+    frozenset({'scheduler', 'rebalancing', 'exchange'}),
+    frozenset({'tender', 'job', 'lease'}),
+    frozenset({'app', 'fairness'}),
+)
 
 # distribution's module -> the layers that may import it; the others may not
 ONLY_IN: dict[str, frozenset[str]] = {
@@ -51,14 +67,15 @@ ONLY_IN: dict[str, frozenset[str]] = {
     'oslo_policy': frozenset({'api'}),
     'jsonschema': frozenset({'api', 'sim'}),
     'msgspec': frozenset({'adapters'}),
-    'yaml': frozenset({'osc', 'sim'}),
+    'yaml': frozenset({'osc', 'sim', 'experiments'}),
     'keystonemiddleware': frozenset({'adapters'}),
     'sqlalchemy': frozenset({'adapters', 'db'}),
     'oslo_db': frozenset({'adapters', 'conf', 'db'}),
     'alembic': frozenset({'adapters', 'db'}),
-    'oslo_service': SERVICES | {'cmd'},
-    'matplotlib': frozenset({'sim'}),
-    'pyarrow': frozenset({'sim'}),
+    'oslo_service': frozenset({'services', 'cmd'}),
+    'stevedore': frozenset({'plugins', 'wiring', 'sim', 'scheduler'}),
+    'matplotlib': frozenset({'sim', 'experiments'}),
+    'pyarrow': frozenset({'sim', 'experiments'}),
     'distributed': frozenset({'sim'}),
     'ray': frozenset({'sim'}),
     'nova': frozenset({'scheduler'}),
@@ -71,6 +88,18 @@ CORE_THIRD_PARTY = frozenset({'numpy'})
 def layer_of(module: str) -> str:
     """The layer a module of ours belongs to: the first name below the package ('' for the package)."""
     return [*module.split('.'), ''][1]
+
+
+def topic_of(module: str) -> str:
+    """The topic of core that a module belongs to: the second name below the package."""
+    return [*module.split('.'), '', ''][2]
+
+
+def inwards(module: str, name: str) -> bool:
+    """Does an import within core stay in its topic, or go to one of an earlier line?"""
+    ranks = {topic: rank for rank, line in enumerate(TOPICS) for topic in line}
+    own, other = topic_of(module), topic_of(name)
+    return own == other or not other or ranks[other] < ranks[own]
 
 
 def imported(source: str, module: str, *, is_package: bool) -> Iterator[tuple[int, str]]:
@@ -100,12 +129,14 @@ def violations(source: str, module: str, *, is_package: bool = False) -> list[st
             other = layer_of(name)
             if other and other != layer and other not in MAY_IMPORT.get(layer, frozenset()):
                 found.append(f'{where}: {layer or PACKAGE} may not import {name}')
+            elif layer == other == 'core' and not inwards(module, name):
+                found.append(f'{where}: topic {topic_of(module)} may not import {name}')
         elif layer not in ONLY_IN.get(top, frozenset({layer})):
             allowed = ', '.join(sorted(ONLY_IN[top])) or 'nowhere'
             found.append(f'{where}: {name} is imported in {layer or PACKAGE}; allowed: {allowed}')
         elif layer in {'core', 'errors'} and top not in CORE_THIRD_PARTY | sys.stdlib_module_names:
             found.append(f'{where}: {layer} imports {name}, which is not stdlib or numpy')
-        elif layer == 'agent' and top not in sys.stdlib_module_names:
+        elif layer == 'guest_agent' and top not in sys.stdlib_module_names:
             found.append(f'{where}: {name} is not stdlib: a guest has nothing else')
     return found
 
@@ -133,6 +164,13 @@ def test_every_layer_is_known(path: Path) -> None:
     assert layer_of(dotted(path)) in {'', *MAY_IMPORT}
 
 
+@pytest.mark.parametrize('path', sorted((ROOT / PACKAGE / 'core').iterdir()), ids=lambda p: p.stem)
+def test_every_topic_is_known(path: Path) -> None:
+    """A new topic of core needs its place in the order."""
+    topics = {topic for line in TOPICS for topic in line}
+    assert path.stem in topics | {'__init__', '__pycache__'}
+
+
 @pytest.mark.parametrize(
     ('module', 'source'),
     [
@@ -140,20 +178,25 @@ def test_every_layer_is_known(path: Path) -> None:
         ('nova_market.core.share', 'from .. import adapters'),
         ('nova_market.core.share', 'import scipy'),
         ('nova_market.core.share', 'from oslo_log import log'),
-        ('nova_market.ports', 'from nova_market.adapters import memory'),
-        ('nova_market.fairness.round', 'from nova_market.adapters.memory import LocalExchange'),
-        ('nova_market.fairness.round', 'from ..adapters import memory'),
-        ('nova_market.fairness.round', 'def f():\n    import libvirt'),
-        ('nova_market.fairness.round', 'import oslo_messaging'),
-        ('nova_market.fairness.round', 'from nova.virt import driver'),
-        ('nova_market.adapters.netlink', 'import nova_market.fairness.round'),
-        ('nova_market.adapters.netlink', 'import nova'),
+        ('nova_market.core.market.price', 'from nova_market.core.fairness import heaviness'),
+        ('nova_market.core.exchange.totals', 'import nova_market.core.rebalancing.plan'),
+        ('nova_market.ports', 'from nova_market.adapters import in_memory'),
+        (
+            'nova_market.services.fairness.agent',
+            'from nova_market.adapters.in_memory.host import LocalExchange',
+        ),
+        ('nova_market.services.fairness.agent', 'from ...adapters import in_memory'),
+        ('nova_market.services.fairness.agent', 'def f():\n    import libvirt'),
+        ('nova_market.services.fairness.agent', 'import oslo_messaging'),
+        ('nova_market.services.fairness.agent', 'from nova.virt import driver'),
+        ('nova_market.adapters.control.network', 'import nova_market.services.fairness.agent'),
+        ('nova_market.adapters.control.network', 'import nova'),
         ('nova_market.sim.engine', 'import nova_market.cmd.fairness'),
-        ('nova_market.sim.testbed.host', 'import libvirt'),
+        ('nova_market.testbed.host', 'import libvirt'),
         ('nova_market.cmd.fairness', 'import pyroute2'),
         ('nova_market.cmd.fairness', 'import eventlet'),
-        ('nova_market.agent.report', 'import requests'),
-        ('nova_market.agent.report', 'from nova_market.core import money'),
+        ('nova_market.guest_agent.report', 'import requests'),
+        ('nova_market.guest_agent.report', 'from nova_market.core import money'),
     ],
 )
 def test_a_forbidden_import_is_found(module: str, source: str) -> None:
@@ -164,11 +207,14 @@ def test_a_forbidden_import_is_found(module: str, source: str) -> None:
 @pytest.mark.parametrize(
     ('module', 'source'),
     [
-        ('nova_market.core.share', 'import math\nimport numpy as np\nfrom . import quantity'),
-        ('nova_market.adapters.libvirt_host', 'import libvirt\nfrom nova_market import ports'),
-        ('nova_market.cmd.fairness', 'from nova_market.adapters import messaging'),
+        ('nova_market.core.share', 'import math\nimport numpy as np\nfrom . import resource'),
+        (
+            'nova_market.adapters.hypervisor.libvirt_host',
+            'import libvirt\nfrom nova_market import ports',
+        ),
+        ('nova_market.cmd.fairness', 'from nova_market.adapters.transport import oslo'),
         ('nova_market.scheduler.weighers', 'from nova.scheduler import weights'),
-        ('nova_market.sim.engine', 'from nova_market.fairness import round'),
+        ('nova_market.sim.engine', 'from nova_market.services.fairness import agent'),
     ],
 )
 def test_an_allowed_import_passes(module: str, source: str) -> None:

@@ -5,7 +5,7 @@
 # Where everything of the cloud is, which ports it uses, and its passwords. Sourced; STATE is set.
 
 HERE=$ROOT/tools/cloud.d
-TESTBED=$ROOT/nova_market/sim/testbed
+TESTBED=$ROOT/nova_market/testbed
 VENV=$STATE/venv
 ETC=$STATE/etc
 PID_DIR=$STATE/run/pid

@@ -19,12 +19,12 @@ from nova_market.api.errors import ApiError, not_found
 from nova_market.api.handlers.app_view import event, shown, summary
 from nova_market.api.schemas import app as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, SERVER_ID, marker
-from nova_market.core import app_credential as credentials
-from nova_market.core import app_template as templates
-from nova_market.core.app_record import ENDED, AppEvent, StoredApp, Wish
-from nova_market.core.app_template import AppTemplate, Goal
-from nova_market.core.ledger import Posting, Reason, account, posting_key
-from nova_market.core.record import Account
+from nova_market.core.app import credential as credentials
+from nova_market.core.app import template as templates
+from nova_market.core.app.record import ENDED, AppEvent, StoredApp, Wish
+from nova_market.core.app.template import AppTemplate, Goal
+from nova_market.core.ledger.account import Account
+from nova_market.core.ledger.posting import Posting, Reason, account, posting_key
 from nova_market.errors import (
     BadTemplate,
     Conflict,

@@ -11,9 +11,9 @@ from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_header
 from nova_market.api.errors import ApiError, not_found
 from nova_market.api.schemas import app as schemas
-from nova_market.core.app_credential import proves
-from nova_market.core.app_record import ENDED, AppReport, StoredApp
-from nova_market.core.progress import Progress
+from nova_market.core.app.credential import proves
+from nova_market.core.app.progress import Progress
+from nova_market.core.app.record import ENDED, AppReport, StoredApp
 from nova_market.errors import BadAmount, Conflict
 
 

@@ -4,9 +4,8 @@
 from typing import Any
 
 from nova_market.api.call import Call
-from nova_market.api.handlers.moment import stamp
-from nova_market.api.handlers.row import columns
-from nova_market.core.app_record import AppEvent, AppReport, StoredApp, StoredSlot
+from nova_market.api.handlers.moment import columns, stamp
+from nova_market.core.app.record import AppEvent, AppReport, StoredApp, StoredSlot
 
 
 def summary(app: StoredApp) -> dict[str, Any]:

@@ -6,11 +6,12 @@ from typing import Any
 from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_query
 from nova_market.api.errors import ApiError, not_found
-from nova_market.api.handlers.row import columns
+from nova_market.api.handlers.moment import columns
 from nova_market.api.schemas import bid as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, SERVER_ID, marker
-from nova_market.core.ledger import AccountId, account
-from nova_market.core.record import Account, StoredBid
+from nova_market.core.ledger.account import Account
+from nova_market.core.ledger.posting import AccountId, account
+from nova_market.core.market.bid import StoredBid
 from nova_market.errors import Conflict
 
 TRIES = 5

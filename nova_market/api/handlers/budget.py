@@ -10,8 +10,8 @@ from nova_market.api.errors import ApiError, not_found
 from nova_market.api.handlers.account import shown
 from nova_market.api.schemas import account as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, BUDGET_ID, LIMIT, OF_PROJECT, marker
-from nova_market.core.ledger import AccountId, account
-from nova_market.core.record import Account
+from nova_market.core.ledger.account import Account
+from nova_market.core.ledger.posting import AccountId, account
 from nova_market.errors import Conflict, UnknownAccount
 
 PREFIX = 'budget:'

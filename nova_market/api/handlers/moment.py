@@ -2,6 +2,7 @@
 """Times on the wire: ISO 8601, UTC."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 from nova_market.api.errors import ApiError
 
@@ -21,3 +22,8 @@ def seconds(text: str) -> float:
         return max((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp(), 0.0)
     except (ValueError, OverflowError) as error:
         raise ApiError(400, 'market.request.invalid', f'time {text!r:.40}: {error}') from None
+
+
+def columns(record: Any) -> dict[str, Any]:
+    """Its fields by name. dataclasses.asdict copies values deeply, at ten times the cost."""
+    return {name: getattr(record, name) for name in record.__slots__}

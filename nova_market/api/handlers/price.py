@@ -22,10 +22,10 @@ from nova_market.api.schemas.shape import (
     marker,
     said,
 )
-from nova_market.core.bid import MARKET_RESOURCES
-from nova_market.core.money import MAX_AMOUNT
-from nova_market.core.price import quote as price_quantiles
-from nova_market.core.record import PriceRecord
+from nova_market.core.ledger.money import MAX_AMOUNT
+from nova_market.core.market.bid import MARKET_RESOURCES
+from nova_market.core.market.price import quote as price_quantiles
+from nova_market.core.market.record import PriceRecord
 
 DAY = 86_400.0
 WIDTH = len(MARKET_RESOURCES)

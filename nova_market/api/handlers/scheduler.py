@@ -8,7 +8,7 @@ from nova_market.api.contract import gives, takes_query
 from nova_market.api.errors import ApiError
 from nova_market.api.schemas import scheduler as schemas
 from nova_market.api.schemas.shape import PERIOD, said
-from nova_market.market.scheduling import published
+from nova_market.core.scheduler.publication import published
 
 
 @takes_query(

@@ -13,8 +13,8 @@ from nova_market.api.contract import gives, takes_body, takes_header
 from nova_market.api.errors import ApiError, not_found
 from nova_market.api.handlers.account import posted
 from nova_market.api.schemas import account as schemas
-from nova_market.core.ledger import MINT, AccountId, Posting, Reason, kind_of, posting_key
-from nova_market.core.record import Account
+from nova_market.core.ledger.account import Account
+from nova_market.core.ledger.posting import MINT, AccountId, Posting, Reason, kind_of, posting_key
 
 HEADER = 'Idempotency-Key'
 KEPT = 0

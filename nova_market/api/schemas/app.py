@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schemas of applications: their template, what is shown of them, events and reports.
 
-core.app_template reads the template and says more about what is wrong; these schemas are what is published.
+core.app.template reads the template and says more about what is wrong; these schemas are what is published.
 """
 
 from nova_market.api.schemas.shape import (
@@ -25,8 +25,8 @@ from nova_market.api.schemas.shape import (
     said,
     wrapped,
 )
-from nova_market.core import app_template as template
-from nova_market.core.app_record import AppState, Intention, Wish
+from nova_market.core.app import template
+from nova_market.core.app.record import AppState, Intention, Wish
 
 CREDENTIAL_HEADER = 'X-App-Credential'
 CREDENTIAL: Schema = {

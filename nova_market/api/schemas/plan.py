@@ -14,7 +14,7 @@ from nova_market.api.schemas.shape import (
     said,
     wrapped,
 )
-from nova_market.core.record import MoveState, PlanState
+from nova_market.core.rebalancing.plan import MoveState, PlanState
 
 PLAN_STATE: Schema = {'type': 'string', 'enum': [str(state) for state in PlanState]}
 MOVE = record(

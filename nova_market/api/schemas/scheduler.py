@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schema of what Nova's scheduler is told; core.scheduler_snapshot says what the tables hold."""
+"""Schema of what Nova's scheduler is told; core.scheduler.snapshot says what the tables hold."""
 
 from nova_market.api.schemas.shape import NUMBER, PERIOD, Schema, record, said, wrapped
 

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from nova_market.core.money import MAX_AMOUNT
+from nova_market.core.ledger.money import MAX_AMOUNT
 
 Schema = dict[str, Any]
 

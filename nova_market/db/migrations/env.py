@@ -4,7 +4,7 @@
 from alembic import context
 
 from nova_market.db import app_tables
-from nova_market.db.models import Base
+from nova_market.db.ledger_tables import Base
 
 assert app_tables.apps is not None  # all tables are part of the metadata
 

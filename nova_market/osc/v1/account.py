@@ -7,8 +7,8 @@ from typing import Any
 from osc_lib import exceptions
 
 from nova_market.osc.v1.columns import Column, Credits, credit_argument, listed, shown
+from nova_market.osc.v1.lookup import account_id, own_account, project_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
-from nova_market.osc.v1.subjects import account_id, own_account, project_id_of
 
 LIST: tuple[Column, ...] = (
     ('ID', 'id', None),

@@ -15,8 +15,8 @@ from nova_market.osc.v1.account import add_projects, of_projects
 from nova_market.osc.v1.app_columns import CREDENTIAL, LIST, OF_PROJECTS, SHOW
 from nova_market.osc.v1.budget import add_renewal
 from nova_market.osc.v1.columns import listed, shown
+from nova_market.osc.v1.lookup import app_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
-from nova_market.osc.v1.subjects import app_id_of
 
 LARGEST = 200_000
 """Bytes of a template; the service takes fewer."""

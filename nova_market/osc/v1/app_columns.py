@@ -6,7 +6,7 @@ from typing import Any
 
 from cliff.columns import FormattableColumn
 
-from nova_market.core.money import credit_text
+from nova_market.core.ledger.money import credit_text
 from nova_market.osc.v1.columns import Amount, Column, Credits, Fields
 
 

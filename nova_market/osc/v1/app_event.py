@@ -6,11 +6,11 @@ from typing import Any
 
 from cliff.columns import FormattableColumn
 
-from nova_market.core.money import credit_text
+from nova_market.core.ledger.money import credit_text
 from nova_market.osc.v1.app import add_app
 from nova_market.osc.v1.columns import Column, Fields, count_argument, listed
+from nova_market.osc.v1.lookup import app_id_of
 from nova_market.osc.v1.market_command import MarketLister
-from nova_market.osc.v1.subjects import app_id_of
 
 MONEY = frozenset({'cpu', 'memory', 'price', 'budget', 'spent'})
 """Numbers of events that are micro-credits."""

@@ -9,8 +9,8 @@ from osc_lib import exceptions
 
 from nova_market.osc.v1.account import add_projects, of_projects
 from nova_market.osc.v1.columns import Amount, Column, Credits, credit_argument, listed, shown
+from nova_market.osc.v1.lookup import account_id, server_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
-from nova_market.osc.v1.subjects import account_id, server_id_of
 
 COLUMNS: tuple[Column, ...] = (
     ('Server', 'server_id', None),

@@ -15,8 +15,8 @@ from nova_market.osc.v1.columns import (
     listed,
     shown,
 )
+from nova_market.osc.v1.lookup import budget_id
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
-from nova_market.osc.v1.subjects import budget_id
 
 COLUMNS: tuple[Column, ...] = (
     ('ID', 'id', None),

@@ -10,7 +10,7 @@ from typing import Any
 
 from cliff.columns import FormattableColumn
 
-from nova_market.core.money import MICRO, credit_text, micro_credits
+from nova_market.core.ledger.money import MICRO, credit_text, micro_credits
 from nova_market.errors import BadAmount
 
 

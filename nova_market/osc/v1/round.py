@@ -19,8 +19,8 @@ from nova_market.osc.v1.columns import (
     listed,
     shown,
 )
+from nova_market.osc.v1.lookup import server_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
-from nova_market.osc.v1.subjects import server_id_of
 
 LIST: tuple[Column, ...] = (
     ('Period', 'period', None),

@@ -6,8 +6,8 @@ from typing import Any
 
 from nova_market.osc.v1.account import add_account
 from nova_market.osc.v1.columns import Column, Credits, count_argument, listed
+from nova_market.osc.v1.lookup import account_id
 from nova_market.osc.v1.market_command import MarketLister
-from nova_market.osc.v1.subjects import account_id
 
 COLUMNS: tuple[Column, ...] = (
     ('Number', 'number', None),

@@ -11,21 +11,15 @@ from nova_market.api import microversion
 from nova_market.api.routes import ROUTES
 from nova_market.db.database import Database
 from nova_market.errors import DatabaseUnavailable
-from tests.fixtures.market_api import (
-    ALICE,
-    OPERATOR,
-    empty_tables,  # noqa: F401
-    make_market,
-    market,  # noqa: F401
-)
-from tests.functional.api.rounds import add_round
+from tests.support.market.api import ALICE, OPERATOR, make_market
+from tests.support.market.rounds import add_round
 
 pytestmark = pytest.mark.functional
 
 READER, ADMIN = f'reader@{ALICE}', f'admin@{OPERATOR}'
 
 
-def test_the_versions_are_served_without_a_token(market):  # noqa: F811
+def test_the_versions_are_served_without_a_token(market):
     """As keystoneauth discovers them; the links are the client's way in."""
     found = market.call('GET', '/', base_url='https://cloud.example/market').json
     version = found['versions'][0]
@@ -49,7 +43,7 @@ def test_the_versions_are_served_without_a_token(market):  # noqa: F811
         ('market 1.1.1', 400, 'market 1.1'),
     ],
 )
-def test_a_microversion_is_asked_for_by_header(market, header, status, answered):  # noqa: F811
+def test_a_microversion_is_asked_for_by_header(market, header, status, answered):
     """Out of range 406 with the range, malformed 400; every answer says which one answered."""
     headers = {'OpenStack-API-Version': header} if header else {}
     answer = market.call('GET', '/v1/prices', READER, headers=headers)
@@ -61,7 +55,7 @@ def test_a_microversion_is_asked_for_by_header(market, header, status, answered)
         assert (error['min_version'], error['max_version']) == ('1.1', str(microversion.NEWEST))
 
 
-def test_an_error_has_both_forms_and_the_request(market):  # noqa: F811
+def test_an_error_has_both_forms_and_the_request(market):
     """What keystoneauth reads and what openstacksdk reads, with the request's id."""
     answer = market.call('GET', '/v1/nothing', READER)
     error = answer.json['errors'][0]
@@ -72,13 +66,13 @@ def test_an_error_has_both_forms_and_the_request(market):  # noqa: F811
     assert (wrong.status_code, wrong.headers['Allow']) == (405, 'GET, HEAD')
 
 
-def test_a_claimed_identity_is_not_believed(market):  # noqa: F811
+def test_a_claimed_identity_is_not_believed(market):
     """Headers of a client that say who he is count for nothing."""
     headers = {'X-Identity-Status': 'Confirmed', 'X-Roles': 'admin', 'X-Project-Id': OPERATOR}
     assert market.call('GET', '/v1/hosts', headers=headers).status_code == 401
 
 
-def test_a_fault_of_ours_says_nothing_of_the_inside(market, monkeypatch):  # noqa: F811
+def test_a_fault_of_ours_says_nothing_of_the_inside(market, monkeypatch):
     """500 without a trace of the code; a database that is away is 503."""
 
     def broken(*_args, **_named):
@@ -97,7 +91,7 @@ def test_a_fault_of_ours_says_nothing_of_the_inside(market, monkeypatch):  # noq
     assert (answer.status_code, '10.0.0.7' in answer.text) == (503, False)
 
 
-def test_the_description_is_openapi_with_valid_schemas(market):  # noqa: F811
+def test_the_description_is_openapi_with_valid_schemas(market):
     """Every route is in it, every schema is one, and operations have names of their own."""
     document = market.call('GET', '/v1/openapi.json').json
     assert document['openapi'] == '3.1.0'
@@ -111,24 +105,24 @@ def test_the_description_is_openapi_with_valid_schemas(market):  # noqa: F811
                 Draft202012Validator.check_schema(content['schema'])
 
 
-def test_a_response_that_breaks_its_schema_is_found(market, monkeypatch):  # noqa: F811
+def test_a_response_that_breaks_its_schema_is_found(market, monkeypatch):
     """In tests it is an error: the schemas can fail."""
     monkeypatch.setattr(market.stores.history, 'rounds', lambda *_a, **_n: [_round('no state')])
     assert market.call('GET', '/v1/rounds', READER).status_code == 500
 
 
 def _round(state):
-    from nova_market.core.record import RoundRecord
+    from nova_market.core.market.record import RoundRecord
 
     return RoundRecord(period=1, leader='', started_at=0.0, state=state, document={})
 
 
-def test_health_needs_no_token(market):  # noqa: F811
+def test_health_needs_no_token(market):
     """What a load balancer asks."""
     assert market.call('GET', '/healthcheck').status_code == 200
 
 
-def test_metrics_are_served_only_when_enabled_and_to_who_has_the_token(market, empty_tables):  # noqa: F811
+def test_metrics_are_served_only_when_enabled_and_to_who_has_the_token(market, empty_tables):
     """Balances are everybody's business only for who may read them."""
     assert market.call('GET', '/metrics').status_code == 404
     open_ = make_market(market.stores.accounts._database, metrics_token='tell-me')

@@ -5,20 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from nova_market.core.app_record import AppEvent, AppState, Wish
-from nova_market.core.record import Account
+from nova_market.core.app.record import AppEvent, AppState, Wish
+from nova_market.core.ledger.account import Account
 from nova_market.errors import DatabaseUnavailable
-from tests.fixtures.market_api import (
-    ALICE,
-    BOB,
-    OF_ALICE,
-    OF_BOB,
-    OPERATOR,
-    empty_tables,  # noqa: F401
-    make_market,
-    market,  # noqa: F401
-)
-from tests.functional.api.applications import APP, CREDENTIAL, TEMPLATE, add_app
+from tests.support.market.api import ALICE, BOB, OF_ALICE, OF_BOB, OPERATOR, make_market
+from tests.support.market.applications import APP, CREDENTIAL, TEMPLATE, add_app
 
 pytestmark = pytest.mark.functional
 
@@ -27,33 +18,33 @@ ONE = f'/v1/apps/{APP}'
 REPORTS = f'{ONE}/reports'
 
 
-def after(market, seconds):  # noqa: F811
+def after(market, seconds):
     """A time on the service's clock."""
     at = datetime.fromtimestamp(market.stores.wall() + seconds, UTC)
     return at.isoformat().replace('+00:00', 'Z')
 
 
-def create(market, status=201, token=MEMBER, **parts):  # noqa: F811
+def create(market, status=201, token=MEMBER, **parts):
     """The answer to a new application."""
     answer = market.call('POST', '/v1/apps', token, json={**TEMPLATE, **parts})
     assert answer.status_code == status, answer.json
     return answer.json['app'] if status == 201 else answer.json['errors'][0]
 
 
-def change(market, status=200, app_id=APP, **parts):  # noqa: F811
+def change(market, status=200, app_id=APP, **parts):
     answer = market.call('PATCH', f'/v1/apps/{app_id}', MEMBER, json=parts)
     assert answer.status_code == status, answer.json
     return answer.json['app'] if status == 200 else answer.json['errors'][0]
 
 
-def report(market, status=204, credential=CREDENTIAL, path=REPORTS, **body):  # noqa: F811
+def report(market, status=204, credential=CREDENTIAL, path=REPORTS, **body):
     headers = {'X-App-Credential': credential} if credential else {}
     answer = market.call('POST', path, headers=headers, json=body)
     assert answer.status_code == status, answer.json
     return None if status == 204 else answer.json['errors'][0]
 
 
-def test_an_application_is_made_with_budget_trust_and_credential(market):  # noqa: F811
+def test_an_application_is_made_with_budget_trust_and_credential(market):
     """The row has what the controller needs; the credential is shown once and kept as a digest."""
     made = create(market)
     kept = market.stores.apps.app(made['id'])
@@ -73,7 +64,7 @@ def test_an_application_is_made_with_budget_trust_and_credential(market):  # noq
 
 
 @pytest.mark.parametrize(('has', 'gets'), [(9_000_000, 5_000_000), (3, 3), (0, 0)])
-def test_its_budget_is_filled_once_at_the_beginning(market, has, gets):  # noqa: F811
+def test_its_budget_is_filled_once_at_the_beginning(market, has, gets):
     """As far as the project can pay; from then on it is renewed with all others."""
     if has:
         path = f'/v1/accounts/project:{ALICE}/grants'
@@ -85,7 +76,7 @@ def test_its_budget_is_filled_once_at_the_beginning(market, has, gets):  # noqa:
     assert market.stores.ledger.discrepancies() == []
 
 
-def test_its_servers_are_told_where_and_how_to_report(market):  # noqa: F811
+def test_its_servers_are_told_where_and_how_to_report(market):
     """What is made at any time later knows the newest credential."""
     text = 'u=@MARKET_URL@ a=@MARKET_APP@ c=@MARKET_CREDENTIAL@'
     made = create(market, components=[{**TEMPLATE['components'][0], 'user_data': text}])
@@ -101,7 +92,7 @@ def test_its_servers_are_told_where_and_how_to_report(market):  # noqa: F811
     report(market, path=f'/v1/apps/{made["id"]}/reports', credential=fresh, metric=1)
 
 
-def test_only_what_the_operator_lets_be_handed_on_is(market):  # noqa: F811
+def test_only_what_the_operator_lets_be_handed_on_is(market):
     """[api]trust_roles names them, member where it is not set; who has none of them makes nothing."""
     database = market.stores.apps._database
     for given, roles in (({}, ('member',)), ({'trust_roles': ()}, ('member', 'reader'))):
@@ -114,7 +105,7 @@ def test_only_what_the_operator_lets_be_handed_on_is(market):  # noqa: F811
 
 
 @pytest.mark.parametrize('away', [True, False])
-def test_nothing_is_left_when_keystone_gives_no_trust(market, away):  # noqa: F811
+def test_nothing_is_left_when_keystone_gives_no_trust(market, away):
     """No row, no budget: 503 when it is away, 403 with its own words when it refuses."""
     if away:
         market.trusts.available = False
@@ -126,7 +117,7 @@ def test_nothing_is_left_when_keystone_gives_no_trust(market, away):  # noqa: F8
     assert market.call('GET', '/v1/budgets', MEMBER).json['budgets'] == []
 
 
-def unanswered(market, monkeypatch, method, *, reads=0, done=True):  # noqa: F811
+def unanswered(market, monkeypatch, method, *, reads=0, done=True):
     """The database does it, and nobody is told; from then on so many reads find no database."""
     apps, left = market.stores.apps, [reads]
     ask, read = getattr(apps, method), apps.app
@@ -152,7 +143,7 @@ def unanswered(market, monkeypatch, method, *, reads=0, done=True):  # noqa: F81
     ids=['made', 'not made', 'nobody knows'],
 )
 def test_what_was_made_although_nobody_was_told_keeps_what_it_has(
-    market,  # noqa: F811
+    market,
     monkeypatch,
     how,
     status,
@@ -167,7 +158,7 @@ def test_what_was_made_although_nobody_was_told_keeps_what_it_has(
     assert found == (left, left, left)
 
 
-def test_what_can_not_be_told_is_done_all_the_same(market, monkeypatch):  # noqa: F811
+def test_what_can_not_be_told_is_done_all_the_same(market, monkeypatch):
     """The credential is shown once: an answer must not be lost for want of an event."""
 
     def lost(events):
@@ -180,7 +171,7 @@ def test_what_can_not_be_told_is_done_all_the_same(market, monkeypatch):  # noqa
 
 @pytest.mark.parametrize('done', [True, False])
 def test_a_trust_that_was_taken_over_although_nobody_was_told_stays(
-    market,  # noqa: F811
+    market,
     monkeypatch,
     done,
 ):
@@ -193,7 +184,7 @@ def test_a_trust_that_was_taken_over_although_nobody_was_told_stays(
     assert ('trust-2' in market.trusts.trusts) is done
 
 
-def test_a_project_has_so_many_applications(market):  # noqa: F811
+def test_a_project_has_so_many_applications(market):
     """One too many leaves neither trust nor budget."""
     few = make_market(market.stores.apps._database, max_apps=1)
     create(few)
@@ -233,14 +224,14 @@ def test_a_project_has_so_many_applications(market):  # noqa: F811
     ],
     ids=lambda given: str(given)[:60],
 )
-def test_a_template_that_can_not_be_run_makes_nothing(market, parts, said):  # noqa: F811
+def test_a_template_that_can_not_be_run_makes_nothing(market, parts, said):
     """400, with the entry, its value and what to give."""
     error = create(market, 400, **parts)
     assert said in error['detail']
     assert not market.trusts.trusts and not market.stores.apps.list()
 
 
-def test_objective_budget_and_parameters_change_while_it_runs(market):  # noqa: F811
+def test_objective_budget_and_parameters_change_while_it_runs(market):
     """Each in the row, but the budget in its account; an event says what."""
     app_id = create(market, policy='full_deadline', slo={'deadline': after(market, 600)})['id']
     later = after(market, 300)
@@ -258,7 +249,7 @@ def test_objective_budget_and_parameters_change_while_it_runs(market):  # noqa: 
     assert events['events_links']
 
 
-def test_a_deadline_is_moved_after_the_time_to_start_by(market):  # noqa: F811
+def test_a_deadline_is_moved_after_the_time_to_start_by(market):
     """What has started in time may be changed as any other; a deadline that is past is still refused."""
     given = {'policy': 'full_deadline', 'start': {'before': after(market, 60)}}
     app_id = create(market, slo={'deadline': after(market, 600)}, **given)['id']
@@ -269,7 +260,7 @@ def test_a_deadline_is_moved_after_the_time_to_start_by(market):  # noqa: F811
     assert error['detail'].startswith('slo.deadline')
 
 
-def test_what_its_budget_is_stands_in_one_place(market):  # noqa: F811
+def test_what_its_budget_is_stands_in_one_place(market):
     """Whether it is changed as the application's or as a budget, and when that fails half way."""
     made = create(market)
     path = f'/v1/budgets/{made["budget"]["id"]}'
@@ -281,7 +272,7 @@ def test_what_its_budget_is_stands_in_one_place(market):  # noqa: F811
     assert kept == {'renew_amount': 5_000_000, 'renew_every': 1}
 
 
-def test_somebody_else_hands_his_roles_on(market):  # noqa: F811
+def test_somebody_else_hands_his_roles_on(market):
     """When whoever made it is gone; the trust there was is left to the controller, which can end it.
 
     Others' projects are not served.
@@ -305,7 +296,7 @@ def test_somebody_else_hands_his_roles_on(market):  # noqa: F811
     assert market.stores.apps.replaced_trusts() == {made['id']: [before, after]}
 
 
-def test_of_two_that_take_it_over_at_once_no_trust_is_lost(market, monkeypatch):  # noqa: F811
+def test_of_two_that_take_it_over_at_once_no_trust_is_lost(market, monkeypatch):
     """Each that is not the application's in the end is known, to be ended."""
     made = create(market)
     path, apps = f'/v1/apps/{made["id"]}', market.stores.apps
@@ -324,7 +315,7 @@ def test_of_two_that_take_it_over_at_once_no_trust_is_lost(market, monkeypatch):
     assert known == set(market.trusts.trusts) and len(known) == 3
 
 
-def test_a_trust_that_is_not_needed_after_all_is_ended(market):  # noqa: F811
+def test_a_trust_that_is_not_needed_after_all_is_ended(market):
     """What could not be changed leaves none."""
     made = create(market)
     kept = set(market.trusts.trusts)
@@ -334,7 +325,7 @@ def test_a_trust_that_is_not_needed_after_all_is_ended(market):  # noqa: F811
     assert set(market.trusts.trusts) == kept
 
 
-def test_what_was_changed_meanwhile_is_not_overwritten(market):  # noqa: F811
+def test_what_was_changed_meanwhile_is_not_overwritten(market):
     """With a generation only what was read is changed."""
     first = add_app(market).generation
     change(market, generation=first, parameters={})
@@ -342,7 +333,7 @@ def test_what_was_changed_meanwhile_is_not_overwritten(market):  # noqa: F811
     assert error['code'] == 'market.app.generation'
 
 
-def test_it_is_suspended_resumed_and_deleted_once(market):  # noqa: F811
+def test_it_is_suspended_resumed_and_deleted_once(market):
     """Wishes, not deeds: the controller acts on them. What is being deleted takes no other wish."""
     add_app(market)
     for what, wish in (('suspend', 'suspend'), ('suspend', 'suspend'), ('resume', 'run')):
@@ -358,7 +349,7 @@ def test_it_is_suspended_resumed_and_deleted_once(market):  # noqa: F811
     assert market.stores.apps.app(APP).wish is Wish.DELETE
 
 
-def test_what_has_ended_is_not_changed_but_deleted(market):  # noqa: F811
+def test_what_has_ended_is_not_changed_but_deleted(market):
     """A dropped application never comes back; its row goes when its owner says so."""
     add_app(market)
     market.stores.apps.decide(
@@ -369,14 +360,14 @@ def test_what_has_ended_is_not_changed_but_deleted(market):  # noqa: F811
     assert market.call('DELETE', ONE, MEMBER).json['app']['state'] == 'deleting'
 
 
-def test_its_budget_is_not_closed_under_it(market):  # noqa: F811
+def test_its_budget_is_not_closed_under_it(market):
     """The budget goes with the application, not before it."""
     budget = add_app(market).payer
     answer = market.call('DELETE', f'/v1/budgets/{budget}', MEMBER)
     assert answer.json['errors'][0]['code'] == 'market.budget.of_app'
 
 
-def test_others_see_nothing_of_it(market):  # noqa: F811
+def test_others_see_nothing_of_it(market):
     """Bob finds no application, in no list and under no address; an old client neither."""
     add_app(market)
     bob = f'manager@{BOB}'
@@ -387,7 +378,7 @@ def test_others_see_nothing_of_it(market):  # noqa: F811
     assert (old.status_code, 'from version 1.2 on' in old.json['message']) == (404, True)
 
 
-def test_lists_have_pages(market):  # noqa: F811
+def test_lists_have_pages(market):
     """Links lead through all of them once."""
     made = sorted(create(market)['id'] for _ in range(5))
     path, found = '/v1/apps?limit=2', []
@@ -399,7 +390,7 @@ def test_lists_have_pages(market):  # noqa: F811
     assert found == made
 
 
-def test_what_is_reported_is_shown(market):  # noqa: F811
+def test_what_is_reported_is_shown(market):
     """Of the application and of a server of it; what is not reported stays as it was."""
     add_app(market)
     report(market, metric=0.7, progress={'total': 100, 'done': 40, 'seconds_each': 2})
@@ -422,7 +413,7 @@ def test_what_is_reported_is_shown(market):  # noqa: F811
     ],
     ids=['none', 'wrong', 'no app', "another's"],
 )
-def test_a_report_needs_the_credential_of_its_application(market, credential, path):  # noqa: F811
+def test_a_report_needs_the_credential_of_its_application(market, credential, path):
     """The same refusal whether there is such an application or not."""
     add_app(market)
     headers = {'X-App-Credential': credential} if credential else {}
@@ -432,7 +423,7 @@ def test_a_report_needs_the_credential_of_its_application(market, credential, pa
     assert dict(market.stores.app_events.reports([APP])).get(APP, ()) in ((), [])
 
 
-def test_a_token_is_no_credential_and_a_credential_no_token(market):  # noqa: F811
+def test_a_token_is_no_credential_and_a_credential_no_token(market):
     """Either opens its own doors only."""
     add_app(market)
     answer = market.call('POST', REPORTS, MEMBER, json={'metric': 1})
@@ -442,14 +433,14 @@ def test_a_token_is_no_credential_and_a_credential_no_token(market):  # noqa: F8
 
 
 @pytest.mark.parametrize('version', ['', 'market 1.1', 'market latest'])
-def test_a_monitor_need_not_name_a_version(market, version):  # noqa: F811
+def test_a_monitor_need_not_name_a_version(market, version):
     """Whatever it says, its report is taken."""
     add_app(market)
     headers = {'X-App-Credential': CREDENTIAL, 'OpenStack-API-Version': version}
     assert market.call('POST', REPORTS, headers=headers, json={'metric': 1}).status_code == 204
 
 
-def test_a_new_credential_ends_the_old_one(market):  # noqa: F811
+def test_a_new_credential_ends_the_old_one(market):
     """And is shown once as well."""
     add_app(market)
     fresh = change(market, new_credential=True)['credential']
@@ -476,14 +467,14 @@ def test_a_new_credential_ends_the_old_one(market):  # noqa: F811
     ],
     ids=str,
 )
-def test_a_report_of_nonsense_is_refused(market, body, status):  # noqa: F811
+def test_a_report_of_nonsense_is_refused(market, body, status):
     """Numbers out of range, what is not a server of it."""
     add_app(market)
     report(market, status, **body)
     assert not market.stores.app_events.reports([APP]).get(APP)
 
 
-def test_reports_of_nan_or_without_end_are_refused(market):  # noqa: F811
+def test_reports_of_nan_or_without_end_are_refused(market):
     """NaN is no JSON; a long body is not read."""
     add_app(market)
     headers = {'X-App-Credential': CREDENTIAL}
@@ -494,7 +485,7 @@ def test_reports_of_nan_or_without_end_are_refused(market):  # noqa: F811
         assert answer.status_code == status
 
 
-def test_reports_come_at_a_bounded_rate(market):  # noqa: F811
+def test_reports_come_at_a_bounded_rate(market):
     """Too soon is 429; each server has its own pace; the wait is short."""
     add_app(market)
     report(market, metric=1)
@@ -504,7 +495,7 @@ def test_reports_come_at_a_bounded_rate(market):  # noqa: F811
     report(market, metric=2)
 
 
-def test_statistics_are_those_of_the_last_decision(market):  # noqa: F811
+def test_statistics_are_those_of_the_last_decision(market):
     """As the controller kept them."""
     add_app(market)
     figures = {
@@ -524,7 +515,7 @@ def test_statistics_are_those_of_the_last_decision(market):  # noqa: F811
     assert market.call('GET', '/v1/apps', MEMBER).json['apps'][0]['spent'] == 12
 
 
-def test_infinite_numbers_of_an_event_become_null(market):  # noqa: F811
+def test_infinite_numbers_of_an_event_become_null(market):
     """JSON has no infinity."""
     add_app(market)
     event = AppEvent(app_id=APP, at=61.0, period=1, action='x', numbers={'late': float('inf')})
@@ -533,7 +524,7 @@ def test_infinite_numbers_of_an_event_become_null(market):  # noqa: F811
     assert found['numbers'] == {'late': None}
 
 
-def test_a_budget_of_nobody_is_closed_as_before(market):  # noqa: F811
+def test_a_budget_of_nobody_is_closed_as_before(market):
     """Only those of applications are held."""
     market.stores.accounts.open([Account(id='budget:x', project_id=ALICE)])
     assert market.call('DELETE', '/v1/budgets/budget:x', MEMBER).status_code == 204

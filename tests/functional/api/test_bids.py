@@ -3,7 +3,7 @@
 
 import pytest
 
-from tests.fixtures.market_api import (
+from tests.support.market.api import (
     ALICE,
     ALSO_OF_ALICE,
     BOB,
@@ -11,8 +11,6 @@ from tests.fixtures.market_api import (
     OF_ALICE,
     OF_BOB,
     OPERATOR,
-    empty_tables,  # noqa: F401
-    market,  # noqa: F401
 )
 
 pytestmark = pytest.mark.functional
@@ -25,7 +23,7 @@ def code(response):
     return response.status_code, response.json['errors'][0]['code']
 
 
-def test_a_bid_is_set_shown_changed_listed_and_unset(market):  # noqa: F811
+def test_a_bid_is_set_shown_changed_listed_and_unset(market):
     """A bid stays until it is changed; each change has its generation."""
     made = market.call('PUT', PATH, MEMBER, json={'cpu': 300, 'memory': 0})
     assert made.status_code == 200, made.text
@@ -46,7 +44,7 @@ def test_a_bid_is_set_shown_changed_listed_and_unset(market):  # noqa: F811
     assert code(market.call('DELETE', PATH, MEMBER)) == (404, 'market.bid.not_found')
 
 
-def test_a_bid_that_was_changed_meanwhile_is_not_overwritten(market):  # noqa: F811
+def test_a_bid_that_was_changed_meanwhile_is_not_overwritten(market):
     """Who names a generation replaces that one or nothing."""
     first = {'cpu': 1, 'memory': 1, 'generation': 0}
     assert market.call('PUT', PATH, MEMBER, json=first).status_code == 200
@@ -66,7 +64,7 @@ def test_a_bid_that_was_changed_meanwhile_is_not_overwritten(market):  # noqa: F
     ],
     ids=str,
 )  # fmt: skip
-def test_a_bid_out_of_range_is_refused(market, wrong):  # noqa: F811
+def test_a_bid_out_of_range_is_refused(market, wrong):
     """A clear 400 that names the value, and nothing is stored."""
     answer = market.call('PUT', PATH, MEMBER, json={'cpu': 1, 'memory': 1, **wrong})
     assert code(answer) == (400, 'market.request.invalid')
@@ -74,7 +72,7 @@ def test_a_bid_out_of_range_is_refused(market, wrong):  # noqa: F811
     assert code(market.call('GET', PATH, MEMBER)) == (404, 'market.bid.not_found')
 
 
-def test_nan_is_no_bid(market):  # noqa: F811
+def test_nan_is_no_bid(market):
     """What Python's JSON would take is refused."""
     for text in ('{"cpu": NaN, "memory": 1}', '{"cpu": 1, "memory": 1e400}'):
         answer = market.call('PUT', PATH, MEMBER, data=text, content_type='application/json')
@@ -82,14 +80,14 @@ def test_nan_is_no_bid(market):  # noqa: F811
 
 
 @pytest.mark.parametrize('server', [OF_BOB, DELETED, 'no-uuid', '../x'])
-def test_a_bid_for_anything_but_ones_own_server_is_refused(market, server):  # noqa: F811
+def test_a_bid_for_anything_but_ones_own_server_is_refused(market, server):
     """Another's server, a deleted one and a wrong id are not found; Bob has no bid."""
     answer = market.call('PUT', f'/v1/bids/{server}', MEMBER, json={'cpu': 1, 'memory': 1})
     assert answer.status_code == 404
     assert market.call('GET', '/v1/bids?all_projects=true', ADMIN).json == {'bids': []}
 
 
-def test_a_budget_of_the_same_project_may_pay(market):  # noqa: F811
+def test_a_budget_of_the_same_project_may_pay(market):
     """Another project's account is not found, and a closed one neither."""
     made = market.call('POST', '/v1/budgets', MEMBER, json={'name': 'web'}).json['budget']['id']
     bid = {'cpu': 1, 'memory': 1, 'payer': made}
@@ -102,13 +100,13 @@ def test_a_budget_of_the_same_project_may_pay(market):  # noqa: F811
     assert code(market.call('PUT', PATH, MEMBER, json=bid)) == (404, 'market.account.not_found')
 
 
-def test_an_admin_sets_a_bid_for_a_project(market):  # noqa: F811
+def test_an_admin_sets_a_bid_for_a_project(market):
     """The bid is the server's project's, and so is the payer."""
     bid = market.call('PUT', PATH, ADMIN, json={'cpu': 5, 'memory': 5}).json['bid']
     assert (bid['project_id'], bid['payer']) == (ALICE, f'project:{ALICE}')
 
 
-def test_without_nova_no_bid_is_set(market):  # noqa: F811
+def test_without_nova_no_bid_is_set(market):
     """Whose a server is can't be known: 503, and bids can still be read."""
     market.directory.available = False
     answer = market.call('PUT', PATH, MEMBER, json={'cpu': 1, 'memory': 1})

@@ -7,11 +7,10 @@ API publishes can't drift apart unseen.
 
 import pytest
 
-from tests.fixtures.databases import database, server, servers, url  # noqa: F401
-from tests.fixtures.market_api import ALICE, BOB, OF_ALICE, OF_BOB, OPERATOR, make_market
-from tests.market_bed import PERIOD
-from tests.market_bed import Market as Bed
-from tests.market_bed import server as cloud_server
+from tests.support.market.api import ALICE, BOB, OF_ALICE, OF_BOB, OPERATOR, make_market
+from tests.support.market_bed import PERIOD
+from tests.support.market_bed import Market as Bed
+from tests.support.market_bed import server as cloud_server
 
 pytestmark = pytest.mark.functional
 
@@ -20,7 +19,7 @@ OWN = f'project:{ALICE}'
 
 
 @pytest.fixture
-def both(database):  # noqa: F811
+def both(database):
     """Two servers on one host of four cores, each of which could use all of it; each project has credits."""
     bed = Bed(database, servers=[cloud_server(OF_ALICE, ALICE), cloud_server(OF_BOB, BOB)])
     api = make_market(database)

@@ -5,17 +5,8 @@ import pytest
 from sqlalchemy import delete
 
 from nova_market.db.market_tables import allocations, prices, round_documents, rounds
-from tests.fixtures.market_api import (
-    ALICE,
-    BOB,
-    DELETED,
-    OF_ALICE,
-    OF_BOB,
-    OPERATOR,
-    empty_tables,  # noqa: F401
-    market,  # noqa: F401
-)
-from tests.functional.api.rounds import PERIOD, add_plan, add_round
+from tests.support.market.api import ALICE, BOB, DELETED, OF_ALICE, OF_BOB, OPERATOR
+from tests.support.market.rounds import PERIOD, add_plan, add_round
 
 pytestmark = pytest.mark.functional
 
@@ -27,14 +18,14 @@ def code(response):
 
 
 @pytest.fixture
-def busy(market):  # noqa: F811
+def busy(market):
     """Four rounds, the newest at the wall clock's period; the price of CPU rises."""
     for back, price in ((3, 100.0), (2, 200.0), (1, 300.0), (0, 400.0)):
         add_round(market, PERIOD - back, price)
     return market
 
 
-def test_before_the_first_round_everything_is_empty(market):  # noqa: F811
+def test_before_the_first_round_everything_is_empty(market):
     """A new market has no prices, rounds, hosts; a quote says so."""
     for name in ('prices', 'prices/history', 'rounds', 'heaviness'):
         assert market.call('GET', f'/v1/{name}', READER).json == {name.split('/')[0]: []}

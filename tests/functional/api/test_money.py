@@ -9,14 +9,7 @@ from flask import Flask
 from werkzeug.test import Client
 
 from nova_market.db.database import Database
-from tests.fixtures.market_api import (
-    ALICE,
-    BOB,
-    OPERATOR,
-    empty_tables,  # noqa: F401
-    make_market,
-    market,  # noqa: F401
-)
+from tests.support.market.api import ALICE, BOB, OPERATOR, make_market
 
 pytestmark = pytest.mark.functional
 
@@ -30,7 +23,7 @@ def code(response):
 
 
 @pytest.fixture
-def funded(market):  # noqa: F811
+def funded(market):
     """Alice has 1,000 micro-credits, Bob 500."""
     for name, amount in ((OWN, 1000), (OTHER, 500)):
         answer = market.call('POST', f'/v1/accounts/{name}/grants', ADMIN, json={'amount': amount})
@@ -38,7 +31,7 @@ def funded(market):  # noqa: F811
     return market
 
 
-def transfer(market, token, source, target, amount, key=None):  # noqa: F811
+def transfer(market, token, source, target, amount, key=None):
     headers = {'Idempotency-Key': key} if key else {}
     return market.call(
         'POST', '/v1/transfers', token, headers=headers,
@@ -46,7 +39,7 @@ def transfer(market, token, source, target, amount, key=None):  # noqa: F811
     )  # fmt: skip
 
 
-def balance(market, name):  # noqa: F811
+def balance(market, name):
     return market.call('GET', f'/v1/accounts/{name}', ADMIN).json['account']['balance']
 
 
@@ -189,7 +182,7 @@ def test_a_budget_is_opened_filled_changed_emptied_and_closed(funded):
     assert funded.call('GET', '/v1/budgets', MEMBER).json == {'budgets': []}
 
 
-def test_budgets_are_not_without_end(market):  # noqa: F811
+def test_budgets_are_not_without_end(market):
     """A project opens as many as [api]max_budgets."""
     for _ in range(100):
         made = market.call('POST', '/v1/budgets', MEMBER, json={'name': 'x'})
@@ -213,7 +206,7 @@ def test_weight_is_the_operators_name_the_projects(funded):
         assert code(funded.call('PATCH', path, ADMIN, json=wrong))[0] == 400
 
 
-def test_budgets_have_their_limit_also_when_many_ask_at_once(tmp_path, empty_tables):  # noqa: F811
+def test_budgets_have_their_limit_also_when_many_ask_at_once(tmp_path, empty_tables):
     """Eight threads with room for three; what is deleted makes room."""
     copy = shutil.copy(empty_tables, tmp_path / 'market.sqlite')
     database = Database({'connection': f'sqlite:///{copy}'})

@@ -7,18 +7,10 @@ import pytest
 
 from nova_market.api.policies import list_rules
 from nova_market.api.routes import ROUTES
-from nova_market.core.record import Account
-from tests.fixtures.market_api import (
-    ALICE,
-    ALSO_OF_ALICE,
-    BOB,
-    OF_ALICE,
-    OPERATOR,
-    empty_tables,  # noqa: F401
-    market,  # noqa: F401
-)
-from tests.functional.api.applications import APP, TEMPLATE, add_app
-from tests.functional.api.rounds import PERIOD, add_plan, add_round
+from nova_market.core.ledger.account import Account
+from tests.support.market.api import ALICE, ALSO_OF_ALICE, BOB, OF_ALICE, OPERATOR
+from tests.support.market.applications import APP, TEMPLATE, add_app
+from tests.support.market.rounds import PERIOD, add_plan, add_round
 
 pytestmark = pytest.mark.functional
 
@@ -112,7 +104,7 @@ MATRIX = {
 
 
 @pytest.fixture
-def full(market):  # noqa: F811
+def full(market):
     """Something of everything, so that an answer depends on the role alone."""
     add_round(market)
     add_plan(market)
@@ -149,7 +141,7 @@ def test_each_role_may_do_what_it_is_for(full, request_, expected):
     assert dict(zip(ROLES, found, strict=True)) == dict(zip(ROLES, expected, strict=True))
 
 
-def _restore(market, path):  # noqa: F811
+def _restore(market, path):
     """What was deleted, for the next role."""
     name = path.rpartition('/')[2]
     if 'bids' in path:

@@ -4,22 +4,17 @@
 import numpy as np
 import pytest
 
-from nova_market.core.crowding import newcomers_since
-from nova_market.core.host_weight import by_heaviness
-from nova_market.core.scheduler_snapshot import snapshot_from
-from nova_market.core.schema import MAX_AMOUNT
+from nova_market.core.exchange.validation import MAX_AMOUNT
+from nova_market.core.scheduler.host_demand import newcomers_since
+from nova_market.core.scheduler.publication import HEAVIEST
+from nova_market.core.scheduler.snapshot import snapshot_from
+from nova_market.core.scheduler.weights import by_heaviness
 from nova_market.db import schema
 from nova_market.db.database import Database
-from nova_market.market.scheduling import HEAVIEST
-from tests.fixtures.market_api import (
-    OPERATOR,
-    empty_tables,  # noqa: F401
-    make_market,
-    market,  # noqa: F401
-)
-from tests.functional.api.rounds import PERIOD, add_round
-from tests.market_bed import CREDIT, Market, bidding, host, server
-from tests.scheduler_builders import ask
+from tests.support.market.api import OPERATOR, make_market
+from tests.support.market.rounds import PERIOD, add_round
+from tests.support.market_bed import CREDIT, Market, bidding, host, server
+from tests.support.scheduler_builders import ask
 
 pytestmark = pytest.mark.functional
 
@@ -35,18 +30,18 @@ def database(tmp_path):
     made.close()
 
 
-def get(market, path=PATH):  # noqa: F811
+def get(market, path=PATH):
     return market.call('GET', path, SERVICE)
 
 
-def test_before_the_first_round_there_is_none(market):  # noqa: F811
+def test_before_the_first_round_there_is_none(market):
     """The answer says so."""
     answer = get(market)
     assert answer.status_code == 404
     assert answer.json['errors'][0]['code'] == 'market.scheduler_snapshot.not_found'
 
 
-def test_the_newest_round_is_told_with_its_age(market):  # noqa: F811
+def test_the_newest_round_is_told_with_its_age(market):
     """The age is that of the round when it is asked for: clocks of others do not matter."""
     add_round(market)
     market.wall.now = PERIOD * 60.0 + 12.5
@@ -54,7 +49,7 @@ def test_the_newest_round_is_told_with_its_age(market):  # noqa: F811
     assert (found.period, found.age) == (PERIOD, 12.5)
 
 
-def test_who_has_the_newest_is_told_its_age_only(market):  # noqa: F811
+def test_who_has_the_newest_is_told_its_age_only(market):
     """A scheduler that asks often does not read all hosts each time."""
     add_round(market)
     answer = get(market, f'{PATH}?known={PERIOD}').json['scheduler_snapshot']

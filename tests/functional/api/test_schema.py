@@ -19,8 +19,8 @@ from schemathesis.specs.openapi.checks import (
 from nova_market.api.routes import ROUTES
 from nova_market.db import schema as tables
 from nova_market.db.database import Database
-from tests.fixtures.market_api import ALICE, OPERATOR, make_market
-from tests.functional.api.rounds import add_plan, add_round
+from tests.support.market.api import ALICE, OPERATOR, make_market
+from tests.support.market.rounds import add_plan, add_round
 
 pytestmark = [pytest.mark.functional, pytest.mark.timeout(600)]
 

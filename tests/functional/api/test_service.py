@@ -11,13 +11,14 @@ from flask import Flask
 from oslo_config import cfg
 from werkzeug.test import Client
 
-from nova_market.adapters.compute_directory import ComputeDirectory
+from nova_market.adapters.openstack.directory import ComputeDirectory
 from nova_market.cmd import api as command
 from nova_market.cmd import daemon
 from nova_market.errors import CloudUnavailable, ConfigurationError
-from tests.fixtures.market_api import ALICE, DELETED, FLAVORS, OF_ALICE, OF_BOB
-from tests.fixtures.market_service import PASSWORD, PEOPLE, market_service  # noqa: F401
-from tests.functional.api.applications import TEMPLATE
+from nova_market.wiring.api import CONFIG_FILE
+from tests.support.market.api import ALICE, DELETED, FLAVORS, OF_ALICE, OF_BOB
+from tests.support.market.api_server import PASSWORD, PEOPLE
+from tests.support.market.applications import TEMPLATE
 
 pytestmark = pytest.mark.functional
 
@@ -34,7 +35,7 @@ region_name = RegionOne
 
 
 @pytest.fixture
-def file(market_service, tmp_path):  # noqa: F811
+def file(market_service, tmp_path):
     """A configuration file with the account of the service."""
     account = ACCOUNT.format(url=market_service.url, password=PASSWORD)
     path = tmp_path / 'nova_market.conf'
@@ -62,7 +63,7 @@ def call(client: Client, method: str, path: str, token: str = '', **more: object
     return client.open(path, method=method, headers=headers, **more)
 
 
-def test_a_token_of_keystone_and_a_server_of_nova(file, market_service):  # noqa: F811
+def test_a_token_of_keystone_and_a_server_of_nova(file, market_service):
     """A tenant sets a bid for his server and not for another's; tokens are asked for once."""
     client = Client(command.build(configured(file)), Flask.response_class)
     alice = PEOPLE['alice'].token
@@ -80,7 +81,7 @@ def test_a_token_of_keystone_and_a_server_of_nova(file, market_service):  # noqa
     assert market_service.requests.count('GET /identity/v3/auth/tokens') == asked
 
 
-def test_an_application_is_made_with_a_trust_of_keystone(file, market_service):  # noqa: F811
+def test_an_application_is_made_with_a_trust_of_keystone(file, market_service):
     """As the caller, whose roles it hands on; and reports pass the middleware without a token."""
     client = Client(command.build(configured(file)), Flask.response_class)
     newest = {'OpenStack-API-Version': 'market latest'}
@@ -103,7 +104,7 @@ def test_an_application_is_made_with_a_trust_of_keystone(file, market_service): 
     assert 'full_deadline or horizontal or hybrid' in wrong.json['message']
 
 
-def test_owners_and_flavors_are_novas(file, market_service):  # noqa: F811
+def test_owners_and_flavors_are_novas(file, market_service):
     """By id or name; what Nova does not know is None."""
     directory = ComputeDirectory.from_conf(configured(file))
     assert directory.owner(OF_ALICE) == ALICE
@@ -159,7 +160,7 @@ def test_the_wsgi_module_has_the_application(file):
     )
     done = subprocess.run(
         [sys.executable, '-W', 'ignore', '-c', script], check=False, capture_output=True, text=True,
-        timeout=60, env={**os.environ, command.CONFIG_FILE: str(file)},
+        timeout=60, env={**os.environ, CONFIG_FILE: str(file)},
     )  # fmt: skip
     assert done.stdout.splitlines()[-1] == '200 OK', done.stderr
 

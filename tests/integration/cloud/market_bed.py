@@ -18,14 +18,14 @@ from typing import Any
 
 import openstack
 
-from nova_market.adapters.cpu import CpuShares
-from nova_market.adapters.host_supply import SupplySettings
-from nova_market.adapters.libvirt_host import LibvirtHost
+from nova_market.adapters.control.cpu import CpuShares
+from nova_market.adapters.hypervisor.libvirt_host import LibvirtHost
+from nova_market.adapters.hypervisor.supply import SupplySettings
 from nova_market.db.database import Database
+from nova_market.experiments.guests.service_process import Daemon, Options, ServiceProcess
 from nova_market.sdk import market_service
-from nova_market.sim.experiments.service_process import Daemon, Options, ServiceProcess
-from tests.fixtures.databases import drop_tables
 from tests.integration.cloud.conftest import Cloud, within
+from tests.support.servers.databases import drop_tables
 
 PERIOD = 10
 INTERVAL = 2.0

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import requests
 
-from nova_market.core.money import MICRO
-from nova_market.sim.experiments.service_process import Daemon
+from nova_market.core.ledger.money import MICRO
+from nova_market.experiments.guests.service_process import Daemon
 from tests.integration.cloud.conftest import Cloud, within
 from tests.integration.cloud.market_bed import PERIOD, MarketBed
 

@@ -17,11 +17,11 @@ from pathlib import Path
 import openstack
 import pytest
 
-from nova_market.adapters.cpu import CpuShares
-from nova_market.adapters.host_supply import SupplySettings
-from nova_market.adapters.libvirt_host import LibvirtHost
-from nova_market.sim.experiments.recording import jain
-from nova_market.sim.experiments.service_process import ServiceProcess, running
+from nova_market.adapters.control.cpu import CpuShares
+from nova_market.adapters.hypervisor.libvirt_host import LibvirtHost
+from nova_market.adapters.hypervisor.supply import SupplySettings
+from nova_market.experiments.guests.recording import jain
+from nova_market.experiments.guests.service_process import ServiceProcess, running
 from tests.integration.cloud.conftest import Cloud, within
 
 pytestmark = [

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import requests
 
-from nova_market.core.money import MICRO
+from nova_market.core.ledger.money import MICRO
 from tests.integration.cloud.conftest import Cloud, within
 from tests.integration.cloud.market_bed import PERIOD, MarketBed
 

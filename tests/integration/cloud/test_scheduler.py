@@ -17,8 +17,8 @@ import openstack
 import pytest
 from openstack import exceptions as sdk_errors
 
-from nova_market.core.money import MICRO
-from nova_market.core.steering import CLOSED_TRAIT
+from nova_market.core.ledger.money import MICRO
+from nova_market.core.rebalancing.cordon import CLOSED_TRAIT
 from tests.integration.cloud.conftest import Cloud, within
 from tests.integration.cloud.gate import DOWN, OPEN, SLOW, Gate
 from tests.integration.cloud.market_bed import PERIOD, STATE, MarketBed, port_of

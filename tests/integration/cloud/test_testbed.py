@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from nova_market.sim.testbed.guest import Disk, Guest, GuestFailed, GuestSpec
-from nova_market.sim.testbed.host import Host, HostFailed, script
+from nova_market.testbed.guest import Disk, Guest, GuestFailed, GuestSpec
+from nova_market.testbed.host import Host, HostFailed, script
 from tests.integration.cloud.left_behind import left_behind
 
 pytestmark = [

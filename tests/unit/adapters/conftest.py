@@ -8,10 +8,10 @@ from xml.sax.saxutils import escape, quoteattr
 import libvirt
 import pytest
 
-from nova_market.adapters.host_supply import SupplySettings
-from nova_market.adapters.libvirt_host import LibvirtHost
-from nova_market.core.host import Guest
-from tests.unit.adapters.nova_xml import metadata
+from nova_market.adapters.hypervisor.libvirt_host import LibvirtHost
+from nova_market.adapters.hypervisor.supply import SupplySettings
+from nova_market.core.host.sample import Guest
+from tests.support.hypervisor.nova_xml import metadata
 
 Define = Callable[..., libvirt.virDomain]
 

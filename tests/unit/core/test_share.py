@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nova_market.core.memory import GUARANTEED, SLACK, guarantees, soft_limits
+from nova_market.core.fairness.memory_guarantee import GUARANTEED, SLACK, guarantees, soft_limits
 from nova_market.core.share import fair_shares
 
 

@@ -9,8 +9,8 @@ import pytest
 from oslo_db.exception import DBDeadlock, DBDuplicateEntry, RetryRequest
 from sqlalchemy import text
 
-from nova_market.core.ledger import BANK, account
-from nova_market.core.record import Account
+from nova_market.core.ledger.account import Account
+from nova_market.core.ledger.posting import BANK, account
 from nova_market.db import schema
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.database import Database

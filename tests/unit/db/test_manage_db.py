@@ -8,9 +8,10 @@ from oslo_config import cfg
 from sqlalchemy import update
 
 from nova_market.cmd import manage_db
+from nova_market.conf import database as database_options
 from nova_market.db import schema
 from nova_market.db.database import Database
-from nova_market.db.models import accounts
+from nova_market.db.ledger_tables import accounts
 from nova_market.errors import ConfigurationError, DatabaseUnavailable, SchemaBehind
 
 
@@ -20,7 +21,7 @@ def run(tmp_path):
 
     def call(*arguments, connection=f'sqlite:///{tmp_path}/market.sqlite'):
         conf = cfg.ConfigOpts()
-        manage_db.register_opts(conf)
+        database_options.register_opts(conf)
         parser = argparse.ArgumentParser()
         manage_db.add_commands(parser.add_subparsers())
         conf([], project='nova_market', default_config_files=[])

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guests of this host as libvirt sees them: one bulk call per round.
+
+Implements the collection of resource utilization information of IFI-2016.04, section IV-B, without a call
+per guest: XML and Nova's metadata are read once per incarnation (and again when a device comes or goes).
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import libvirt
+
+from nova_market.adapters.clock import SystemClock
+from nova_market.adapters.hypervisor.cgroup import CgroupTree, GuestCgroups, resident_bytes
+from nova_market.adapters.hypervisor.connection import LibvirtLink, is_gone, is_lost
+from nova_market.adapters.hypervisor.counters import GuestOdometers, Statistics, devices, rss_bytes
+from nova_market.adapters.hypervisor.domain_xml import read_guest
+from nova_market.adapters.hypervisor.supply import SupplySettings, host_supply
+from nova_market.core.host.sample import Guest, GuestSample, HostSample, HostSupply, Limits
+from nova_market.core.resource import GuestId, OwnerId
+from nova_market.ports import Clock
+
+LOG = logging.getLogger(__name__)
+
+STATISTICS = (
+    libvirt.VIR_DOMAIN_STATS_STATE
+    | libvirt.VIR_DOMAIN_STATS_CPU_TOTAL
+    | libvirt.VIR_DOMAIN_STATS_BALLOON
+    | libvirt.VIR_DOMAIN_STATS_INTERFACE
+    | libvirt.VIR_DOMAIN_STATS_BLOCK
+)
+SCOPE = (
+    # ACTIVE and not RUNNING: a paused guest holds its memory. NOWAIT: a guest whose monitor is busy
+    # (migration) would hold up everybody's statistics for up to 30 s.
+    libvirt.VIR_CONNECT_GET_ALL_DOMAINS_STATS_ACTIVE
+    | libvirt.VIR_CONNECT_GET_ALL_DOMAINS_STATS_NOWAIT
+)
+
+
+@dataclass(slots=True)
+class _Running:
+    """A guest between two looks."""
+
+    domain: libvirt.virDomain
+    guest: Guest
+    devices: tuple[object, ...]
+    odometers: GuestOdometers
+    rss_bytes: int = 0
+
+
+class LibvirtHost:
+    """Implements ports.HostDriver. Opens its connection at first use, and again when it was lost."""
+
+    def __init__(
+        self,
+        uri: str,
+        supply: SupplySettings,
+        fallback_owner: str,
+        owner_kind: str = 'project',
+        *,
+        clock: Clock | None = None,
+        root: str = '/',
+    ) -> None:
+        """owner_kind: 'project' or 'user'. root: where the kernel's /proc and /sys are."""
+        self.link = LibvirtLink(uri)
+        self.cgroups = GuestCgroups(CgroupTree(root))
+        self._settings = supply
+        self._fallback_owner = OwnerId(fallback_owner)
+        self._owner_kind = owner_kind
+        self._clock = clock or SystemClock()
+        self._root = Path(root)
+        self._supply: HostSupply | None = None
+        self._running: dict[tuple[GuestId, int], _Running] = {}
+        self._generation = 0
+
+    def supply(self) -> HostSupply:
+        """What the host offers; asked once.
+
+        :raises HostUnavailable: libvirt does not answer.
+        :raises ConfigurationError: what is configured can't be true for this host.
+        """
+        if self._supply is None:
+            with self.link.guarded():
+                # (model, MiB, CPUs, MHz, ...)
+                node = self.link.connection().getInfo()
+            self._supply = host_supply(
+                self._settings, memory_bytes=node[1] << 20, mhz=node[3], root=self._root
+            )
+        return self._supply
+
+    def sample(self) -> HostSample:
+        """All active guests and their counters.
+
+        :raises HostUnavailable: libvirt does not answer.
+        """
+        connection = self.link.connection()
+        if self._generation != self.link.generation:
+            # domain objects hold the old connection, and a restarted libvirtd may give an id again
+            self._running = {}
+            self.cgroups.keep_only(())
+            self._generation = self.link.generation
+        with self.link.guarded():
+            before = self._clock.monotonic()
+            rows = connection.getAllDomainStats(STATISTICS, SCOPE)
+            moment = (before + self._clock.monotonic()) / 2
+            seen = [(self._recall(*row), row[1]) for row in rows]
+        present = [(running, statistics) for running, statistics in seen if running is not None]
+        self._running = {running.guest.incarnation: running for running, _ in present}
+        self.cgroups.keep_only(self._running.keys())
+        self._weigh_memory(present)
+        samples = (
+            GuestSample(
+                guest=running.guest,
+                counters=running.odometers.read(statistics, running.rss_bytes),
+            )
+            for running, statistics in present
+        )
+        return HostSample(
+            time=moment, guests=tuple(sorted(samples, key=lambda item: item.guest.incarnation))
+        )
+
+    def subscribe(self, callback: Callable[[str], None]) -> None:
+        """`callback(reason)` from the event loop's thread; it must return at once."""
+        self.link.subscribe(callback)
+
+    def close(self) -> None:
+        self.link.close()
+        self._running = {}
+
+    def domain(self, guest: Guest) -> libvirt.virDomain | None:
+        """libvirt's handle of a guest of the last sample, None when it was not in it."""
+        running = self._running.get(guest.incarnation)
+        return running.domain if running else None
+
+    def tune(self, guest: Guest, call: Callable[[libvirt.virDomain], object]) -> str:
+        """Run `call` on the guest's handle; '' or what went wrong ('gone' when it has vanished).
+
+        :raises HostUnavailable: libvirt does not answer.
+        """
+        domain = self.domain(guest)
+        if domain is None:
+            return 'gone'
+        with self.link.guarded():
+            try:
+                call(domain)
+            except libvirt.libvirtError as error:
+                if is_lost(error):
+                    raise
+                return 'gone' if is_gone(error, domain) else str(error)
+        return ''
+
+    def tune_all(
+        self,
+        values: Mapping[GuestId, int],
+        guests: Sequence[Guest],
+        limits: Limits,
+        call: Callable[..., object],
+    ) -> Mapping[GuestId, str]:
+        """`call(domain, value=...)` for each guest that has one; as ports.Actuator.write.
+
+        :raises HostUnavailable: libvirt does not answer; some guests may have their value.
+        """
+        present = {guest.id: guest for guest in guests}
+        self.cgroups.search(guests)
+        result = {}
+        for guest_id, value in values.items():
+            if guest_id not in present or self._left(present[guest_id]):
+                result[guest_id] = 'gone'
+            elif not limits.minimum <= value <= limits.maximum:
+                result[guest_id] = f'{value} is not in {limits.minimum}..{limits.maximum}'
+            else:
+                result[guest_id] = self.tune(present[guest_id], partial(call, value=value))
+        return result
+
+    def runs(self, guest: Guest) -> bool:
+        """Whether a guest of the last sample still runs, asked now.
+
+        :raises HostUnavailable: libvirt does not answer.
+        """
+        domain = self.domain(guest)
+        if domain is None:
+            return False
+        with self.link.guarded():
+            try:
+                return bool(domain.isActive())
+            except libvirt.libvirtError as error:
+                if is_gone(error, domain):
+                    return False
+                raise
+
+    def _left(self, guest: Guest) -> bool:
+        """Whether this incarnation's process has gone: libvirt's handle means any incarnation."""
+        if self.cgroups.pid(guest) is None or self.cgroups.tree.version('cpu') is None:
+            return False  # nothing to tell it by
+        group = self.cgroups.locate(guest, 'cpu')
+        return group is None or not group.scope.exists()
+
+    def _recall(self, domain: libvirt.virDomain, statistics: Statistics) -> _Running | None:
+        """What is known of a guest, read anew when it is new or its devices have changed.
+
+        None when it has vanished since the statistics were taken.
+        """
+        guest_id, domain_id = GuestId(domain.UUIDString()), domain.ID()
+        known = self._running.get((guest_id, domain_id))
+        present = devices(statistics)
+        if known is not None and known.devices == present:
+            return known
+        try:
+            xml = domain.XMLDesc(0)
+        except libvirt.libvirtError as error:
+            if is_gone(error, domain):
+                return None
+            raise
+        reading = read_guest(
+            xml,
+            guest_id=guest_id,
+            domain_id=domain_id,
+            name=domain.name(),
+            fallback_owner=self._fallback_owner,
+            owner_kind=self._owner_kind,
+        )
+        if known is not None:
+            known.guest, known.devices = reading.guest, present
+            return known
+        for complaint in reading.complaints:
+            LOG.warning('guest %s (domain %d): %s', guest_id, domain_id, complaint)
+        return _Running(
+            domain=domain, guest=reading.guest, devices=present, odometers=GuestOdometers()
+        )
+
+    def _weigh_memory(self, present: Sequence[tuple[_Running, Statistics]]) -> None:
+        """Resident memory from the statistics, else from the process, else as it was."""
+        lacking = []
+        for running, statistics in present:
+            resident = rss_bytes(statistics)
+            if resident is None:
+                lacking.append(running)
+            else:
+                running.rss_bytes = resident
+        self.cgroups.search([running.guest for running in lacking])
+        for running in lacking:
+            pid = self.cgroups.pid(running.guest)
+            resident = None if pid is None else resident_bytes(self._root, pid)
+            running.rss_bytes = running.rss_bytes if resident is None else resident

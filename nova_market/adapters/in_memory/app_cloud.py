@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cloud in memory as owners of applications see it: the simulator's, and the tests' Nova and Keystone.
+
+Implements ports.AppCloud on the hosts of a MemoryCloud, so that what an application makes takes part in the
+market there. Units: seconds, cores, MiB.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from nova_market.adapters.in_memory.cloud import MemoryCloud
+from nova_market.core.app.record import APP_KEY, SLOT_KEY
+from nova_market.core.app.server import AppAccess, AppFlavor, AppServer, NewServer, ServerState
+from nova_market.core.market.inventory import CloudServer
+from nova_market.core.resource import HostName
+from nova_market.errors import AccessLost, CloudAway, CloudRefused, CloudUnavailable, TrustGone
+from nova_market.ports import Clock
+
+
+@dataclass(slots=True)
+class _Made:
+    project_id: str
+    metadata: Mapping[str, str]
+    name: str
+    host: str
+    flavor: AppFlavor
+    created_at: float
+    ready_at: float
+    state: ServerState = ServerState.BUILDING
+    fault: str = ''
+    gone_at: float | None = None
+    hidden: bool = False
+
+
+class MemoryAppCloud:
+    """boot, leave: seconds that a start and a deletion take.
+
+    available = False: it does not answer; unanswered: how often. barred: trusts whose owner is locked out.
+    locked: servers that nobody may change. broken: flavors that are answered with an error.
+    failing: slots whose next server ends in error.
+    lost_answers: so many creations are done, and nobody is told. quota: servers of a project.
+    skips: what is hidden is left out of lists, as Nova does it by default.
+    """
+
+    def __init__(
+        self,
+        cloud: MemoryCloud,
+        clock: Clock,
+        flavors: Mapping[str, AppFlavor],
+        *,
+        boot: float = 0.0,
+        leave: float = 0.0,
+        quota: int = 1000,
+    ) -> None:
+        self.available = True
+        self.unanswered = 0
+        self.barred: set[str] = set()
+        self.locked: set[str] = set()
+        self.broken: set[str] = set()
+        self.failing: set[str] = set()
+        self.lost_answers = 0
+        self.skips = True
+        self.quota = quota
+        self.trusts: dict[str, str] = {}
+        self.asked: list[tuple[str, str]] = []
+        self._cloud = cloud
+        self._clock = clock
+        self._flavors = flavors
+        self._boot, self._leave = boot, leave
+        self._made: dict[str, _Made] = {}
+        self._count = 0
+        self._given = 0
+
+    def trust(self, project_id: str) -> str:
+        """Make one."""
+        self._given += 1
+        name = f'trust-{self._given}'
+        self.trusts[name] = project_id
+        return name
+
+    def servers(self, access: AppAccess) -> Sequence[AppServer]:
+        self._enter(access)
+        return [
+            _shown(server_id, one)
+            for server_id, one in sorted(self._made.items())
+            if one.project_id == access.project_id
+            and (not self.skips if one.hidden else APP_KEY in one.metadata)
+        ]
+
+    def server(self, access: AppAccess, server_id: str) -> AppServer | None:
+        self._enter(access)
+        one = self._made.get(server_id)
+        if one is None or one.project_id != access.project_id:
+            return None
+        return _shown(server_id, one)
+
+    def flavor(self, access: AppAccess, name: str) -> AppFlavor | None:
+        self._enter(access)
+        if name in self.broken:
+            raise CloudUnavailable(f'compute answers 500 for flavor {name}')
+        by_id = {one.id: one for one in self._flavors.values()}
+        return self._flavors.get(name) or by_id.get(name)
+
+    def create(self, access: AppAccess, wanted: NewServer) -> str:
+        self._enter(access)
+        self.asked.append(('create', wanted.slot))
+        flavor = self.flavor(access, wanted.flavor)
+        if flavor is None:
+            raise CloudRefused(f'there is no flavor {wanted.flavor}')
+        if wanted.image == 'missing':
+            raise CloudRefused(f'there is no image {wanted.image}')
+        own = [one for one in self._made.values() if one.project_id == access.project_id]
+        if len(own) >= self.quota:
+            raise CloudRefused(f'quota exceeded: {self.quota} servers')
+        self._count += 1
+        server_id = f'server-{self._count:04d}'
+        fault = 'no valid host was found' if wanted.slot in self.failing else ''
+        self.failing.discard(wanted.slot)
+        self.put(server_id, access.project_id, wanted.marks, flavor, wanted.name, fault)
+        if self.lost_answers:
+            self.lost_answers -= 1
+            raise CloudAway('the answer got lost')
+        return server_id
+
+    def put(
+        self,
+        server_id: str,
+        project_id: str,
+        metadata: Mapping[str, str],
+        flavor: AppFlavor,
+        name: str = '',
+        fault: str = '',
+    ) -> None:
+        """Somebody makes a server."""
+        now = self._clock.wall()
+        hosts = self._cloud.hosts()
+        used = {host.name: 0 for host in hosts}
+        for one in self._cloud.servers():
+            used[one.host] = used.get(one.host, 0) + one.memory_mib
+        host = max(hosts, key=lambda h: (h.memory_mib - used[h.name], h.name)).name
+        self._made[server_id] = _Made(
+            project_id, dict(metadata), name, host, flavor, now, now + self._boot, fault=fault
+        )
+        self._catch_up()
+
+    def remove(self, server_id: str) -> None:
+        """Its owner deletes it, behind the controller's back."""
+        self._made.pop(server_id, None)
+        self._cloud.remove(server_id)
+
+    def hide(self, server_id: str, hidden: bool = True) -> None:
+        """The part of the cloud that it is in does not answer; or it does again."""
+        self._made[server_id].hidden = hidden
+
+    def suspend(self, access: AppAccess, server_id: str) -> None:
+        self._change(access, server_id, 'suspend', ServerState.RUNNING, ServerState.SUSPENDED)
+
+    def resume(self, access: AppAccess, server_id: str) -> None:
+        self._change(access, server_id, 'resume', ServerState.SUSPENDED, ServerState.RUNNING)
+
+    def delete(self, access: AppAccess, server_id: str) -> None:
+        self._enter(access)
+        self.asked.append(('delete', server_id))
+        one = self._made.get(server_id)
+        if one is None or one.project_id != access.project_id:
+            return
+        self._lock(server_id)
+        one.state, one.gone_at = ServerState.DELETING, self._clock.wall() + self._leave
+        self._catch_up()
+
+    def forget(self, access: AppAccess) -> None:
+        self._answer()
+        if access.trust_id in self.barred:
+            raise AccessLost(f'the owner of trust {access.trust_id} is locked out')
+        if self.trusts.pop(access.trust_id, None) is None:
+            raise TrustGone(f'there is no trust {access.trust_id}')
+
+    def _change(
+        self,
+        access: AppAccess,
+        server_id: str,
+        action: str,
+        before: ServerState,
+        after: ServerState,
+    ) -> None:
+        self._enter(access)
+        self.asked.append((action, server_id))
+        one = self._made.get(server_id)
+        if one is None or one.project_id != access.project_id:
+            return
+        self._lock(server_id)
+        if one.state is not before:
+            raise CloudRefused(f'server {server_id} is {one.state}')
+        one.state = after
+        self._show(server_id, one)
+
+    def _lock(self, server_id: str) -> None:
+        if server_id in self.locked:
+            raise CloudRefused(f'instance {server_id} is locked')
+
+    def _enter(self, access: AppAccess) -> None:
+        self._answer()
+        if access.trust_id in self.barred:
+            raise AccessLost(f'the owner of trust {access.trust_id} is locked out')
+        if self.trusts.get(access.trust_id) != access.project_id:
+            raise TrustGone(f'there is no trust {access.trust_id} in project {access.project_id}')
+        self._catch_up()
+
+    def _answer(self) -> None:
+        if not self.available:
+            self.unanswered += 1
+            raise CloudAway('the cloud was made unavailable; set available to True')
+
+    def _catch_up(self) -> None:
+        now = self._clock.wall()
+        for server_id, one in list(self._made.items()):
+            if one.gone_at is not None and one.gone_at <= now:
+                self.remove(server_id)
+            elif one.state is ServerState.BUILDING and one.ready_at <= now:
+                one.state = ServerState.FAILED if one.fault else ServerState.RUNNING
+                self._show(server_id, one)
+
+    def _show(self, server_id: str, one: _Made) -> None:
+        """On its host, as the market's account sees it."""
+        status = {ServerState.RUNNING: 'ACTIVE', ServerState.SUSPENDED: 'SUSPENDED'}
+        if one.state not in status:
+            return
+        known = {s.id: s for s in self._cloud.servers()}.get(server_id)
+        made = known or CloudServer(
+            id=server_id,
+            project_id=one.project_id,
+            host=HostName(one.host),
+            vcpus=int(one.flavor.vcpus),
+            memory_mib=int(one.flavor.memory_mib),
+            name=one.name,
+            metadata=one.metadata,
+        )
+        self._cloud.put_server(replace(made, status=status[one.state]))
+
+
+def _shown(server_id: str, one: _Made) -> AppServer:
+    if one.hidden:
+        return AppServer(
+            id=server_id, app_id='', slot='', state=ServerState.UNKNOWN, created_at=one.created_at
+        )
+    return AppServer(
+        id=server_id,
+        app_id=one.metadata.get(APP_KEY, ''),
+        slot=one.metadata.get(SLOT_KEY, ''),
+        state=one.state,
+        created_at=one.created_at,
+        fault=one.fault,
+    )

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers of applications in a real cloud, through Nova, Glance and Neutron, with the trusts of their owners.
+
+Implements ports.AppCloud. Units: seconds since the epoch. For one thread.
+
+A server that Nova failed to make is FAILED; one that came into error later is left alone: its owner or the
+operator may bring it back. Servers in a cell that does not answer are UNKNOWN (microversion 2.69) when Nova
+is asked for one, or for the first of all; pages of a list (`limit`, `marker`) leave them out.
+"""
+
+import base64
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from keystoneauth1 import exceptions as keystone_errors
+from oslo_config import cfg
+
+from nova_market.adapters.openstack.server_json import refusal
+from nova_market.adapters.openstack.trust_session import SILENT, TrustSessions, unavailable
+from nova_market.core.app.record import APP_KEY, SLOT_KEY
+from nova_market.core.app.server import AppAccess, AppFlavor, AppServer, NewServer, ServerState
+from nova_market.errors import CloudAway, CloudRefused, CloudUnavailable
+
+VERSION = '2.69'
+MAX_PAGES = 1000
+REFUSED = frozenset({400, 403, 404, 409, 413, 429})
+SETTLED = {'ACTIVE': ServerState.RUNNING, 'SUSPENDED': ServerState.SUSPENDED}
+GONE = ('DELETED', 'SOFT_DELETED')
+NO_NETWORK = ('none',)
+
+
+class NovaAppCloud:
+    """Implements ports.AppCloud."""
+
+    def __init__(self, sessions: TrustSessions) -> None:
+        self._sessions = sessions
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts) -> 'NovaAppCloud':
+        """:raises ConfigurationError: the account of group [openstack] can not be used."""
+        return cls(TrustSessions.from_conf(conf, 'nova-market-controller'))
+
+    def servers(self, access: AppAccess) -> Sequence[AppServer]:
+        found = [
+            _server(one)
+            for one in self._pages(access, '/servers/detail', 'servers')
+            if one['status'] not in GONE
+        ]
+        return [one for one in found if one.app_id or one.state is ServerState.UNKNOWN]
+
+    def server(self, access: AppAccess, server_id: str) -> AppServer | None:
+        answer = self._ask(access, 'GET', f'/servers/{quote(server_id, safe="")}')
+        if answer is None:
+            return None
+        with understood():
+            found = answer['server']
+            return None if found['status'] in GONE else _server(found)
+
+    def flavor(self, access: AppAccess, name: str) -> AppFlavor | None:
+        answer = self._ask(access, 'GET', f'/flavors/{quote(name, safe="")}')
+        with understood():
+            found = answer['flavor'] if answer is not None else None
+            if found is None:
+                named = self._pages(access, '/flavors/detail', 'flavors')
+                found = next((one for one in named if one['name'] == name), None)
+        if found is None:
+            return None
+        with understood():
+            specs = found.get('extra_specs') or {}
+            return AppFlavor(
+                id=str(found['id']),
+                vcpus=_limited(float(found['vcpus']), specs, 'market:max_cpu'),
+                memory_mib=_limited(float(found['ram']), specs, 'market:max_memory_mib'),
+            )
+
+    def create(self, access: AppAccess, wanted: NewServer) -> str:
+        flavor = self.flavor(access, wanted.flavor)
+        if flavor is None:
+            raise CloudRefused(f'there is no flavor {wanted.flavor!r:.100}')
+        body = {
+            'name': wanted.name,
+            'flavorRef': flavor.id,
+            'imageRef': self._image(access, wanted.image),
+            'networks': self._networks(access, wanted.networks),
+            'metadata': dict(wanted.marks),
+        }
+        if wanted.user_data:
+            body['user_data'] = base64.b64encode(wanted.user_data.encode()).decode()
+        answer = self._ask(access, 'POST', '/servers', {'server': body}, missing=False)
+        with understood():
+            return str(answer['server']['id'])
+
+    def suspend(self, access: AppAccess, server_id: str) -> None:
+        self._ask(access, 'POST', f'/servers/{server_id}/action', {'suspend': None})
+
+    def resume(self, access: AppAccess, server_id: str) -> None:
+        self._ask(access, 'POST', f'/servers/{server_id}/action', {'resume': None})
+
+    def delete(self, access: AppAccess, server_id: str) -> None:
+        self._ask(access, 'DELETE', f'/servers/{server_id}')
+
+    def forget(self, access: AppAccess) -> None:
+        path = f'/OS-TRUST/trusts/{quote(access.trust_id, safe="")}'
+        self._ask(access, 'DELETE', path, service='identity')
+        self._sessions.forget(access.trust_id)
+
+    def _image(self, access: AppAccess, name: str) -> str:
+        """By id, else the newest of that name: the project's own, then a public one.
+
+        An administrator's roles show the images of all projects: what others name so is never meant.
+        """
+        path = f'/images/{quote(name, safe="")}'
+        found = self._ask(access, 'GET', path, service='image', refused=False)
+        named = f'/images?name=in:{quote(_quoted(name), safe="")}&sort=created_at:desc&limit=1'
+        for whose in (f'owner={quote(access.project_id, safe="")}', 'visibility=public'):
+            if found is None:
+                answer = self._ask(access, 'GET', f'{named}&{whose}', service='image') or {}
+                found = next(iter(answer.get('images', ())), None)
+        if found is None:
+            raise CloudRefused(f'there is no image {name!r:.100} of the project or for everybody')
+        with understood():
+            return str(found['id'])
+
+    def _networks(self, access: AppAccess, names: Sequence[str]) -> Any:
+        if not names:
+            return 'auto'
+        if tuple(names) == NO_NETWORK:
+            return 'none'
+        return [{'uuid': self._network(access, name)} for name in names]
+
+    def _network(self, access: AppAccess, name: str) -> str:
+        """By id, else by name: the project's own, then one that is shared with it.
+
+        What somebody shares with the project, unasked, stands for none that it has itself.
+        """
+        wanted = quote(name, safe='')
+        own = f'project_id={quote(access.project_id, safe="")}'
+        for query in (f'id={wanted}', f'name={wanted}&{own}', f'name={wanted}&shared=true'):
+            answer = self._ask(
+                access, 'GET', f'/v2.0/networks?{query}&fields=id', service='network'
+            )
+            found = (answer or {}).get('networks', ())
+            if len(found) > 1:
+                raise CloudRefused(f'{len(found)} networks are named {name!r:.100}: give the id')
+            if found:
+                return str(found[0]['id'])
+        raise CloudRefused(f'there is no network {name!r:.100} of the project or shared with it')
+
+    def _pages(self, access: AppAccess, path: str, key: str) -> Iterator[Mapping[str, Any]]:
+        marker = ''
+        for _ in range(MAX_PAGES):
+            more = f'?marker={quote(marker, safe="")}' if marker else ''
+            answer = self._ask(access, 'GET', f'{path}{more}', missing=False)
+            with understood():
+                page = answer[key]
+            yield from page
+            # what a cell that is away has is no place to go on from
+            known = [one for one in page if one.get('status') != 'UNKNOWN']
+            if not answer.get(f'{key}_links') or not known:
+                return
+            marker = str(known[-1]['id'])
+
+    def _ask(
+        self,
+        access: AppAccess,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        service: str = 'compute',
+        missing: bool = True,
+        refused: bool = True,
+    ) -> Any:
+        """What is answered; None when it is not there. missing: it may be away; refused: a refusal is raised.
+
+        :raises CloudRefused, CloudUnavailable, AccessLost: as AppCloud says.
+        """
+        session = self._sessions.of(access.trust_id, service)
+        more = {'microversion': VERSION} if service == 'compute' else {}
+        try:
+            # what runs on a server may hold secrets, and its application's credential
+            answer = session.request(path, method, json=body, log=not body, **more)
+        except (keystone_errors.ClientException, OSError) as error:
+            raise unavailable(error) from None
+        if answer.status_code == 404 and missing:
+            return None
+        if answer.status_code in REFUSED:
+            if not refused:
+                return None
+            raise CloudRefused(f'{service}: {refusal(answer)}')
+        if not 200 <= answer.status_code < 300:
+            kind = CloudAway if answer.status_code in SILENT else CloudUnavailable
+            raise kind(f'{service} answers {answer.status_code}: {refusal(answer)}')
+        with understood():
+            return answer.json() if answer.content else {}
+
+
+def _server(answer: Mapping[str, Any]) -> AppServer:
+    with understood():
+        metadata = answer.get('metadata') or {}
+        fault = answer.get('fault') or {}
+        created = answer.get('created')
+        return AppServer(
+            id=str(answer['id']),
+            app_id=str(metadata.get(APP_KEY, '')),
+            slot=str(metadata.get(SLOT_KEY, '')),
+            state=_state(answer),
+            created_at=datetime.fromisoformat(created).timestamp() if created else 0.0,
+            fault=str(fault.get('message', ''))[:300],
+        )
+
+
+def _state(answer: Mapping[str, Any]) -> ServerState:
+    status, task = answer['status'], answer.get('OS-EXT-STS:task_state')
+    if status == 'UNKNOWN' and 'metadata' not in answer:
+        return ServerState.UNKNOWN
+    if task == 'deleting':
+        return ServerState.DELETING
+    if status == 'BUILD':
+        return ServerState.BUILDING
+    if status == 'ERROR' and not answer.get('OS-SRV-USG:launched_at'):
+        return ServerState.FAILED
+    if task is None and status in SETTLED:
+        return SETTLED[status]
+    return ServerState.BUSY
+
+
+def _limited(size: float, specs: Mapping[str, Any], key: str) -> float:
+    """As the market's rounds limit it; a text that is no limit is none."""
+    try:
+        limit = float(specs.get(key, math.inf))
+    except (TypeError, ValueError):
+        return size
+    return min(size, limit) if limit > 0 else size
+
+
+def _quoted(name: str) -> str:
+    """As one value of Glance's `in:`."""
+    return '"' + name.replace('\\', '\\\\').replace('"', '\\"') + '"'
+
+
+@contextmanager
+def understood() -> Iterator[None]:
+    """An answer without sense is no answer."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise CloudUnavailable(
+            f'an answer is not understood: {type(error).__name__}: {error}'
+        ) from error

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose servers are and what flavors hold, asked of Nova with the account of group [openstack].
+
+Implements ports.ServerOwners and ports.Flavors. Units: cores, MiB.
+"""
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+
+from keystoneauth1 import exceptions as keystone_errors
+from openstack import connection
+from openstack import exceptions as sdk_errors
+from oslo_config import cfg
+
+from nova_market.adapters.openstack.session import GROUP, session_from_conf
+from nova_market.errors import CloudUnavailable
+
+FLAVOR_SECONDS = 300.0
+"""Flavors hardly ever change, and quotes are asked often."""
+
+UNKNOWN_SECONDS = 10.0
+"""A name that is not known may be new; whoever tries names does not make Nova list all flavors for each."""
+
+FAILURE_SECONDS = 10.0
+"""A Nova that does not answer costs one timeout in this time, not one for each quote."""
+
+MAX_FLAVORS = 10_000
+DELETED = frozenset({'DELETED', 'SOFT_DELETED'})
+
+Size = tuple[float, float]
+
+
+class ComputeDirectory:
+    """For many threads: a connection for each."""
+
+    def __init__(
+        self,
+        connect: Callable[[], connection.Connection],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """connect: makes a connection, at a thread's first use."""
+        self._connect = connect
+        self._monotonic = monotonic
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._flavors: dict[str, Size] = {}
+        self._read_at = -math.inf
+        self._failure = ''
+        self._failed_at = -math.inf
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts) -> 'ComputeDirectory':
+        """With the account of group [openstack]; nothing is connected yet.
+
+        :raises ConfigurationError: the account is not complete.
+        """
+        session = session_from_conf(conf, 'the market API')
+        options = conf[GROUP]
+        interfaces = options.valid_interfaces or ['public']
+
+        def connect() -> connection.Connection:
+            return connection.Connection(
+                session=session,
+                region_name=options.region_name,
+                interface=interfaces[0],
+                compute_endpoint_override=options.endpoint_override,
+            )
+
+        return cls(connect)
+
+    def owner(self, server_id: str) -> str | None:
+        with _translated():
+            try:
+                found = self._cloud.compute.get_server(server_id)
+            except sdk_errors.NotFoundException:
+                return None
+            return None if found.status in DELETED else str(found.project_id)
+
+    def flavor(self, name: str) -> Size | None:
+        """A public one, as everybody may ask: a new one after ten seconds, a change after five minutes.
+
+        :raises CloudUnavailable: Nova does not answer, or did not a moment ago.
+        """
+        if self._due(name):
+            with self._lock:
+                # another thread may have read them, or failed, while this one waited
+                if self._due(name):
+                    self._renew()
+        return self._flavors.get(name)
+
+    def _due(self, name: str) -> bool:
+        age = self._monotonic() - self._read_at
+        return age >= (FLAVOR_SECONDS if name in self._flavors else UNKNOWN_SECONDS)
+
+    def _renew(self) -> None:
+        if self._monotonic() - self._failed_at < FAILURE_SECONDS:
+            raise CloudUnavailable(self._failure)
+        try:
+            with _translated():
+                self._flavors = self._read()
+        except CloudUnavailable as error:
+            self._failure, self._failed_at = str(error), self._monotonic()
+            raise
+        self._read_at = self._monotonic()
+
+    def _read(self) -> dict[str, Size]:
+        """By name and by id; where one's name is another's id, the id counts."""
+        listed = self._cloud.compute.flavors(details=True, is_public=True)
+        # Nova adds the private ones of the service's own project
+        found = [one for one in islice(listed, MAX_FLAVORS) if one.is_public]
+        sizes = [(one.name, one.id, (float(one.vcpus), float(one.ram))) for one in found]
+        return {name: size for name, _, size in sizes} | {key: size for _, key, size in sizes}
+
+    @property
+    def _cloud(self) -> connection.Connection:
+        if not hasattr(self._local, 'connection'):
+            self._local.connection = self._connect()
+        found: connection.Connection = self._local.connection
+        return found
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except (sdk_errors.SDKException, keystone_errors.ClientException, OSError) as error:
+        raise CloudUnavailable(f'{type(error).__name__}: {str(error)[:200]}') from None

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the other hosts knock: a bound ROUTER, and who is let in.
+
+With keys every connection is CURVE, and libzmq asks us for each (ZAP, https://rfc.zeromq.org/spec/27)
+whether that public key may come in. The key then goes along with every frame, and is looked up again in the
+allow-list of that moment: a revoked key is not heard any more on connections that it has already.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import zmq
+
+from nova_market.adapters.transport.zmq.keys import KeyRing
+from nova_market.adapters.transport.zmq.sockets import (
+    HANDSHAKE_MS,
+    MAX_FRAME,
+    events,
+    identify,
+    tuned,
+    watched,
+)
+from nova_market.core.resource import HostName
+from nova_market.errors import ConfigurationError
+
+ZAP_ENDPOINT = 'inproc://zeromq.zap.01'
+ZAP_DOMAIN = b'nova-market'
+ZAP_FRAMES = 7
+"""Delimiter, version, request, domain, address, identity, mechanism; credentials follow."""
+
+FAILED = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+ENDED = FAILED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+GATE_EVENTS = ENDED | zmq.EVENT_ACCEPTED
+
+RIPE = HANDSHAKE_MS / 1000.0 + 1.0
+"""Seconds after which a connection must have ended its handshake, one way or another."""
+
+UNKNOWN_PEER = 'unknown_peer'
+HANDSHAKE = 'handshake'
+OVERSIZED = 'oversized'
+MALFORMED = 'malformed'
+OUR_NAME = 'our_name'
+
+Refuse = Callable[[str, str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """A frame and who has proven to have sent it; None without keys."""
+
+    sender: HostName | None
+    frame: bytes
+
+
+class Gate:
+    """Used by one thread at a time."""
+
+    def __init__(
+        self, context: zmq.Context, bind: str, host: HostName, ring: KeyRing | None, refuse: Refuse
+    ) -> None:
+        """refuse(reason, detail) is called for whatever is thrown away.
+
+        :raises ConfigurationError: the address can't be listened on.
+        """
+        self.ring = ring
+        self._host = host
+        self._refuse = refuse
+        self._routes: dict[HostName, tuple[bytes, bytes]] = {}
+        self._young: deque[float] = deque()
+        self._ripe = 0
+        self._ended = 0
+        self.zap: zmq.Socket | None = None
+        if ring is not None:
+            # before anybody can connect: without an answer libzmq would let everybody in
+            self.zap = context.socket(zmq.ROUTER)
+            self.zap.linger = 0
+            self.zap.bind(ZAP_ENDPOINT)
+        self.socket = tuned(context)
+        self.monitor = watched(self.socket, 'gate', GATE_EVENTS)
+        try:
+            if ring is not None:
+                self.socket.curve_server = True
+                self.socket.zap_domain = ZAP_DOMAIN
+                identify(self.socket, ring.own)
+            self.socket.ipv6 = '[' in bind
+            self.socket.bind(bind)
+        except zmq.ZMQError as error:
+            self.close()
+            raise ConfigurationError(
+                f'[exchange]zmq_bind = {bind}: can not be listened on ({error.strerror}); it must be '
+                'tcp://ADDRESS:PORT with an address of this host and a port that is free'
+            ) from None
+        self.endpoint = self.socket.last_endpoint.decode().rstrip('\0')
+
+    def answer_zap(self) -> None:
+        """Decide about whoever waits to be let in."""
+        while self.zap is not None and self.zap.poll(0):
+            words = self.zap.recv_multipart()
+            reply, detail = judge(words[1:], self.ring)
+            if detail:
+                self._refuse(UNKNOWN_PEER, detail)
+            self.zap.send_multipart([words[0], *reply])
+
+    def note_failures(self, now: float) -> None:
+        """Count who did not even come to the point of showing a key that we could judge.
+
+        libzmq tells how a handshake ended, but is silent about who never spoke its protocol; these are
+        the connections that came and of which no end was told.
+        """
+        for event in events(self.monitor):
+            if event.kind & zmq.EVENT_ACCEPTED:
+                self._young.append(now)
+            elif event.kind & ENDED:
+                self._ended += 1
+                if event.kind & FAILED:
+                    self._refuse(HANDSHAKE, 'somebody connected and did not prove who it is')
+        while self._young and now - self._young[0] > RIPE:
+            self._young.popleft()
+            self._ripe += 1
+        while self._ripe > self._ended:
+            self._ended += 1
+            self._refuse(HANDSHAKE, 'somebody connected and does not speak ZeroMQ')
+
+    def letters(self, at_most: int) -> Iterator[Letter]:
+        """Frames that have come in and may be looked at."""
+        for _ in range(at_most):
+            try:
+                route, *parts = self.socket.recv_multipart(zmq.NOBLOCK, copy=False)
+            except zmq.Again:
+                return
+            sender = None
+            if self.ring is not None:
+                key = _key_of(parts[0]) if parts else b''
+                sender = self.ring.names.get(key)
+                if sender is None:
+                    self._refuse(UNKNOWN_PEER, f'key {key.hex() or "none"} was revoked')
+                    continue
+                if sender == self._host:
+                    self._refuse(OUR_NAME, 'another machine has the secret key of this host')
+                    continue
+                self._routes[sender] = route.bytes, key
+            if problem := fault(parts):
+                self._refuse(*problem)
+                continue
+            yield Letter(sender=sender, frame=parts[0].bytes)
+
+    def reply(self, to: HostName, frame: bytes) -> bool:
+        """Send over the connection that this host came by; False when there is none or it is full."""
+        route, key = self._routes.get(to, (b'', b''))
+        if not route or self.ring is None or self.ring.names.get(key) != to:
+            return False
+        try:
+            self.socket.send_multipart([route, frame], zmq.NOBLOCK)
+        except zmq.Again:
+            return False
+        except zmq.ZMQError as error:
+            if error.errno != zmq.EHOSTUNREACH:
+                raise
+            del self._routes[to]
+            return False
+        return True
+
+    def close(self) -> None:
+        self.socket.monitor(None, 0)
+        self.monitor.close()
+        self.socket.close()
+        if self.zap is not None:
+            self.zap.close(linger=0)
+
+
+def judge(request: list[bytes], ring: KeyRing | None) -> tuple[list[bytes], str]:
+    """A ZAP reply, and why it is a refusal ('' when it is none).
+
+    request: from the delimiter on. The user id of an accepted connection is its public key in hexadecimal.
+    """
+    number = request[2] if len(request) > 2 else b''
+    known = ring.names if ring is not None else {}
+    detail = 'a request that is no question about a CURVE key'
+    if len(request) == ZAP_FRAMES + 1 and request[6] == b'CURVE':
+        key, address = request[7], request[4].decode('ascii', 'replace')
+        if key in known:
+            return [b'', b'1.0', number, b'200', b'OK', key.hex().encode(), b''], ''
+        detail = f'key {key.hex()} from {address} is not in the allow-list'
+    return [b'', b'1.0', number, b'400', b'unknown key', b'', b''], detail
+
+
+def fault(parts: list[zmq.Frame]) -> tuple[str, str] | None:
+    """Reason and detail why the parts of a message can't be a frame of ours."""
+    if len(parts) != 1:
+        return MALFORMED, f'a message of {len(parts)} parts'
+    if len(parts[0]) > MAX_FRAME:
+        return OVERSIZED, f'{len(parts[0])} bytes, at most {MAX_FRAME}'
+    return None
+
+
+def _key_of(frame: zmq.Frame) -> bytes:
+    try:
+        return bytes.fromhex(str(frame.get('User-Id')))
+    except (zmq.ZMQError, ValueError):
+        return b''

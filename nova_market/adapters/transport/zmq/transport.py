@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames among hosts over ZeroMQ: no broker, every connection authenticated and encrypted by CURVE.
+
+Implements the message exchange of IFI-2016.04, section IV-D.2, with the library that the paper used. Units:
+seconds of the monotonic clock; bytes.
+
+Differs from the paper: a host connects only to whom it has something to say to, and is answered over the same
+connection; nothing is waited for, and of what can't be sent the newest frames are kept. Hosts prove who they
+are by the keys in adapters.transport.zmq.keys.
+
+One thread owns all sockets. The others leave frames in mailboxes, one per host, and wake it.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+
+from oslo_config import cfg
+
+from nova_market.adapters.transport.zmq.endpoint import Junction
+from nova_market.adapters.transport.zmq.keys import KeyDirectory, KeyRing
+from nova_market.adapters.transport.zmq.listener import OVERSIZED
+from nova_market.adapters.transport.zmq.sockets import MAX_FRAME, bindable, is_loopback, usable
+from nova_market.core.resource import HostName
+from nova_market.errors import ConfigurationError
+
+LOG = logging.getLogger(__name__)
+
+MAILBOX = 4
+"""Frames that are kept for a host that can't be reached: a statement and an answer of two intervals."""
+
+TICK = 0.5
+"""Seconds between two looks at lines and addresses."""
+
+RELOAD = 5.0
+"""Seconds between two looks at the key files."""
+
+STOP_SECONDS = 3.0
+"""Longest time that stop() takes; what is not sent by then is lost."""
+
+UNSENT = 'unsent'
+NO_ADDRESS = 'no_address'
+NO_LINE = 'no_line'
+
+Receive = Callable[[HostName | None, bytes], None]
+
+
+class ZmqTransport:
+    """Implements ports.Transport."""
+
+    echoes = False
+
+    def __init__(
+        self,
+        host: HostName,
+        bind: str,
+        addresses: Callable[[], Mapping[HostName, str]],
+        keys: KeyDirectory | None,
+    ) -> None:
+        """addresses: tcp://ADDRESS:PORT of each host; called often, must not block.
+
+        keys: None = nobody proves anything and nothing is encrypted, on loopback addresses only.
+
+        :raises ConfigurationError: the address is none, or it needs keys.
+        """
+        if not bindable(bind):
+            raise ConfigurationError(
+                f'[exchange]zmq_bind = {bind}: must be tcp://ADDRESS:PORT, for example tcp://10.0.0.5:9653'
+            )
+        if keys is None and not is_loopback(bind):
+            raise ConfigurationError(
+                f'[exchange]zmq_bind = {bind}: without keys only a loopback address is allowed; make keys '
+                'with "nova-market-manage keys create" and set [exchange]zmq_key_path'
+            )
+        self._host = host
+        self._bind = bind
+        self._addresses = addresses
+        self._keys = keys
+        self._lock = threading.Lock()
+        self._mail: dict[HostName, deque[bytes]] = {}
+        self._dropped: Counter[str] = Counter()
+        self._refused: set[HostName] = set()
+        self._trouble = ''
+        self._wake = -1
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._junction: Junction | None = None
+        self._signature: tuple[object, ...] = ()
+        self._ring: KeyRing | None = None
+
+    @property
+    def dropped(self) -> Mapping[str, int]:
+        with self._lock:
+            return dict(self._dropped)
+
+    @property
+    def trouble(self) -> str:
+        return self._trouble
+
+    @property
+    def endpoint(self) -> str:
+        """Where this host listens, with the port that the system has chosen for ':*'."""
+        return self._bind
+
+    def start(self, receive: Receive) -> None:
+        """:raises ConfigurationError: the secret key or the address can't be used."""
+        signature, ring = (), None
+        if self._keys is not None:
+            signature, ring = self._keys.signature(), self._keys.load()
+            self._tell_problems(ring)
+        self._receive = receive
+        self._signature = signature
+        self._ring = ring
+        wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        try:
+            self._junction = Junction(self._bind, self._host, ring, self._drop, wake)
+        except BaseException:
+            os.close(wake)
+            raise
+        self._bind = self._junction.endpoint
+        self._wake = wake
+        self._thread = threading.Thread(target=self._run, name='exchange-zmq', daemon=True)
+        self._thread.start()
+
+    def send(self, to: HostName, frame: bytes) -> None:
+        self._post((to,), frame)
+
+    def broadcast(self, frame: bytes) -> None:
+        self._post([host for host in self._addresses() if host != self._host], frame)
+
+    def stop(self) -> None:
+        if self._thread is None:
+            return
+        self._stopping.set()
+        self._ring_bell()
+        self._thread.join(STOP_SECONDS)
+
+    # -- on the threads of the callers
+
+    def _post(self, hosts: list[HostName] | tuple[HostName, ...], frame: bytes) -> None:
+        if len(frame) > MAX_FRAME:
+            self._drop(OVERSIZED, f'{len(frame)} bytes of our own, at most {MAX_FRAME}')
+            return
+        with self._lock:
+            for host in hosts:
+                box = self._mail.setdefault(host, deque())
+                if len(box) == MAILBOX:
+                    box.popleft()
+                    self._dropped[UNSENT] += 1
+                box.append(frame)
+        self._ring_bell()
+
+    def _ring_bell(self) -> None:
+        with self._lock:
+            if self._wake >= 0:
+                os.eventfd_write(self._wake, 1)
+
+    # -- on the thread of the sockets
+
+    def _run(self) -> None:
+        try:
+            tick = reload = time.monotonic()
+            while not self._stopping.is_set():
+                self._turn()
+                now = time.monotonic()
+                if now - tick >= TICK:
+                    tick = now
+                    if now - reload >= RELOAD:
+                        reload = now
+                        self._reload_keys()
+                    self._tend(now)
+                    self._send_all(now)
+            self._send_all(time.monotonic())
+        except Exception:
+            self._trouble = 'the thread of the ZeroMQ sockets has ended'
+            LOG.exception('the exchange over ZeroMQ has ended, this host goes on alone')
+        finally:
+            self._close()
+
+    def _turn(self) -> None:
+        """Wait for something, take what has come, send what can be sent."""
+        junction = self._junction
+        if junction is None:
+            self._stopping.wait(TICK)
+            return
+        ready = junction.wait(TICK)
+        rung = self._wake in ready
+        if rung:
+            os.eventfd_read(self._wake)
+        for letter in junction.letters(ready):
+            self._deliver(letter.sender, letter.frame)
+        now = time.monotonic()
+        changes = list(junction.changes(ready, now))
+        for host, state in changes:
+            self._tell_line(host, state)
+        if rung or changes:
+            self._send_all(now)
+
+    def _deliver(self, sender: HostName | None, frame: bytes) -> None:
+        try:
+            self._receive(sender, frame)
+        except Exception:
+            LOG.exception('a frame of host %s could not be handled', sender)
+
+    def _send_all(self, now: float) -> None:
+        with self._lock:
+            waiting = [host for host, box in self._mail.items() if box]
+        if not waiting or self._junction is None:
+            return
+        addresses = self._addresses()
+        for host in waiting:
+            self._send_to(self._junction, host, addresses.get(host, ''), now)
+
+    def _send_to(self, junction: Junction, host: HostName, address: str, now: float) -> None:
+        """Send what waits for a host, in order, as far as it goes now."""
+        while True:
+            with self._lock:
+                box = self._mail[host]
+                if not box:
+                    return
+                frame = box.popleft()
+            if junction.send(host, frame, now):
+                continue
+            with self._lock:
+                if len(box) < MAILBOX:
+                    box.appendleft(frame)
+                else:
+                    self._dropped[UNSENT] += 1
+            self._connect(junction, host, address, now)
+            return
+
+    def _connect(self, junction: Junction, host: HostName, address: str, now: float) -> None:
+        """Make a line to a host; without an address its mail is thrown away."""
+        if not usable(address):
+            reason = NO_ADDRESS
+            problem = f'host {host} is not reached at {address!r}: not tcp://ADDRESS:PORT'
+        elif self._keys is None and not is_loopback(address):
+            reason = NO_LINE
+            problem = f'host {host} at {address}: without keys only loopback addresses are used'
+        else:
+            reason, problem = NO_LINE, junction.lines.open(host, address, now)
+        if not problem:
+            return
+        with self._lock:
+            count = len(self._mail.pop(host, ()))
+        for _ in range(count):
+            self._drop(reason, problem)
+
+    def _tend(self, now: float) -> None:
+        """Keep lines as addresses and keys are now; forget mail of hosts that are gone."""
+        addresses = self._addresses()
+        if self._junction is None:
+            self._reopen()
+        else:
+            lines = self._junction.lines
+            for host in lines.hosts:
+                if lines.address(host) != addresses.get(host):
+                    lines.close_line(host)
+            self._junction.renew(self._ring, now)
+        with self._lock:
+            for host in [h for h, box in self._mail.items() if not box and h not in addresses]:
+                del self._mail[host]
+
+    def _reopen(self) -> None:
+        try:
+            self._junction = Junction(self._bind, self._host, self._ring, self._drop, self._wake)
+            self._trouble = ''
+        except ConfigurationError as error:
+            self._trouble = str(error)
+
+    def _reload_keys(self) -> None:
+        if self._keys is None or (signature := self._keys.signature()) == self._signature:
+            return
+        self._signature = signature
+        try:
+            ring = self._keys.load()
+        except ConfigurationError as error:
+            LOG.warning('keys are not read again, the old ones stay in use: %s', error)
+            return
+        assert self._ring is not None
+        LOG.info('keys were read again: %d peers', len(ring.peers))
+        self._tell_problems(ring)
+        own_is_new = ring.own != self._ring.own
+        self._ring = ring
+        if own_is_new and self._junction is not None:
+            LOG.info('this host has another key, all connections are made anew')
+            self._junction.close()
+            self._junction = None
+
+    def _close(self) -> None:
+        with self._lock:
+            wake, self._wake = self._wake, -1
+        os.close(wake)
+        if self._junction is not None:
+            self._junction.close()
+
+    # -- telling
+
+    def _drop(self, reason: str, detail: str) -> None:
+        with self._lock:
+            self._dropped[reason] += 1
+            first = self._dropped[reason] == 1
+        if first:
+            LOG.warning(
+                'a frame or a connection is dropped as %s (%s); further ones are only counted',
+                reason,
+                detail,
+            )
+        else:
+            LOG.debug('dropped as %s: %s', reason, detail)
+
+    def _tell_problems(self, ring: KeyRing) -> None:
+        for problem in ring.problems:
+            LOG.warning('a public key is left out: %s', problem)
+
+    def _tell_line(self, host: HostName, state: str) -> None:
+        if state == 'refused' and host not in self._refused:
+            self._refused.add(host)
+            LOG.warning(
+                'host %s refuses the connection: it does not have the public key of this host, or its own '
+                'key is not the one in the allow-list here; tried again until it works',
+                host,
+            )
+        elif state == 'up' and host in self._refused:
+            self._refused.discard(host)
+            LOG.info('host %s accepts the connection now', host)
+        else:
+            LOG.debug('line to host %s: %s', host, state)
+
+
+def zmq_transport(
+    *,
+    conf: cfg.ConfigOpts,
+    host: HostName,
+    ttl: float,
+    addresses: Callable[[], Mapping[HostName, str]],
+) -> ZmqTransport:
+    """A transport that is not started, always with keys.
+
+    :raises ConfigurationError: an option that can't work.
+    """
+    del ttl  # frames are kept by number, not by age
+    keys = KeyDirectory(conf.exchange.zmq_key_path, host)
+    return ZmqTransport(host, conf.exchange.zmq_bind, addresses, keys)

@@ -1,9 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""A flat record of core.record as a JSON object."""
-
-from typing import Any
-
-
-def columns(record: Any) -> dict[str, Any]:
-    """Its fields by name. dataclasses.asdict copies values deeply, at ten times the cost."""
-    return {name: getattr(record, name) for name in record.__slots__}

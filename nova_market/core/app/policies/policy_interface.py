@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a scaling policy knows of applications on the market, and what it decides.
+
+Implements the inputs and outputs of Algorithms 2 and 3 of Merkat (INRIA RR-8648), section 2.3. Units: bids
+and budgets in micro-credits per period, whole or not (they are rounded down where they are made); prices per
+unit and period. Arrays (resources, applications), those of an application (applications,), resources in the
+order of MARKET_RESOURCES. Bids, allocations and limits are of ONE server; budgets of the whole application.
+
+A controller has one application in each of these arrays, the simulator has all of them: the same decision.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+
+import numpy as np
+
+from nova_market.core.resource import Array, Flags, Values
+from nova_market.errors import BadSnapshot
+
+
+class State(IntEnum):
+    """Of an application; DROPPED never comes back."""
+
+    WAITING = 0
+    RUNNING = 1
+    SUSPENDED = 2
+    DROPPED = 3
+
+
+class Reason(IntFlag):
+    """Why a step was taken."""
+
+    NONE = 0
+    AHEAD = 1
+    BEHIND = 2
+    FULL = 4
+    STARVED = 8
+    DAMPED = 16
+    SHORT = 32
+    STARTED = 64
+    RESUMED = 128
+    SUSPENDED = 256
+    HOPELESS = 512
+    GREW = 1024
+    SHRANK = 2048
+    TOO_DEAR = 4096
+    HELD_BACK = 8192
+
+
+MEANING = {
+    Reason.AHEAD: 'it is better than it needs to be: bids fall',
+    Reason.BEHIND: 'it is worse than it needs to be: bids rise',
+    Reason.FULL: 'it has as much of a resource as it can use: its bid falls to what that costs',
+    Reason.STARVED: 'it has less of a resource than it can live with: its bid rises',
+    Reason.DAMPED: 'the last change went the other way by as much: this one is half as large',
+    Reason.SHORT: 'its budget does not pay for more: bids favour what is scarce',
+    Reason.STARTED: 'the least allocation can be paid',
+    Reason.RESUMED: 'the price fell: the deadline can be met again',
+    Reason.SUSPENDED: 'its budget does not buy what meets the deadline: it waits for a lower price',
+    Reason.HOPELESS: 'not even full allocations would meet the deadline',
+    Reason.GREW: 'another server',
+    Reason.SHRANK: 'a server less',
+    Reason.TOO_DEAR: 'servers are given back: the budget does not pay for all of them',
+    Reason.HELD_BACK: 'no new servers: some were given back for the price a period ago',
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class MarketState:
+    """What everybody sees of the market; each (resources,).
+
+    price: of the last round; capacity: of all hosts; idle: of it, what nobody took; reserve: least price
+    """
+
+    price: Array
+    capacity: Array
+    idle: Array
+    reserve: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Band:
+    """Performance and its thresholds, (applications,): the larger, the worse, as a response time."""
+
+    performance: Array
+    reference: Array
+    low: Array
+    high: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Deadlines:
+    """remaining: seconds of work with full allocations; left: seconds to the deadline."""
+
+    remaining: Array
+    left: Array
+
+    @property
+    def needed(self) -> Array:
+        """Part of the full speed that ends in time; inf when no time is left."""
+        endless = np.full_like(self.remaining, np.inf)
+        return np.divide(self.remaining, self.left, out=endless, where=self.left > 0)
+
+    @property
+    def hopeless(self) -> Flags:
+        """Not even the full speed ends in time."""
+        late: Flags = (self.needed > 1.0) & (self.remaining > 0)
+        return late
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Backlog:
+    """Of a batch framework: tasks that wait, servers that work, whether the price took servers last time."""
+
+    waiting: Values
+    busy: Values
+    lost: Flags
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Applications:
+    """One column per application.
+
+    count: servers now, between least_count and most_count once it runs
+    least, most: the least allocation of a server that makes sense, and the most it can use (a_max)
+    change: how the last step changed each bid
+    """
+
+    market: MarketState
+    state: Values
+    count: Values
+    least_count: Values
+    most_count: Values
+    bid: Array
+    allocation: Array
+    least: Array
+    most: Array
+    change: Array
+    budget: Array
+    band: Band
+    deadlines: Deadlines | None = None
+    backlog: Backlog | None = None
+
+    def __post_init__(self) -> None:
+        shape = (len(self.market.price), len(self.state))
+        for name in ('bid', 'allocation', 'least', 'most', 'change'):
+            found = getattr(self, name).shape
+            if found != shape:
+                raise BadSnapshot(f'{name} has the shape {found}; {shape} is needed')
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Steps:
+    """What to do: states, numbers of servers, the bid of each server, and why."""
+
+    state: Values
+    count: Values
+    bid: Array
+    change: Array
+    why: Values
+
+
+def explain(steps: Steps, application: int) -> str:
+    """Why this step was taken; empty when nothing changes."""
+    why = Reason(int(steps.why[application]))
+    return '; '.join(text for flag, text in MEANING.items() if flag in why)
+
+
+def others_pay(seen: Applications) -> Array:
+    """What all others pay for each resource, (resources, applications).
+
+    price * (capacity - idle) is what everybody pays, the application itself included: an own share of
+    25 % left in would make it ask for a third too much.
+    """
+    market = seen.market
+    paid = (market.price * (market.capacity - market.idle))[:, None]
+    own = np.minimum(seen.bid, market.price[:, None] * seen.allocation) * seen.count
+    rest: Array = np.maximum(paid - own, 0.0)
+    return rest
+
+
+def cost(amount: Array, others: Array, market: MarketState) -> Array:
+    """Bid that gets `amount` while the others bid what they do: eq. (1) solved, b = A * B_o / (C - A).
+
+    At least the reserve price; inf for the whole capacity or more, unless nobody else wants any.
+    """
+    capacity = market.capacity[:, None]
+    rest = capacity - amount
+    scarce = np.divide(amount * others, rest, out=np.full_like(amount, np.inf), where=rest > 0)
+    alone = (others <= 0) & (rest >= 0)
+    needed: Array = np.maximum(np.where(alone, 0.0, scarce), market.reserve[:, None] * amount)
+    return np.where(amount > 0, needed, 0.0)
+
+
+def bought(bid: Array, others: Array, market: MarketState) -> Array:
+    """Amount that a bid gets while the others bid what they do: the inverse of `cost`."""
+    price = np.maximum((bid + others) / market.capacity[:, None], market.reserve[:, None])
+    amount: Array = np.divide(bid, price, out=np.zeros_like(bid), where=price > 0)
+    return amount

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Components of applications as the columns that scaling policies take.
+
+Implements the inputs of Algorithms 2 and 3 of Merkat (INRIA RR-8648), section 2.3, for applications of
+several virtual clusters: each component is a column, with a part of the budget by what it costs in full.
+Units and shapes as in virtual_platform.
+
+Not given there, and settled here: who has reported nothing is taken to be just as good as its reference says,
+so that nothing is changed on account of a monitor that is away; it starts with the least allocation.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nova_market.core.app.controller_state import ComponentMemory
+from nova_market.core.app.policies.policy_interface import (
+    Applications,
+    Backlog,
+    Band,
+    Deadlines,
+    State,
+)
+from nova_market.core.app.progress import lateness
+from nova_market.core.app.record import AppState
+from nova_market.core.app.template import Component, Goal
+from nova_market.core.app.view import (
+    NOTHING,
+    AppView,
+    MarketNow,
+    fresh,
+    metric_of,
+    queue_of,
+    remaining,
+    spendable,
+)
+from nova_market.core.market.bid import MARKET_RESOURCES
+from nova_market.core.resource import Array, Rows, Values
+
+STATES = {
+    AppState.WAITING: State.WAITING,
+    AppState.RUNNING: State.RUNNING,
+    AppState.SUSPENDED: State.SUSPENDED,
+}
+WIDTH = len(MARKET_RESOURCES)
+FAR = 1e9
+"""Seconds to the deadline of what has none."""
+
+LEAST_PART = 0.25
+"""Of full CPU, for those that name no least allocation: section 3.2.1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """Of one application: what its column says, and what is shown of it. None: not known."""
+
+    performance: float
+    remaining: float
+    left: float
+    budget: float
+    waiting: int
+    busy: int
+    known: bool
+    late: float | None = None
+    told_remaining: float | None = None
+
+
+def measured(view: AppView, market: MarketNow, horizon: int, report_life: float) -> Measured:
+    """What is known of one application now. report_life: seconds after which a report counts no more."""
+    slo = view.template.slo
+    reports = fresh(view.reports, market.now - report_life)
+    left = FAR if slo.deadline is None else slo.deadline - market.now
+    reference = slo.band[1]
+    work = remaining(view, market.now, report_life)
+    servers = sum(view.count(one) for one in view.template.components)
+    waiting, busy = queue_of(reports) or (0, servers)
+    performance, known, late = reference, False, None
+    if slo.goal is Goal.DEADLINE and work is not None:
+        # before it runs there is no speed of its own: it is measured at the full one
+        speed = view.part if view.app.state is AppState.RUNNING else 1.0
+        at_this_speed = work / speed if speed > 0 else (np.inf if work > 0 else 0.0)
+        late = float(lateness(np.array([at_this_speed]), np.array([left]))[0])
+        performance, known = late, True
+    elif slo.goal in (Goal.METRIC, Goal.THROUGHPUT):
+        metric = metric_of(reports)
+        if metric is not None:
+            performance, known = slo.performance(metric), True
+    elif slo.goal is Goal.QUEUE and queue_of(reports) is not None:
+        performance, known = (waiting + busy) / max(servers, 1), True
+    return Measured(
+        performance=performance,
+        remaining=_unknown(view, max(left, 0.0)) if work is None else work,
+        left=left,
+        budget=spendable(view.purse, market, horizon, slo.deadline),
+        waiting=waiting,
+        busy=busy,
+        known=known,
+        late=late,
+        told_remaining=work,
+    )
+
+
+def columns(
+    views: Sequence[AppView], found: Sequence[Measured], market: MarketNow
+) -> tuple[Applications, Array]:
+    """(a column for each component of each view, the part of its application's budget)."""
+    pairs = [(view, one) for view in views for one in view.template.components]
+    owner = np.repeat(
+        np.arange(len(views), dtype=np.intp), [len(v.template.components) for v in views]
+    )
+    memories = [view.memory.of(one.name) for view, one in pairs]
+    most = _stack([memory.most for memory in memories])
+    parts = _parts(pairs, most, market, owner, len(views))
+    bands = np.array([view.template.slo.band for view in views], dtype=np.float64)[owner].T
+    of = [found[row] for row in owner.tolist()]
+    count = np.array([view.count(one) or one.least_count for view, one in pairs], dtype=np.int64)
+    seen = Applications(
+        market=market.state,
+        state=np.array([STATES[view.app.state] for view, _ in pairs], dtype=np.int64),
+        count=count,
+        least_count=np.array([one.least_count for _, one in pairs], dtype=np.int64),
+        most_count=np.array([one.most_count for _, one in pairs], dtype=np.int64),
+        bid=_stack([memory.bid for memory in memories]),
+        allocation=_stack([view.allocation(one) or NOTHING for view, one in pairs]),
+        least=np.minimum(_stack([(one.least_cpu, one.least_memory_mib) for _, one in pairs]), most),
+        most=most,
+        change=_stack([memory.change for memory in memories]),
+        budget=np.array([one.budget for one in of]) * parts,
+        band=Band(
+            performance=np.array([one.performance for one in of]),
+            low=bands[0],
+            reference=bands[1],
+            high=bands[2],
+        ),
+        deadlines=Deadlines(
+            remaining=np.array([one.remaining for one in of]),
+            left=np.array([one.left for one in of]),
+        ),
+        backlog=_backlog(of, count, memories),
+    )
+    return seen, parts
+
+
+def _unknown(view: AppView, left: float) -> float:
+    """Work that the least allocation does in time: nobody has told how much there is."""
+    least = sum(one.least_cpu * one.least_count for one in view.template.components)
+    full = sum(
+        view.memory.of(one.name).most[0] * one.least_count for one in view.template.components
+    )
+    part = min(least / full, 1.0) if least > 0 and full > 0 else LEAST_PART
+    return left * view.template.slo.band[1] * part
+
+
+def _backlog(of: Sequence[Measured], count: Values, memories: Sequence[ComponentMemory]) -> Backlog:
+    return Backlog(
+        waiting=np.array([one.waiting for one in of], dtype=np.int64),
+        busy=np.array([one.busy for one in of], dtype=np.int64),
+        lost=np.array([memory.lost for memory in memories], dtype=np.bool_),
+    )
+
+
+def _parts(
+    pairs: Sequence[tuple[AppView, Component]],
+    most: Array,
+    market: MarketNow,
+    owner: Rows,
+    count: int,
+) -> Array:
+    """By what all servers that a component may have would cost in full."""
+    servers = np.array([one.most_count for _, one in pairs], dtype=np.float64)
+    weight = (np.maximum(market.state.price, 1e-9)[:, None] * most).sum(axis=0) * servers
+    total = np.bincount(owner, weight, count)[owner]
+    parts: Array = np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)
+    return parts
+
+
+def _stack(pairs: Sequence[tuple[float, float]]) -> Array:
+    """(resources, columns)."""
+    return np.array(pairs, dtype=np.float64).reshape(len(pairs), WIDTH).T.copy()

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One look at an application and at the market: what a decision is made of.
+
+Implements the inputs of Merkat (INRIA RR-8648), sections 2.3.1 and 3.2.1, eq. (3) to (5), from reports and,
+where there are none, from what the hosts confirmed. Units: micro-credits, cores, MiB, seconds; prices per
+core or MiB and period.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from nova_market.core.app.controller_state import AppMemory, Pair
+from nova_market.core.app.policies.policy_interface import MarketState
+from nova_market.core.app.record import AppReport, AppState, Intention, StoredApp, StoredSlot
+from nova_market.core.app.template import AppTemplate, Component, Goal
+
+NOTHING: Pair = (0.0, 0.0)
+
+SLOWER = 2.0
+"""Times that an iteration may get longer from one report to the next."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class MarketNow:
+    """The newest round. seconds: of a period; now: since the epoch."""
+
+    period: int
+    now: float
+    seconds: float
+    state: MarketState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purse:
+    """Of the application's budget. project: what its project has besides."""
+
+    balance: int = 0
+    renew_amount: int | None = None
+    renew_every: int = 1
+    project: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppView:
+    """allocations: of the newest round, by server, (cores, MiB); due: what that will cost."""
+
+    app: StoredApp
+    template: AppTemplate
+    memory: AppMemory
+    slots: Sequence[StoredSlot] = ()
+    reports: Sequence[AppReport] = ()
+    allocations: Mapping[str, Pair] = field(default_factory=dict)
+    due: int = 0
+    purse: Purse = field(default_factory=Purse)
+
+    def count(self, component: Component) -> int:
+        """Servers it has or is about to have."""
+        return sum(
+            slot.component == component.name and slot.intention is not Intention.GONE
+            for slot in self.slots
+        )
+
+    def allocation(self, component: Component) -> Pair | None:
+        """Of one server, on the mean; None while none of them took part in a round."""
+        found = [
+            self.allocations[slot.server_id]
+            for slot in self.slots
+            if slot.component == component.name and slot.server_id in self.allocations
+        ]
+        if not found:
+            return None
+        return sum(cpu for cpu, _ in found) / len(found), sum(mib for _, mib in found) / len(found)
+
+    @property
+    def part(self) -> float:
+        """What it gets of the CPU it could use, 0 to 1."""
+        got = full = 0.0
+        for one in self.template.components:
+            most, count = self.memory.of(one.name).most[0], self.count(one)
+            got += min((self.allocation(one) or NOTHING)[0], most) * count
+            full += most * count
+        return got / full if full > 0 else 0.0
+
+    @property
+    def cores(self) -> float:
+        """What all servers could use; those of a start when there are none."""
+        return sum(
+            self.memory.of(one.name).most[0] * (self.count(one) or one.least_count)
+            for one in self.template.components
+        )
+
+
+def spendable(purse: Purse, market: MarketNow, horizon: int, deadline: float | None) -> float:
+    """What may be spent in the next period: what there will be, in equal parts until there is more.
+
+    A budget that does not renew itself is spread until the deadline, else over `horizon` periods.
+    """
+    period = market.period
+    if purse.renew_amount is None:
+        left = horizon
+        if deadline is not None:
+            left = int((deadline - market.now) // market.seconds)
+        return purse.balance / max(left, 1)
+    every = purse.renew_every
+    have = purse.balance
+    # the renewal of a period comes with its settlement, before the next one
+    if period // every > (period - 1) // every:
+        have = max(have, min(purse.renew_amount, have + max(purse.project, 0)))
+    last = -(-(period + 1) // every) * every
+    return have / (last - period)
+
+
+def fresh(reports: Sequence[AppReport], since: float) -> Sequence[AppReport]:
+    """Those that are not too old; where the application speaks for itself, its servers need not."""
+    new = [one for one in reports if one.at >= since]
+    whole = [one for one in new if not one.server_id]
+    return whole or new
+
+
+def metric_of(reports: Sequence[AppReport]) -> float | None:
+    """The mean of what was reported."""
+    found = [one.metric for one in reports if one.metric is not None]
+    return sum(found) / len(found) if found else None
+
+
+def queue_of(reports: Sequence[AppReport]) -> tuple[int, int] | None:
+    """(waiting, busy), added up."""
+    found = [one for one in reports if one.waiting is not None or one.busy is not None]
+    if not found:
+        return None
+    return sum(one.waiting or 0 for one in found), sum(one.busy or 0 for one in found)
+
+
+def progress_of(view: AppView) -> AppReport | None:
+    """One report of the progress of all, None without any: what was not told lately stays as it was.
+
+    Where servers speak for themselves, one that has not yet done so has as much before it as the others have
+    on the mean: what is lost or new does not make the work less.
+    """
+    told = [one for one in view.reports if one.done is not None and (one.total or 0.0) > 0]
+    parts, count = [one for one in told if not one.server_id], 1
+    if not parts:
+        servers = [slot for slot in view.slots if slot.intention is not Intention.GONE]
+        names = {slot.server_id for slot in servers if slot.server_id}
+        parts, count = [one for one in told if one.server_id in names], len(servers)
+    if not parts:
+        return None
+    each = [one.seconds_each for one in parts if one.seconds_each is not None]
+    total = sum(one.total or 0.0 for one in parts)
+    return AppReport(
+        app_id=view.app.id,
+        at=max(one.at for one in parts),
+        total=total + total / len(parts) * (count - len(parts)),
+        done=sum(min(one.done or 0.0, one.total or 0.0) for one in parts),
+        # side by side, the parts go on at the same time
+        seconds_each=sum(each) / len(each) / count if each else None,
+    )
+
+
+def learned(view: AppView) -> AppMemory:
+    """Eq. (4)'s time per iteration, as it would be at full allocations, from the newest report.
+
+    Not from one over a time in which the application was suspended, and never more than SLOWER times what was
+    known, or what its template says of all the work: one guest that stalled for a while must not end an
+    application that would be in time.
+    """
+    memory, report = view.memory, progress_of(view)
+    if report is None or report.at <= memory.at:
+        return memory
+    done, each = report.done or 0.0, report.seconds_each
+    if each is None and memory.at > 0 and done > memory.done:
+        each = (report.at - memory.at) / (done - memory.done)
+    whole = view.app.state is AppState.RUNNING and not 0 < memory.at < view.app.changed_at
+    known = memory.each
+    if each is not None and np.isfinite(each) and whole:
+        known = min(each * memory.part, SLOWER * (memory.each or _expected(view, report)))
+    return replace(memory, at=report.at, done=done, each=known)
+
+
+def _expected(view: AppView, report: AppReport) -> float:
+    """Seconds for one at full allocations, by the template's work; inf when it names none."""
+    work, total = view.template.slo.work_core_seconds, report.total or 0.0
+    if work is None or view.cores <= 0 or total <= 0:
+        return np.inf
+    return work / view.cores / total
+
+
+def is_finished(view: AppView) -> bool:
+    """Only the application itself can say so, since it was started, or else each of its servers."""
+    report = progress_of(view)
+    if report is None or report.at < view.memory.began:
+        return False
+    return (report.total or 0.0) <= (report.done or 0.0)
+
+
+def remaining(view: AppView, now: float, report_life: float) -> float | None:
+    """Seconds of work that are left with full allocations; None when nobody has told.
+
+    What was done since the last report is taken from what the servers got, for as long as a report counts: a
+    guest that hangs gets its CPU too.
+    """
+    memory, report = view.memory, progress_of(view)
+    if report is not None and memory.each > 0:
+        todo = ((report.total or 0.0) - (report.done or 0.0)) * memory.each
+        since = min(max(now - memory.at, 0.0), report_life)
+        return max(todo - since * view.part, 0.0)
+    work = view.template.slo.work_core_seconds
+    if view.template.slo.goal is Goal.DEADLINE and work is not None and view.cores > 0:
+        if report is not None:
+            return work * (1.0 - (report.done or 0.0) / (report.total or 1.0)) / view.cores
+        return max(work - memory.given, 0.0) / view.cores
+    return None

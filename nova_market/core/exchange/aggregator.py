@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sums of some owners over all hosts: what an aggregator remembers and answers.
+
+Implements the sums of eq. (4) of IFI-2016.04 and the collection of heaviness sets of section IV-D.2, without
+FIFO queues and barrier: the last statement of a host counts, and dies `ttl` seconds after it was received.
+Everything is soft state: an aggregator that starts empty asks hosts to say everything again.
+
+All times are seconds of the receiver's monotonic clock, given as arguments. Reads no clock and takes no
+lock: its owner does both.
+"""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from nova_market.core.exchange.deadband import differs
+from nova_market.core.exchange.messages import Answer, CloudPart, Departure, Statement, Vectors
+from nova_market.core.exchange.owner_sums import OwnerSums, Terms
+from nova_market.core.exchange.packed_sums import OwnerTable
+from nova_market.core.exchange.quota_tally import Quota, QuotaTally, tally
+from nova_market.core.exchange.report_table import MAX_HOSTS, OTHER_METRIC, STALE, TOO_MANY_HOSTS
+from nova_market.core.exchange.validation import MAX_OWNERS
+from nova_market.core.resource import RESOURCES, HostName, OwnerId
+
+MAX_ENTRIES = 1_000_000
+"""So many owners of hosts are remembered; 1,000 hosts of 30 owners take 30,000."""
+
+TOO_MANY_OWNERS = 'too_many_owners'
+
+SETTLING = 0.4
+"""Part of `ttl` (three intervals) in which every host has spoken once: 1.2 intervals."""
+
+NOBODY = HostName('')
+
+NO_VECTORS = [0.0] * (3 * len(RESOURCES))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ToldCloud:
+    """What a host was last told of the cloud: supply, load and virtual in a row; hosts, owners, tally."""
+
+    sums: list[float]
+    counts: tuple[int, int, QuotaTally]
+    since: int
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class _Row:
+    """One host.
+
+    present: False once it has said that it is gone; its version then guards the place
+    seen:    how many changes of the vectors `told` takes into account
+    """
+
+    version: tuple[int, int]
+    received: float
+    roster: str
+    present: bool = True
+    reads_quotas: bool = False
+    terms: Terms = field(default_factory=Terms)
+    homed: bool = False
+    vectors: list[float] = field(default_factory=lambda: NO_VECTORS)
+    quotas: Mapping[OwnerId, Quota] = field(default_factory=dict)
+    told: _ToldCloud | None = None
+    seen: int = -1
+    answer: Answer | None = None
+
+
+class Aggregator:
+    """Sums per owner and over the hosts homed here."""
+
+    def __init__(
+        self,
+        host: HostName,
+        metric: str,
+        ttl: float,
+        epoch: str,
+        limit: int = MAX_HOSTS,
+        entries: int = MAX_ENTRIES,
+    ) -> None:
+        """host: its name in answers; ttl: seconds after which a silent host is forgotten."""
+        self._host = host
+        self._metric = metric
+        self._ttl = ttl
+        self._epoch = epoch
+        self._limit = limit
+        self._room = entries
+        self._rows: dict[HostName, _Row] = {}  # in the order in which they were last heard
+        self._sums = OwnerSums()
+        self._homed = 0
+        self._vectors = NO_VECTORS
+        self._homings = 0
+        self._recounted = -math.inf
+        self._due = -math.inf  # before then nothing expires
+        self._quotas: dict[OwnerId, dict[HostName, Quota]] = {}
+        self._believed: dict[OwnerId, Quota] = {}
+        self._tally: QuotaTally | None = None
+        self._reader: HostName | None = None
+        self._rosters: dict[str, tuple[float, float]] = {}
+
+    def receive(self, statement: Statement, now: float) -> Answer | str:
+        """Take a statement; returns what to answer, or why nothing is taken.
+
+        A statement that is not newer than the last is refused while that one lives. After that any is
+        taken: the clock of a restarted host may have jumped back, and its incarnation with it.
+        """
+        self._expire(now)
+        row = self._rows.get(statement.host)
+        if statement.metric != self._metric:
+            return OTHER_METRIC
+        if row is not None and statement.version <= row.version:
+            return _repeated(row, statement)
+        if statement.epoch != self._epoch:
+            return self._answer(statement)
+        if not _is_understood(row, statement):
+            return self._answer(statement, resync=True)
+        reason = self._refusal(row, statement)
+        if reason:
+            return reason
+        row = self._write(row, statement, now)
+        first, last = self._rosters.get(statement.roster, (now, now))
+        if now - last >= self._ttl:
+            first = now
+        self._rosters[statement.roster] = (first, now)
+        owners = self._sums.news(row.terms, statement.sequence, _heard(statement))
+        if not statement.reads_numbers:
+            owners = dict(owners)
+        row.answer = self._answer(
+            statement,
+            whole=statement.whole,
+            complete=now - first >= SETTLING * self._ttl,
+            owners=owners,
+            quotas=self._quotas_of(owners),
+            cloud=self._cloud_news(row, statement),
+            asked=self._asked(row, statement.host),
+        )
+        return row.answer
+
+    def leave(self, departure: Departure, now: float) -> str:
+        """Forget a host that says it is gone; a statement it made before may still arrive late."""
+        self._expire(now)
+        row = self._rows.get(departure.host)
+        if row is not None and departure.version <= row.version:
+            return STALE
+        if row is None and len(self._rows) >= self._limit:
+            return TOO_MANY_HOSTS
+        self._forget(departure.host)
+        self._rows[departure.host] = _Row(
+            version=departure.version, received=now, roster='', present=False
+        )
+        return ''
+
+    def _answer(self, statement: Statement, **parts: object) -> Answer:
+        return Answer(
+            host=self._host,
+            to=statement.host,
+            incarnation=statement.incarnation,
+            sequence=statement.sequence,
+            epoch=self._epoch,
+            roster=statement.roster,
+            **parts,  # type: ignore[arg-type]
+        )
+
+    # -- what is remembered
+
+    def _expire(self, now: float) -> None:
+        if now < self._due:
+            return
+        while self._rows:
+            host, row = next(iter(self._rows.items()))
+            if now - row.received < self._ttl:
+                break
+            self._forget(host)
+        if now - self._recounted >= self._ttl:
+            self._recount(now)
+        oldest = next((row.received for row in self._rows.values()), now)
+        self._due = min(oldest, self._recounted) + self._ttl
+
+    def _recount(self, now: float) -> None:
+        """Sums anew from what the hosts have said, so that roundings of many changes do not pile up.
+
+        It takes 3 ms for a thousand hosts.
+        """
+        self._recounted = now
+        self._sums.recount(row.terms for row in self._rows.values())
+        homed = [row.vectors for row in self._rows.values() if row.homed]
+        self._vectors = [math.fsum(column) for column in zip(NO_VECTORS, *homed, strict=True)]
+        self._homings += 1
+        for roster, (_, last) in list(self._rosters.items()):
+            if now - last >= self._ttl:
+                del self._rosters[roster]
+
+    def _refusal(self, row: _Row | None, statement: Statement) -> str:
+        if row is None and len(self._rows) >= self._limit:
+            return TOO_MANY_HOSTS
+        known = {} if row is None else row.terms.places
+        had = 0 if row is None else len(known) + len(row.quotas)
+        quotas = len(statement.quotas or (row.quotas if row is not None else ()))
+        owners = len(known) + len(statement.owners)
+        if owners <= MAX_OWNERS and owners + quotas - had <= self._room:
+            return ''  # even if none of them is known
+        before = 0 if statement.whole else len(known.keys() - statement.owners.keys())
+        owners = before + len(statement.owners)
+        if owners > MAX_OWNERS or owners + quotas - had > self._room:
+            return TOO_MANY_OWNERS
+        return ''
+
+    def _write(self, row: _Row | None, statement: Statement, now: float) -> _Row:
+        host = statement.host
+        if row is None or not row.present:
+            row = _Row(version=statement.version, received=now, roster=statement.roster)
+        self._rows.pop(host, None)
+        self._rows[host] = row
+        row.version, row.received, row.roster = statement.version, now, statement.roster
+        if row.reads_quotas != statement.reads_quotas:
+            row.reads_quotas, self._reader = statement.reads_quotas, None
+        gone: Collection[OwnerId] = statement.gone
+        if statement.whole:
+            gone = row.terms.places.keys() - statement.owners.keys()
+            self._sums.forget_told(row.terms)
+            row.told = None
+        if statement.owners or gone:
+            self._put(row, statement.owners, gone)
+        if statement.vectors is not None or statement.whole:
+            self._home(row, statement.vectors)
+        if statement.quotas is not None or statement.whole:
+            self._quote(host, row, statement.quotas or {})
+        return row
+
+    def _put(
+        self,
+        row: _Row,
+        owners: Mapping[OwnerId, tuple[float, ...]],
+        gone: Collection[OwnerId],
+    ) -> None:
+        before = len(row.terms.places)
+        self._sums.state(row.terms, owners, gone)
+        self._room += before - len(row.terms.places)
+
+    def _home(self, row: _Row, vectors: Vectors | None) -> None:
+        if vectors is None and not row.homed:
+            return
+        after = NO_VECTORS
+        if vectors is not None:
+            after = [*vectors.supply, *vectors.load, *vectors.virtual]
+        changes = zip(self._vectors, row.vectors, after, strict=True)
+        self._vectors = [total - old + new for total, old, new in changes]
+        self._homings += 1
+        self._homed += (vectors is not None) - row.homed
+        row.vectors, row.homed = after, vectors is not None
+
+    def _quote(self, host: HostName, row: _Row, quotas: Mapping[OwnerId, Quota]) -> None:
+        if quotas == row.quotas:
+            return
+        self._room += len(row.quotas) - len(quotas)
+        for owner in row.quotas.keys() | quotas.keys():
+            before = self._believed.get(owner)
+            said = self._quotas.setdefault(owner, {})
+            if owner in quotas:
+                said[host] = quotas[owner]
+            else:
+                del said[host]
+            if said:
+                # where hosts differ the last by name is believed, as in core.exchange.totals.add_up
+                self._believed[owner] = said[max(said)]
+            else:
+                del self._quotas[owner]
+                self._believed.pop(owner, None)
+            if self._believed.get(owner) != before:
+                self._sums.mark(owner)
+        row.quotas = dict(quotas)
+        self._tally = self._reader = None
+
+    def _forget(self, host: HostName) -> None:
+        row = self._rows.pop(host, None)
+        if row is None:
+            return
+        if row.reads_quotas:
+            self._reader = None
+        self._put(row, {}, row.terms.places.keys())
+        self._home(row, None)
+        self._quote(host, row, {})
+
+    # -- what is answered
+
+    def _cloud_news(self, row: _Row, statement: Statement) -> CloudPart | None:
+        """The others homed here and the owners of all, if the host may not know them yet."""
+        if self._tally is None or self._sums.changed:
+            self._tally = tally(self._sums.owners, self._believed)
+            self._sums.changed = False
+        counts = (self._homed - row.homed, len(self._sums.owners), self._tally)
+        told = row.told
+        if told is None or told.counts != counts or row.seen != self._homings:
+            row.seen = self._homings
+            pairs = zip(self._vectors, row.vectors, strict=True)
+            # rounding may leave less than none
+            sums = [total - own if total > own else 0.0 for total, own in pairs]
+            if told is None or told.counts != counts or differs(told.sums, sums):
+                told = row.told = _ToldCloud(sums=sums, counts=counts, since=statement.sequence)
+        if told.since <= _heard(statement):
+            return None
+        size, sums = len(RESOURCES), told.sums
+        return CloudPart(
+            hosts=told.counts[0],
+            owner_count=told.counts[1],
+            vectors=Vectors(
+                supply=tuple(sums[:size]),
+                load=tuple(sums[size : 2 * size]),
+                virtual=tuple(sums[2 * size :]),
+            ),
+            tally=told.counts[2],
+        )
+
+    def _quotas_of(self, owners: Collection[OwnerId]) -> dict[OwnerId, Quota]:
+        believed = self._believed
+        return {owner: believed[owner] for owner in owners if owner in believed} if believed else {}
+
+    def _asked(self, row: _Row, host: HostName) -> tuple[OwnerId, ...]:
+        """Owners whose quotas nobody else reads; one host is asked, if it can a host that has read some."""
+        if self._reader is None:
+            readers = [(not r.quotas, name) for name, r in self._rows.items() if r.reads_quotas]
+            self._reader = min(readers)[1] if readers else NOBODY
+        if self._reader != host:
+            return ()
+        wanted = (
+            owner
+            for owner in self._sums.owners
+            if owner not in row.terms.places and self._quotas.get(owner, {}).keys() <= {host}
+        )
+        return tuple(sorted(wanted)[:MAX_OWNERS])
+
+
+def _is_understood(row: _Row | None, statement: Statement) -> bool:
+    """Does it say all that has to be known?"""
+    if isinstance(statement.owners, OwnerTable) and (
+        row is None or not statement.owners.is_about(row.terms.known)
+    ):
+        return False
+    return statement.whole or _continues(row, statement)
+
+
+def _continues(row: _Row | None, statement: Statement) -> bool:
+    """Can a statement of changes be taken as the next one of what is known?
+
+    Not where the host has heard more than that: a whole statement that was late has come to an aggregator
+    that has started anew, and the changes since then are not known.
+    """
+    return (
+        row is not None
+        and row.present
+        and row.version[0] == statement.incarnation
+        and row.roster == statement.roster
+        and row.version[1] >= _heard(statement)
+    )
+
+
+def _repeated(row: _Row, statement: Statement) -> Answer | str:
+    """The answer once more, once, when a host says again what is known: the first one may be lost.
+
+    It is the same answer, as the host may have taken the first, and it prolongs no life.
+    """
+    if not statement.again or statement.version != row.version or row.answer is None:
+        return STALE
+    answer, row.answer = row.answer, None
+    return answer
+
+
+def _heard(statement: Statement) -> int:
+    return -1 if statement.heard is None else statement.heard

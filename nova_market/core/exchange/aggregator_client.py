@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A host among aggregators: whom it tells what, and what the answers together say of the cloud.
+
+Implements the host's half of the collection of heaviness sets of IFI-2016.04, section IV-D.2, with owners
+divided among aggregators (core.exchange.rendezvous); the vectors of a host go to one of them, its home.
+Aggregators say what the others add up to and the host adds its newest, so its own numbers count at once, as
+with broadcast.
+
+When the aggregators change, the sums of the old ones are used until all new ones are complete, or until
+they are too old. Times are seconds of the host's monotonic clock, given as arguments. Reads no clock and
+takes no lock: its owner does both.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from nova_market.core.exchange.aggregator_session import Line, Part
+from nova_market.core.exchange.messages import Answer, HostReport, Statement, Vectors
+from nova_market.core.exchange.quota_tally import tally
+from nova_market.core.exchange.rendezvous import roster, shard
+from nova_market.core.exchange.report_table import STALE
+from nova_market.core.exchange.totals import CloudTotals, add_up
+from nova_market.core.resource import Array, HostName, OwnerId
+
+SILENCE = 0.6
+"""Part of `ttl` (three intervals) after which an aggregator counts as silent: two statements in a row."""
+
+OLD_LIFE = 2.0
+"""Parts of `ttl` that the sums of aggregators live which were left for others. A dead one is left two
+intervals after its last answer, and the others are complete two intervals later: sums that then fell to
+what this host knows by itself would enter what it states to all. Their age is told, and says decay."""
+
+MAX_SILENT = 16
+"""So many silent aggregators are asked now and then whether they are back."""
+
+OTHER_HOST = 'other_host'
+OTHER_EPOCH = 'other_epoch'
+UNSOLICITED = 'unsolicited'
+
+Lines = dict[HostName, Line]
+
+
+class Correspondent:
+    """What one host says to aggregators and hears from them."""
+
+    def __init__(self, host: HostName, metric: str, ttl: float, epoch: str) -> None:
+        """ttl: seconds after which an answer is too old to be used."""
+        self._host = host
+        self._metric = metric
+        self._ttl = ttl
+        self._epoch = epoch
+        self._first: float | None = None
+        self._report: HostReport | None = None
+        self._aggregators: tuple[HostName, ...] = ()
+        self._roster = ''
+        self._lines: Lines = {}
+        self._old: Lines = {}
+        self._shards: dict[str, HostName] = {}
+        self._said: dict[HostName, Statement] = {}
+        self._twice: dict[HostName, tuple[int, int]] = {}
+        self._waiting: dict[HostName, float] = {}
+        self._probed: dict[HostName, float] = {}
+
+    def statements(
+        self, report: HostReport, aggregators: Iterable[HostName], now: float
+    ) -> Mapping[HostName, Statement]:
+        """What to tell whom, at least one statement for each aggregator."""
+        if self._first is None:
+            self._first = now
+        self._report = report
+        chosen = tuple(sorted(aggregators))
+        if chosen != self._aggregators:
+            self._turn_to(chosen, now)
+        parts = self._parts(report)
+        result: dict[HostName, Statement] = {}
+        for to, line in self._lines.items():
+            result[to] = line.statement(report, parts[to], now)
+            self._waiting.setdefault(to, now)
+        self._said = dict(result)
+        return result | self._probes(report, now)
+
+    def receive(self, answer: Answer, now: float) -> str:
+        """Take an answer; returns '' or why it is of no use."""
+        if answer.to != self._host:
+            return OTHER_HOST
+        if self._report is None or answer.version > self._report.version:
+            return UNSOLICITED
+        waited = self._waiting.pop(answer.host, None) is not None
+        if answer.epoch != self._epoch:
+            return OTHER_EPOCH
+        line = self._lines.get(answer.host)
+        if line is None:
+            return '' if waited else STALE
+        reason = line.receive(answer, now, self._ttl)
+        # who was asked twice may answer twice
+        twice = self._twice.get(answer.host) == answer.version
+        return '' if reason == STALE and twice else reason
+
+    def silent(self, now: float) -> frozenset[HostName]:
+        """Aggregators that have left two statements in a row without an answer."""
+        limit = SILENCE * self._ttl
+        return frozenset(host for host, since in self._waiting.items() if now - since >= limit)
+
+    def unanswered(self) -> frozenset[HostName]:
+        """Aggregators whose answers to the last statements have not come yet."""
+        return frozenset(host for host, line in self._lines.items() if line.unanswered)
+
+    def again(self, hosts: Iterable[HostName]) -> Mapping[HostName, Statement]:
+        """What these hosts have not answered of what was said last, to be said again; only once."""
+        again = sorted(self.unanswered() & self._said.keys() & set(hosts))
+        self._twice |= {to: self._said[to].version for to in again}
+        return {to: replace(self._said.pop(to), again=True) for to in again}
+
+    def totals(self, now: float) -> CloudTotals:
+        """Sums over the cloud of the owners of this host; of this host alone without answers."""
+        never = 2 * self._ttl + now - (now if self._first is None else self._first)
+        if self._report is None:
+            return add_up([], self._metric, never)
+        lines = self._picture(now)
+        carried = [line.carried for line in lines.values() if line.carried is not None]
+        missing = not carried or len(carried) < len(lines)
+        age = never if missing else now - min(carried)
+        own = add_up([self._report], self._report.metric, age)
+        life = OLD_LIFE if lines is self._old else 1.0
+        alive = [line for line in lines.values() if self._alive(line, now, life)]
+        return _overlay(own, alive)
+
+    # -- to whom what
+
+    def _turn_to(self, chosen: tuple[HostName, ...], now: float) -> None:
+        silent = self.silent(now)
+        self._waiting = {
+            host: since for host, since in self._waiting.items() if host in silent or host in chosen
+        }
+        while len(self._waiting) > MAX_SILENT + len(chosen):
+            del self._waiting[min(self._waiting, key=self._waiting.__getitem__)]
+        current = self._picture(now)
+        if current and all(self._alive(line, now, OLD_LIFE) for line in current.values()):
+            self._old = current
+        self._aggregators, self._roster, self._shards = chosen, roster(chosen), {}
+        self._lines = {
+            to: Line(self._host, self._metric, self._epoch, self._roster) for to in chosen
+        }
+
+    def _parts(self, report: HostReport) -> dict[HostName, Part]:
+        owners: dict[HostName, dict[OwnerId, tuple[float, ...]]] = {to: {} for to in self._lines}
+        quotas: dict[HostName, dict[OwnerId, tuple[int, int]]] = {to: {} for to in self._lines}
+        if not self._lines:
+            return {}
+        for owner, partial in report.owners.items():
+            owners[self._shard(owner)][owner] = partial
+        for owner, quota in report.quotas.items():
+            quotas[self._shard(owner)][owner] = quota
+        vectors = Vectors(supply=report.supply, load=report.load, virtual=report.virtual)
+        home = self._shard(self._host)
+        return {
+            to: Part(owners=owners[to], vectors=vectors if to == home else None, quotas=quotas[to])
+            for to in self._lines
+        }
+
+    def _shard(self, key: str) -> HostName:
+        found = self._shards.get(key)
+        if found is None:
+            if len(self._shards) > 10 * len(self._report.owners if self._report else ()) + 1000:
+                self._shards.clear()
+            found = self._shards[key] = shard(key, self._aggregators)
+        return found
+
+    def _probes(self, report: HostReport, now: float) -> dict[HostName, Statement]:
+        """To those that were silent and are not asked any more: an empty statement every `ttl` seconds.
+
+        Who lives answers that it does not know us, and that ends its silence.
+        """
+        due = [
+            host
+            for host in self._waiting
+            if host not in self._lines
+            and now - self._probed.get(host, now - self._ttl) >= self._ttl
+        ]
+        self._probed = {
+            h: t for h, t in self._probed.items() if h in self._waiting
+        } | dict.fromkeys(due, now)
+        return {
+            host: Statement(
+                host=self._host,
+                incarnation=report.incarnation,
+                sequence=report.sequence,
+                metric=self._metric,
+                epoch=self._epoch,
+                roster=self._roster or 'none',
+            )
+            for host in due
+        }
+
+    # -- what is known
+
+    def _alive(self, line: Line, now: float, life: float = 1.0) -> bool:
+        return line.carried is not None and now - line.carried <= life * self._ttl
+
+    def _picture(self, now: float) -> Lines:
+        """The lines to believe: the old aggregators' until the new ones' are complete."""
+        if self._old:
+            complete = self._lines and all(line.complete for line in self._lines.values())
+            alive = all(self._alive(line, now, OLD_LIFE) for line in self._old.values())
+            if complete or not alive:
+                self._old = {}
+        return self._old or self._lines
+
+
+def _overlay(own: CloudTotals, lines: Sequence[Line]) -> CloudTotals:
+    """The host's own totals and what the others add to them."""
+    others = {owner: sums for line in lines for owner, sums in line.others.items()}
+    quotas = {**own.quotas, **{o: q for line in lines for o, q in line.quotas.items()}}
+    # owners that no aggregator has counted yet
+    fresh = [owner for owner in own.owners if owner not in others]
+    supply, load, virtual = own.supply.copy(), own.load.copy(), own.virtual.copy()
+    hosts, owner_count, quota_tally = own.hosts, len(fresh), tally(fresh, quotas)
+    for part in (line.cloud for line in lines if line.cloud is not None):
+        supply += part.vectors.supply
+        load += part.vectors.load
+        virtual += part.vectors.virtual
+        hosts += part.hosts
+        owner_count += part.owner_count
+        quota_tally += part.tally
+    return CloudTotals(
+        owners=own.owners,
+        sums=_sums(own, others),
+        supply=supply,
+        load=load,
+        virtual=virtual,
+        hosts=hosts,
+        quotas=quotas,
+        age=own.age,
+        owner_count=max(owner_count, len(own.owners)),
+        quota_tally=quota_tally,
+        asked=tuple(sorted({owner for line in lines for owner in line.asked})),
+    )
+
+
+def _sums(own: CloudTotals, others: Mapping[OwnerId, tuple[float, ...]]) -> Array:
+    here = [(i, others[owner]) for i, owner in enumerate(own.owners) if owner in others]
+    width = max([own.sums.shape[1], *(len(sums) for _, sums in here)])
+    sums = np.pad(own.sums, ((0, 0), (0, width - own.sums.shape[1])))
+    for i, more in here:
+        sums[i, : len(more)] += more
+    return sums

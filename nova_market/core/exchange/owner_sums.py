@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums per owner over hosts: changed by what a host changes, and read a host at a time.
+
+Implements the sums of eq. (4) of IFI-2016.04. Units: those of the terms, heaviness without a dimension.
+
+They lie in one array, `width` numbers per owner, and a host knows the places of its own: a thousand hosts
+with thirty owners each are read in every interval. A change leaves at most 2^-52 of the largest sum there has
+been as an error, until `recount` adds up anew. The sum of an owner that one host has is exactly its term.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from nova_market.core.exchange.deadband import moved
+from nova_market.core.exchange.packed_sums import (
+    NOBODY,
+    PLACE,
+    OwnerList,
+    OwnerTable,
+    Partial,
+    Places,
+    owner_list,
+)
+from nova_market.core.resource import Array, Flags, OwnerId, Rows
+
+NEVER = math.nan
+"""As a sum that was told: every other one differs from it."""
+
+MAX_UNHEARD = 8
+"""So many answers are told apart; after that a host that hears none of them has to hear the last."""
+
+
+@dataclass(slots=True, eq=False)
+class Terms:
+    """What one host adds, and what it was last told of the others. `width` numbers for each owner in turn.
+
+    The arrays of floats are replaced and never written to, as letters hold them too.
+
+    known:   the owners of this host
+    places:  owner -> its number among them
+    cells:   where in the sums each number goes
+    added:   the host's own terms
+    told:    the sums over the others that it was told, or NEVER
+    unheard: what answers have told that are not known to have come: to which statement, which owners
+    marks:   how many marks `told` takes into account
+    seen:    how many changes `told` takes into account
+    """
+
+    width: int = 1
+    known: OwnerList = NOBODY
+    places: dict[OwnerId, int] = field(default_factory=dict)
+    cells: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    added: Array = field(default_factory=lambda: np.zeros(0))
+    told: Array = field(default_factory=lambda: np.zeros(0))
+    unheard: list[tuple[int, Flags]] = field(default_factory=list)
+    marks: int = 0
+    seen: int = -1
+
+
+class OwnerSums:
+    """All owners have as many numbers as the widest term has had.
+
+    changed: owners have come or gone since somebody set it to False
+    """
+
+    def __init__(self) -> None:
+        self.changed = True
+        self._width = 1
+        self._rows: dict[OwnerId, int] = {}
+        self._free: list[int] = []
+        self._sums = np.zeros(0)  # has room for more rows than there are
+        self._hosts: list[int] = []  # by row, as the next
+        self._marked: list[int] = []
+        self._marks = 0
+        self._changes = 0
+        self._recounted = 0
+
+    @property
+    def owners(self) -> Collection[OwnerId]:
+        """Owners that some host has a term of."""
+        return self._rows.keys()
+
+    def state(
+        self, terms: Terms, changes: Mapping[OwnerId, Partial], gone: Collection[OwnerId]
+    ) -> None:
+        """Replace some terms of a host, or add them; those of owners that are gone leave the sums.
+
+        changes: all of one width; a table is about the owners of this host
+        """
+        numbers = _rows_of(changes)
+        width = numbers.shape[1]
+        self._widen(width)
+        self._fit(terms)
+        if isinstance(changes, OwnerTable) and not gone:
+            if changes.is_of_all and width == self._width:
+                self._replace(terms, numbers.ravel())
+            else:
+                self._change(terms, changes.places, numbers)
+            return
+        known = terms.places.keys()
+        if not known >= changes.keys() or not known.isdisjoint(gone):
+            self._arrange(terms, owner_list((known - set(gone)) | changes.keys()))
+        if changes:
+            chosen = np.array([terms.places[owner] for owner in changes], dtype=np.intp)
+            self._change(terms, chosen, numbers)
+
+    def _change(self, terms: Terms, places: Places, numbers: Array) -> None:
+        after = terms.added.copy()
+        if self._width == 1:
+            after[places] = numbers.ravel()  # most metrics: in a tenth of the time
+        else:
+            after.reshape(-1, self._width)[places, : numbers.shape[1]] = numbers
+        self._replace(terms, after)
+
+    def _replace(self, terms: Terms, after: Array) -> None:
+        """All terms of a host, in their order."""
+        if after.tobytes() == terms.added.tobytes():
+            return  # most whole statements at night
+        sums = self._sums.take(terms.cells)
+        sums -= terms.added  # first: an owner of this host alone has 0 then
+        sums += after
+        self._sums[terms.cells] = sums
+        terms.added = after
+        self._changes += 1
+
+    def news(self, terms: Terms, number: int, heard: int) -> Mapping[OwnerId, Partial]:
+        """What the others add to the host's owners, where it may not know it after the answer `heard`.
+
+        number: of the statement that is answered
+        """
+        unheard = [told for told in terms.unheard if told[0] > heard]
+        if terms.seen == self._changes and not unheard:
+            return {}  # most answers at night
+        terms.seen = self._changes
+        self._fit(terms)
+        if terms.marks < self._marks:
+            self._take_marks(terms)
+        others = self._sums.take(terms.cells)
+        others -= terms.added
+        new = moved(terms.told, others)
+        np.copyto(others, terms.told, where=~new)
+        terms.told = others
+        if self._width > 1:
+            new = np.logical_or.reduce(new.reshape(-1, self._width), axis=1)
+        said = new
+        for _, before in unheard:
+            said = said | before
+        places = said.nonzero()[0]
+        if not len(places):
+            terms.unheard = []
+            return {}
+        if len(unheard) == MAX_UNHEARD:
+            unheard, new = [], said
+        terms.unheard = [*unheard, (number, new)]
+        numbers = terms.told.reshape(-1, self._width)
+        if len(places) < len(numbers):
+            numbers = numbers.take(places, axis=0)
+        return OwnerTable(terms.known.digest, places.astype(PLACE), numbers, terms.known)
+
+    def recount(self, hosts: Iterable[Terms]) -> None:
+        """Add up the terms anew; of all hosts."""
+        if self._recounted == self._changes:
+            return
+        present = [terms for terms in hosts if terms.places]
+        for terms in present:
+            self._fit(terms)
+        if present:
+            cells = np.concatenate([terms.cells for terms in present])
+            added = np.concatenate([terms.added for terms in present])
+            self._sums = np.zeros(len(self._sums))
+            np.add.at(self._sums, cells, added)
+        self._changes += 1
+        self._recounted = self._changes
+
+    def forget_told(self, terms: Terms) -> None:
+        """The host is told everything again."""
+        terms.told = np.full(len(terms.told), NEVER)
+        terms.unheard = []
+        terms.seen = -1
+
+    def mark(self, owner: OwnerId) -> None:
+        """Everybody with this owner is told of it again."""
+        row = self._rows.get(owner)
+        if row is not None:
+            self._marks += 1
+            self._changes += 1
+            self._marked[row] = self._marks
+
+    def _take_marks(self, terms: Terms) -> None:
+        told = terms.told.copy()
+        for owner, place in terms.places.items():
+            if self._marked[self._rows[owner]] > terms.marks:
+                told[self._width * place] = NEVER
+        terms.told = told
+        terms.marks = self._marks
+
+    # -- which numbers there are
+
+    def _widen(self, width: int) -> None:
+        if width > self._width:
+            self._sums = _respaced(self._sums, self._width, width)
+            self._width = width
+            self._changes += 1
+
+    def _fit(self, terms: Terms) -> None:
+        """A host's numbers as wide as the sums are by now."""
+        if terms.width < self._width:
+            terms.added = _respaced(terms.added, terms.width, self._width)
+            terms.width = self._width
+            self._place(terms, terms.known)
+
+    def _arrange(self, terms: Terms, known: OwnerList) -> None:
+        """Make these the owners of a host; the new ones with 0."""
+        owners, before, width = known.owners, terms.places, self._width
+        left = before.keys() - set(owners)
+        if left:
+            after = terms.added.copy()
+            after.reshape(-1, width)[[before[owner] for owner in left]] = 0.0
+            self._replace(terms, after)
+        for owner in owners:
+            if owner not in before:
+                self._claim(owner)
+        for owner in left:
+            self._release(owner)
+        with_zeros = np.append(terms.added, np.zeros(width)).reshape(-1, width)
+        terms.added = with_zeros[[before.get(owner, -1) for owner in owners]].ravel()
+        self._place(terms, known)
+
+    def _place(self, terms: Terms, known: OwnerList) -> None:
+        """Number the owners of a host anew; it is told all of them again."""
+        terms.known = known
+        terms.places = {owner: place for place, owner in enumerate(known.owners)}
+        rows = np.array([self._rows[owner] for owner in known.owners], dtype=np.intp)
+        terms.cells = np.add.outer(self._width * rows, np.arange(self._width)).ravel()
+        terms.told = np.full(len(terms.cells), NEVER)
+        terms.unheard = []
+        terms.seen = -1
+        self._changes += 1
+
+    def _claim(self, owner: OwnerId) -> None:
+        row = self._rows.get(owner)
+        if row is None:
+            row = self._free.pop() if self._free else len(self._hosts)
+            if row == len(self._hosts):
+                self._hosts.append(0)
+                self._marked.append(0)
+                if self._width * row == len(self._sums):
+                    self._sums = np.append(self._sums, np.zeros(self._width * (row + 1)))
+            self._rows[owner] = row
+            self.changed = True
+        self._hosts[row] += 1
+
+    def _release(self, owner: OwnerId) -> None:
+        """Its term of this host is 0 already."""
+        row = self._rows[owner]
+        self._hosts[row] -= 1
+        if not self._hosts[row]:
+            self._sums[self._width * row : self._width * (row + 1)] = 0.0
+            del self._rows[owner]
+            self._free.append(row)
+            self.changed = True
+
+
+def _rows_of(partials: Mapping[OwnerId, Partial]) -> Array:
+    """Shape (owners, width)."""
+    if isinstance(partials, OwnerTable):
+        return partials.numbers
+    return np.array(list(partials.values()) or np.zeros((0, 1)), dtype=float)
+
+
+def _respaced(numbers: Array, width: int, wider: int) -> Array:
+    """With zeros behind every `width` numbers."""
+    result = np.zeros((len(numbers) // width, wider))
+    result[:, :width] = numbers.reshape(-1, width)
+    return result.ravel()

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Heaviness of users, and how a host is divided by it."""

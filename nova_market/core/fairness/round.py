@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One round of the fairness service on one host, as two pure steps: weigh, then decide.
+
+Implements Listing 1 of IFI-2016.04: `weigh` is lines 5-6 (heaviness of the VMs from the utilisation),
+`decide` lines 9-11 (heaviness of the users, priorities of the VMs). Between them the service exchanges
+`partial_sums` of the weighing. Arrays over this host's VMs have the order of Measurement.guests.
+
+The simulator and the service both run this code; time, totals and the state of the controller are
+arguments.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from nova_market.core.exchange.received_allocations import NOTHING, Granted
+from nova_market.core.exchange.totals import CloudTotals
+from nova_market.core.fairness import host_division, memory_guarantee, priority
+from nova_market.core.fairness.cloud_norm import CloudView, actual_quotas, ratio, resource_weights
+from nova_market.core.fairness.endowment import Endowment, host_share, virtual_resources
+from nova_market.core.fairness.heaviness import Greediness, Metric
+from nova_market.core.fairness.priority import PrioritySettings
+from nova_market.core.host.load import Incarnation, Measurement, supply_vector
+from nova_market.core.host.sample import Guest, HostSupply, Limits
+from nova_market.core.resource import CPU, MEMORY, RESOURCES, Array, Flags, OwnerId, Rows, Values
+
+LEAST_ENTITLEMENT = 0.01
+"""Right of an owner whose quota is 0, as a part of the mean: its guests run on, with little weight."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FairnessSettings:
+    """What the operator chose. Units and ranges: conf/fairness.py.
+
+    totals_ttl: seconds after which silence of the exchange makes weights decay to local grouping
+    policy:     one of core.fairness.host_division.POLICIES
+    idle:       part of its endowment of CPU below which a VM counts as idle in its owner's group
+    entitlement: `equal`, or `quota`: owners weigh by their cores quota
+    """
+
+    interval: float = 10.0
+    resources: tuple[str, ...] = RESOURCES
+    weighting: str = 'equal'
+    split: str = 'vcpu'
+    smoothing: float = 0.5
+    metric_name: str = 'greediness'
+    metric: Metric = field(default_factory=Greediness)
+    endowment: Endowment = host_share
+    priority: PrioritySettings = field(default_factory=PrioritySettings)
+    entitlement: str = 'equal'
+    policy: str = host_division.FAIRNESS
+    idle: float = 0.05
+    threshold: float = 0.05
+    totals_ttl: float = 30.0
+    overcommit: tuple[float, float] = (4.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Weighing:
+    """What the VMs of this host weigh. All arrays (vms,) or (vms, resources); partial (vms, width)."""
+
+    measurement: Measurement
+    supply: Array
+    virtual: Array
+    endowment: Array
+    heaviness: Array
+    emphasis: Array
+    partial: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class RoundPlan:
+    """What one round decided, and the numbers behind it.
+
+    user_heaviness: h_u of each VM's owner; priority: H(v) or p; x: log-weight; weights: of mean 1
+    wanted:         control -> value per VM, in the unit of the control
+    state:          x by incarnation, for the next round
+    fresh:          were the totals of the cloud young enough to act on?
+    policy, granted: who decided; what the market grants
+    """
+
+    weighing: Weighing
+    view: CloudView
+    totals: CloudTotals
+    fresh: bool
+    owners: Rows
+    user_heaviness: Array
+    priority: Array
+    x: Array
+    weights: Array
+    active: Flags
+    wanted: Mapping[str, Values]
+    state: Mapping[Incarnation, float]
+    policy: str = host_division.FAIRNESS
+    granted: Granted = NOTHING
+
+    @property
+    def guests(self) -> tuple[Guest, ...]:
+        return self.weighing.measurement.guests
+
+    @property
+    def owner_heaviness(self) -> dict[OwnerId, float]:
+        """Of each owner with VMs here, in the whole cloud."""
+        return {
+            guest.owner: float(value)
+            for guest, value in zip(self.guests, self.user_heaviness, strict=True)
+        }
+
+
+def view_of(
+    totals: CloudTotals, core_score: float, settings: FairnessSettings
+) -> tuple[CloudView, Array]:
+    """The cloud as the totals show it, and the actual quota per owner of the totals."""
+    quota, virtual_quota = actual_quotas(
+        totals.owners,
+        totals.quotas,
+        totals.supply,
+        core_score,
+        settings.overcommit,
+        (totals.owner_count, totals.quota_tally),
+    )
+    utilisation = ratio(totals.load, totals.supply)
+    view = CloudView(
+        supply=totals.supply,
+        weights=resource_weights(
+            settings.resources, totals.supply, utilisation, settings.weighting
+        ),
+        users=max(totals.owner_count, 1),
+        load=totals.load,
+        virtual=totals.virtual,
+        quota=virtual_quota,
+    )
+    return view, quota
+
+
+def weigh(
+    measurement: Measurement, supply: HostSupply, view: CloudView, settings: FairnessSettings
+) -> Weighing:
+    """Heaviness of the VMs of this host (Listing 1, lines 5-6)."""
+    offered = supply_vector(supply)
+    guests = measurement.guests
+    virtual = virtual_resources(
+        np.array([g.vcpus for g in guests], dtype=float),
+        np.array([g.memory_bytes for g in guests], dtype=float),
+        offered,
+        supply.core_score,
+        settings.split,
+    )
+    endowment = settings.endowment(virtual, offered, view)
+    # a guest seen for the first time has no rates yet: let it weigh as if it used what it was given
+    load = np.where(measurement.seen[:, None], measurement.load, endowment)
+    load[:, MEMORY] = measurement.load[:, MEMORY]
+    # what this host does not know its supply of is not charged, whatever other hosts know of theirs
+    load = np.where(offered > 0, load, 0.0)
+    return Weighing(
+        measurement=measurement,
+        supply=offered,
+        virtual=virtual,
+        endowment=endowment,
+        heaviness=settings.metric.heaviness(load, endowment, view),
+        emphasis=settings.metric.emphasis(load, endowment, view),
+        partial=settings.metric.partial(load, endowment, view),
+    )
+
+
+def partial_sums(weighing: Weighing) -> dict[OwnerId, tuple[float, ...]]:
+    """Per owner the sum over its VMs on this host: what the cloud needs to know of it."""
+    sums: dict[OwnerId, Array] = {}
+    for guest, row in zip(weighing.measurement.guests, weighing.partial, strict=True):
+        sums[guest.owner] = sums[guest.owner] + row if guest.owner in sums else row
+    return {owner: tuple(float(n) for n in row) for owner, row in sorted(sums.items())}
+
+
+def decide(
+    weighing: Weighing,
+    totals: CloudTotals,
+    state: Mapping[Incarnation, float],
+    limits: Mapping[str, Limits],
+    supply: HostSupply,
+    settings: FairnessSettings,
+    cpu_unit: int = 1024,
+    granted: Granted = NOTHING,
+) -> RoundPlan:
+    """Heaviness of the users, priorities and wanted values of the VMs (Listing 1, lines 9-11).
+
+    totals:   must contain this host's own report; sums that are no numbers count as totals too old
+    limits:   of the controls that values are wanted for
+    cpu_unit: default of this host's CPU control, the unit of a flavor's `quota:cpu_shares`
+    granted:  what the market allocates; counts with the policies that have a market
+    """
+    view, quota = view_of(totals, supply.core_score, settings)
+    guests = weighing.measurement.guests
+    rows = priority.owner_rows([g.owner for g in guests], totals.owners)
+    sums = _of_width(totals.sums, weighing.partial.shape[1])
+    user_heaviness = settings.metric.user(sums, quota, view)[rows]
+    ranked, user_heaviness, sound = _rank(user_heaviness, weighing, rows, settings)
+    fresh = totals.age <= settings.totals_ttl and sound
+    previous = np.array([state.get(g.incarnation, 0.0) for g in guests], dtype=float)
+    x = priority.log_weights(previous, ranked, settings.priority, fresh)
+    active = _active(weighing, settings)
+    entitled = _entitled(quota, view, settings)[rows]
+    division = _divide(guests, rows, active, entitled, x, settings, cpu_unit, granted)
+    paper = priority.paper_priorities(ranked) if settings.priority.mode == 'paper' else None
+    wanted = {
+        name: _wanted(name, limit, weighing, division, paper, supply)
+        for name, limit in limits.items()
+    }
+    return RoundPlan(
+        weighing=weighing,
+        view=view,
+        totals=totals,
+        fresh=fresh,
+        owners=rows,
+        user_heaviness=user_heaviness,
+        priority=ranked,
+        x=x,
+        weights=division.weights,
+        active=active,
+        wanted=wanted,
+        state={g.incarnation: float(value) for g, value in zip(guests, x, strict=True)},
+        policy=settings.policy,
+        granted=granted,
+    )
+
+
+def _rank(
+    user_heaviness: Array, weighing: Weighing, rows: Rows, settings: FairnessSettings
+) -> tuple[Array, Array, bool]:
+    """H(v) and the user heaviness, 0 where they are no numbers; and whether all were numbers."""
+    ranked = priority.priorities(user_heaviness, weighing.emphasis, rows, settings.priority)
+    numbers = np.isfinite(ranked)
+    kept = np.where(numbers, user_heaviness, 0.0)
+    return np.where(numbers, ranked, 0.0), kept, bool(numbers.all())
+
+
+def _divide(
+    guests: Sequence[Guest],
+    rows: Rows,
+    active: Flags,
+    entitled: Array,
+    x: Array,
+    settings: FairnessSettings,
+    cpu_unit: int,
+    granted: Granted,
+) -> host_division.Division:
+    """The host among its guests, as the policy says."""
+    size = np.array([g.vcpus * cpu_unit for g in guests], dtype=float)
+    base = np.array([g.base_shares or g.vcpus * cpu_unit for g in guests], dtype=float)
+    if settings.policy != host_division.FAIRNESS:
+        tempering = x if settings.policy == host_division.COMBINED else None
+        return host_division.by_allocations(guests, granted, base, cpu_unit, tempering)
+    weights = priority.relative_weights(size, base, rows, active, entitled, x, settings.priority)
+    return host_division.by_weights(
+        weights, np.array([g.memory_bytes for g in guests], dtype=float)
+    )
+
+
+def nova_value(control: str, guest: Guest, limits: Limits) -> int:
+    """What the control is when Nova starts the guest and nobody else touches it."""
+    if control == 'cpu' and guest.base_shares is not None:
+        return min(max(guest.base_shares, limits.minimum), limits.maximum)
+    return limits.default
+
+
+def _of_width(sums: Array, width: int) -> Array:
+    """Sums with as many columns as the metric has: a host may have announced others."""
+    result = np.zeros((len(sums), width))
+    result[:, : sums.shape[1]] = sums[:, :width]
+    return result
+
+
+def _active(weighing: Weighing, settings: FairnessSettings) -> Flags:
+    """VMs that use more than a trace of their endowment, or whose use is not known yet."""
+    used, due = weighing.measurement.load[:, CPU], weighing.endowment[:, CPU]
+    active: Flags = ~weighing.measurement.seen | (used > settings.idle * due)
+    return active
+
+
+def _entitled(quota: Array, view: CloudView, settings: FairnessSettings) -> Array:
+    """Relative right of each owner of the totals; of mean 1 over all owners of the cloud."""
+    if settings.entitlement != 'quota' or not len(quota):
+        return np.ones(len(quota))
+    return np.maximum(ratio(quota[:, CPU] * view.users, view.supply[[CPU]]), LEAST_ENTITLEMENT)
+
+
+def _wanted(
+    control: str,
+    limits: Limits,
+    weighing: Weighing,
+    division: host_division.Division,
+    paper: Array | None,
+    supply: HostSupply,
+) -> Values:
+    """Values of one control, shape (vms,), whole numbers within its limits."""
+    guests = weighing.measurement.guests
+    if not guests:
+        return np.zeros(0, dtype=np.int64)
+    if control == 'memory':
+        size = np.array([g.memory_bytes for g in guests], dtype=float)
+        used = weighing.measurement.load[:, MEMORY]
+        if paper is not None:
+            values = priority.paper_values(paper, priority.MEMORY_FLOOR, size)
+        else:
+            # a limit whose default is 0 is a guarantee (memory.low), else it is where reclaim starts
+            part = division.ceiling, division.memory, supply.memory_bytes
+            values = memory_guarantee.guarantees(used, *part)
+            if limits.default:
+                values = memory_guarantee.spared(values, used, size)
+    elif paper is not None:
+        values = priority.paper_values(paper, *priority.PAPER_RANGES[control])
+    elif control == 'cpu' and division.shares is not None:
+        values = division.shares
+    else:
+        centre = np.mean([nova_value(control, g, limits) for g in guests])
+        values = division.weights * centre
+    return np.clip(np.rint(values), limits.minimum, limits.maximum).astype(np.int64)

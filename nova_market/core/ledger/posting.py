@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Double-entry postings, and the book they are written in.
+
+Implements rules M1 and M2 of doc/source/specs/market.rst (Merkat, INRIA RR-8648, section 2.1, leaves the
+accounting open). Units: whole micro-credits.
+
+An account is named `<kind>` or `<kind>:<id>`:
+
+    mint                where credits come from; its balance is minus what the operator has issued
+    bank                what servers paid
+    project:<id>        one per Keystone project
+    budget:<id>         what a project has set aside for an application
+    escrow              what is held for rounds that are not settled yet; with none open it is empty
+
+The sum over all accounts is zero, always; so the sum over all but `mint` is what has been issued.
+
+The book here is the rule in its shortest form: it serves the simulator, and tests hold the database to it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NewType
+
+from nova_market.core.ledger.money import MAX_AMOUNT, credit_text
+from nova_market.errors import BadAmount, BalanceTooLow, KeyReused
+
+AccountId = NewType('AccountId', str)
+
+MINT = AccountId('mint')
+BANK = AccountId('bank')
+ESCROW = AccountId('escrow')
+KINDS = frozenset({'mint', 'bank', 'project', 'budget', 'escrow'})
+SINGLE = frozenset({'mint', 'bank', 'escrow'})
+MAX_NAME = 255
+
+
+class Reason(StrEnum):
+    """What a posting is for; the first part of its key."""
+
+    GRANT = 'grant'
+    REVOKE = 'revoke'
+    TRANSFER = 'transfer'
+    CHARGE = 'charge'
+    RETURN = 'return'
+    RENEWAL = 'renewal'
+    DISTRIBUTION = 'distribution'
+    TAX = 'tax'
+    BUDGET = 'budget'
+    HOLD = 'hold'
+    RELEASE = 'release'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Posting:
+    """`amount` moves from the account `debit` to the account `credit`, once for each `key`."""
+
+    key: str
+    reason: Reason
+    debit: AccountId
+    credit: AccountId
+    amount: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.amount <= MAX_AMOUNT:
+            raise BadAmount(
+                f'posting {self.key}: {self.amount} micro-credits; give 1 to {MAX_AMOUNT}'
+            )
+        if self.debit == self.credit:
+            raise BadAmount(f'posting {self.key} moves from {self.debit} to itself; name two')
+
+
+def account(kind: str, name: str = '') -> AccountId:
+    """The id of an account.
+
+    :raises BadAmount: an unknown kind, or a name where none belongs, or none where one does.
+    """
+    if kind not in KINDS or (kind in SINGLE) == bool(name) or len(name) > MAX_NAME:
+        raise BadAmount(f'account {kind!r} {name!r:.80}: {", ".join(sorted(KINDS))}, with one name')
+    return AccountId(f'{kind}:{name}' if name else kind)
+
+
+def kind_of(name: AccountId) -> str:
+    """`project` of `project:<id>`."""
+    return name.partition(':')[0]
+
+
+def posting_key(reason: Reason, period: int, subject: str) -> str:
+    """Unique key of a posting (M2): what, in which period, for which server, project or request."""
+    return f'{reason}:{period}:{subject}'
+
+
+class Book:
+    """Balances and the keys that are taken. Remembers, but reads no clock and takes no lock."""
+
+    def __init__(self, balances: Mapping[AccountId, int] | None = None) -> None:
+        self._balances = dict(balances or {})
+        self._posted: dict[str, Posting] = {}
+
+    def balance(self, name: AccountId) -> int:
+        """Micro-credits; 0 for an account nothing was posted to."""
+        return self._balances.get(name, 0)
+
+    def balances(self) -> dict[AccountId, int]:
+        """Every account that was ever posted to, by id."""
+        return dict(sorted(self._balances.items()))
+
+    def __iter__(self) -> Iterator[Posting]:
+        return iter(self._posted.values())
+
+    def post(self, posting: Posting) -> bool:
+        """Write one posting; False when it is written already, and then nothing changes.
+
+        :raises BalanceTooLow: an account other than mint would go below zero; nothing is changed.
+        :raises KeyReused: the key is taken by a different posting; nothing is changed.
+        """
+        known = self._posted.get(posting.key)
+        if known is not None:
+            if known != posting:
+                raise KeyReused(f'key {posting.key} is taken by another posting: use a new key')
+            return False
+        left = self.balance(posting.debit)
+        if posting.debit != MINT and left < posting.amount:
+            raise BalanceTooLow(
+                f'{posting.debit} has {credit_text(left)} credits left, '
+                f'{credit_text(posting.amount)} are needed'
+            )
+        self._balances[posting.debit] = left - posting.amount
+        self._balances[posting.credit] = self.balance(posting.credit) + posting.amount
+        self._posted[posting.key] = posting
+        return True
+
+    def post_all(self, postings: Iterable[Posting]) -> int:
+        """Write all of them or none; how many were new.
+
+        :raises BalanceTooLow: as in post.
+        :raises KeyReused: as in post.
+        """
+        balances, posted = dict(self._balances), dict(self._posted)
+        try:
+            return sum(self.post(posting) for posting in postings)
+        except (BalanceTooLow, KeyReused):
+            self._balances, self._posted = balances, posted
+            raise
+
+    @property
+    def issued(self) -> int:
+        """What the operator has minted and not taken back."""
+        return -self.balance(MINT)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The keys `market:*` of flavors, server metadata and scheduler hints: what each means, what it may be.
+
+Implements rules B1 and S4 of doc/source/specs/market.rst. Units: credits per period as text, cores, MiB,
+seconds, periods.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from nova_market.core.ledger.money import MAX_AMOUNT, credit_text, micro_credits
+from nova_market.errors import BadAmount
+
+PREFIX = 'market:'
+MAX_CPU = 'market:max_cpu'
+MAX_MEMORY = 'market:max_memory_mib'
+PERIODS = 'market:affordable_periods'
+CLASS = 'market:class'
+DURATION = 'market:duration'
+
+LONG, SHORT, BEST_EFFORT = 'long', 'short', 'best-effort'
+CLASSES = (LONG, SHORT, BEST_EFFORT)
+
+MOST_CORES = 1_000_000.0
+MOST_MIB = 2.0**40
+MOST_PERIODS = 1_000_000
+MOST_SECONDS = 315_360_000
+"""Ten years."""
+
+Check = Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlavorKey:
+    """range: what a value may be, in words; fits: is this text such a value?"""
+
+    name: str
+    description: str
+    range: str
+    fits: Check
+
+
+def complaint(name: str, value: str) -> str:
+    """What is wrong with a value, naming the key and the range; '' when nothing is."""
+    known = KEYS.get(name)
+    if known is None:
+        return f'{name!r:.80} is no key of the market: known are {", ".join(KEYS)}'
+    if known.fits(value):
+        return ''
+    return f'{name} is {value!r:.80}: give {known.range}'
+
+
+def real(text: str, most: float) -> float | None:
+    """A number above 0 and at most `most`; None for everything else."""
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) and 0 < found <= most else None
+
+
+def whole(text: str, least: int, most: int) -> int | None:
+    """A whole number within the bounds; None for everything else."""
+    # int() takes 1_000, and digits of other scripts
+    if not (text.isascii() and text.isdigit() and len(text) <= 12):
+        return None
+    found = int(text)
+    return found if least <= found <= most else None
+
+
+def _credits(text: str) -> bool:
+    try:
+        micro_credits(text, '')
+    except BadAmount:
+        return False
+    return True
+
+
+_BID = f'credits per period, 0 to {credit_text(MAX_AMOUNT)} with at most 6 digits after the point'
+
+KEYS: Mapping[str, FlavorKey] = {
+    key.name: key
+    for key in (
+        FlavorKey(
+            name='market:bid_cpu',
+            description='What a server bids for CPU until its owner says otherwise.',
+            range=_BID,
+            fits=_credits,
+        ),
+        FlavorKey(
+            name='market:bid_memory',
+            description='What a server bids for memory until its owner says otherwise.',
+            range=_BID,
+            fits=_credits,
+        ),
+        FlavorKey(
+            name=MAX_CPU,
+            description='The most CPU a server can use, when that is less than its vCPUs.',
+            range=f'cores, above 0 and at most {MOST_CORES:.0f}',
+            fits=lambda text: real(text, MOST_CORES) is not None,
+        ),
+        FlavorKey(
+            name=MAX_MEMORY,
+            description='The most memory a server can use, when that is less than its RAM.',
+            range=f'MiB, above 0 and at most {MOST_MIB:.0f}',
+            fits=lambda text: real(text, MOST_MIB) is not None,
+        ),
+        FlavorKey(
+            name=PERIODS,
+            description=(
+                'Periods for which a project must be able to pay before a server is placed '
+                '(AffordableFilter); 0 = not asked.'
+            ),
+            range=f'a whole number, 0 to {MOST_PERIODS}',
+            fits=lambda text: whole(text, 0, MOST_PERIODS) is not None,
+        ),
+        FlavorKey(
+            name=CLASS,
+            description=(
+                "Whether a server counts against its project's granted share (ShareGuaranteeFilter): "
+                'long does, short and best-effort do not.'
+            ),
+            range=f'one of {", ".join(CLASSES)}',
+            fits=lambda text: text in CLASSES,
+        ),
+        FlavorKey(
+            name=DURATION,
+            description='Seconds a server is going to live (LeaseFilter).',
+            range=f'a whole number of seconds, 1 to {MOST_SECONDS}',
+            fits=lambda text: whole(text, 1, MOST_SECONDS) is not None,
+        ),
+    )
+}

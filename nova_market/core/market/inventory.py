@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the market knows of a cloud: hosts, servers, live migrations, and what hosts are told to give.
+
+Implements the input of Merkat (INRIA RR-8648), section 2.2.3, and rules B1, A3, A5 and F2 of
+doc/source/specs/market.rst as values. Units: cores, MiB, seconds; bids and prices are not here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from nova_market.core.resource import HostName
+
+RUNNING = frozenset(
+    {
+        'ACTIVE', 'HARD_REBOOT', 'MIGRATING', 'PASSWORD', 'REBOOT', 'RESCUE', 'RESIZE',
+        'REVERT_RESIZE', 'VERIFY_RESIZE',
+    }
+)  # fmt: skip
+"""States in which Nova keeps a guest that can use CPU."""
+
+ANTI_AFFINITY = 'anti-affinity'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloudHost:
+    """A compute host.
+
+    cores, memory_mib: real ones that Nova may hand out, not overcommitted; the market's own reserve is
+                       not taken off yet
+    enabled:           Nova may put servers on it
+    answering:         its nova-compute reports (F2)
+    counted:           what Placement allows, with its ratios, by resource class
+    vcpus_used:        as Nova counts them there, with what is reserved, deleted softly or resized; None: it
+                       does not say
+    """
+
+    name: HostName
+    cores: float
+    memory_mib: float
+    enabled: bool = True
+    answering: bool = True
+    zone: str = ''
+    counted: Mapping[str, float] = field(default_factory=dict)
+    vcpus_used: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloudServer:
+    """A server that is on a host.
+
+    vcpus, memory_mib:        of its flavor
+    extra_specs:              of its flavor; metadata: its own; hints: scheduler hints it was made with
+    migratable:               False: it can't be live-migrated; `pinned` says why
+    zone:                     the availability zone its owner asked for, '' when he did not
+    group, group_policy:      server group and its policy, '' without
+    counted:                  what it takes of Placement, by resource class
+    """
+
+    id: str
+    project_id: str
+    host: HostName
+    vcpus: int
+    memory_mib: int
+    name: str = ''
+    flavor: str = ''
+    extra_specs: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    hints: Mapping[str, str] = field(default_factory=dict)
+    status: str = 'ACTIVE'
+    migratable: bool = True
+    pinned: str = ''
+    zone: str = ''
+    group: str = ''
+    group_policy: str = ''
+    counted: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def running(self) -> bool:
+        """Does it take part in the market? CPUs that are its own are not divided by weight."""
+        return self.status in RUNNING and not self.dedicated
+
+    @property
+    def dedicated(self) -> bool:
+        """Has its flavor CPUs of its own (pinned, realtime)?"""
+        policy, realtime = (
+            self.extra_specs.get(f'hw:cpu_{key}', '').strip().lower()
+            for key in ('policy', 'realtime')
+        )
+        return policy in ('dedicated', 'mixed') or realtime in ('yes', 'true', '1', 'on')
+
+
+class MigrationState(StrEnum):
+    """How a live migration goes."""
+
+    RUNNING = 'running'
+    DONE = 'done'
+    FAILED = 'failed'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloudMigration:
+    """The newest live migration of a server. progress: part of the memory copied, 0 to 1.
+
+    id: of the migration: a later one of the same server has another
+    """
+
+    id: str
+    server_id: str
+    source: HostName
+    destination: HostName
+    state: MigrationState
+    progress: float = 0.0
+    reason: str = ''
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocation:
+    """What one server is to get on its host in one period."""
+
+    server_id: str
+    cores: float
+    memory_mib: float

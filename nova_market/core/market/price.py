@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prices: what one unit of a resource costs for one period, and what each bid buys at that price.
+
+Implements Merkat (INRIA RR-8648), section 2.2.5 (sum of bids over capacity, at least the reserve), and
+INRIA RR-7837, section 3.4, eq. (5); rules P1 to P3 of
+doc/source/specs/market.rst. Units: micro-credits per unit and period; bids micro-credits per period; caps and
+capacity in the unit of the resource. Arrays (bidders,).
+
+Differs from the papers: with caps, sum of bids / C is no longer the price at which the demand meets the
+capacity, so P1 solves for that one (and the paper's is published as `bid_price`). Eq. (5) halves a
+price at half the demand, every period, for ever; a floor and a limit per step keep it finite, and
+the demand is that at the last price, so that it has a fixed point: the clearing price.
+
+A plug-in of `nova_market.pricing` is a function (market) -> price.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import exp, isfinite, log
+
+import numpy as np
+
+from nova_market.core.resource import Array, Rows
+from nova_market.core.share import fair_shares, water_levels
+
+ROUNDING = 1e-12
+"""Relative; what a sum over all bidders may lose, and a bidder is not charged less for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ResourceMarket:
+    """One resource in one period.
+
+    bids, caps:           per bidder
+    capacity:             of all hosts together
+    reserve:              least price
+    last_price:           of the period before, 0 when there was none
+    last_demand:          units asked for in the period before, 0 when there was none
+    """
+
+    bids: Array
+    caps: Array
+    capacity: float
+    reserve: float = 0.0
+    last_price: float = 0.0
+    last_demand: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemandSettings:
+    """floor: least price, above 0 so that it can rise again; step: largest factor between two periods."""
+
+    floor: float = 1.0
+    step: float = 2.0
+
+
+Pricing = Callable[[ResourceMarket], float]
+
+
+def clearing_price(market: ResourceMarket) -> float:
+    """P1: the p >= reserve with sum_i min(cap_i, bid_i / p) = C, or the reserve when C is left over."""
+    level = _cloud_level(market)
+    return max(market.reserve, 1.0 / level if level > 0 else 0.0)
+
+
+def bid_price(market: ResourceMarket) -> float:
+    """Section 2.2.5: sum of bids / C, at least the reserve. 0 where there is no capacity."""
+    if market.capacity <= 0:
+        return market.reserve
+    return max(market.reserve, float(market.bids.sum()) / market.capacity)
+
+
+def demand_price(market: ResourceMarket, settings: DemandSettings | None = None) -> float:
+    """P2, eq. (5): p * (d / C) ** (d / d_last), or p * d / C without d_last, or p / 2 without demand.
+
+    The factor is held within [1 / step, step] and the price at or above floor and reserve.
+    """
+    chosen = settings or DemandSettings()
+    least = max(chosen.floor, market.reserve)
+    if market.last_price <= 0 or market.capacity <= 0:
+        return max(least, bid_price(market))
+    asked = demand(market, market.last_price)
+    bound = log(chosen.step)
+    if asked <= 0:
+        change = -log(2.0)
+    else:
+        exponent = asked / market.last_demand if market.last_demand > 0 else 1.0
+        ratio = log(asked / market.capacity)
+        # 0 * inf: at the capacity the price stands, however the demand came there
+        change = exponent * ratio if ratio and isfinite(exponent) else bound * float(np.sign(ratio))
+    return max(least, market.last_price * exp(min(max(change, -bound), bound)))
+
+
+def demand(market: ResourceMarket, price: float) -> float:
+    """Units that the bidders would take at this price: sum of min(cap, bid / price)."""
+    return float(wishes(market.bids, market.caps, price).sum())
+
+
+def wishes(bids: Array, caps: Array, price: float) -> Array:
+    """min(cap, bid / price); at price 0 the cap, for those who bid at all."""
+    if price <= 0:
+        return np.where(bids > 0, caps, 0.0)
+    # divided only where the cap does not bind: bid / price overflows at a price of next to nothing
+    wanted: Array = np.divide(bids, price, out=caps.copy(), where=bids < caps * price)
+    return wanted
+
+
+def allocations(market: ResourceMarket, price: float) -> Array:
+    """P1: a_i = min(cap_i, bid_i / price); divided again where that is more than there is (P2 only)."""
+    wanted = wishes(market.bids, market.caps, price)
+    total = float(wanted.sum())
+    if total > market.capacity * (1.0 + ROUNDING * max(len(wanted), 1)):
+        return fair_shares(market.bids, wanted, market.capacity)
+    return wanted
+
+
+def charges(bids: Array, taken: Array, price: float) -> Array:
+    """P1: price times what was taken, in whole micro-credits, at most the bid.
+
+    Who takes what the bid buys pays the bid exactly; otherwise fractions of a micro-credit are dropped.
+    """
+    value = taken * price
+    due: Array = np.where(value >= bids * (1.0 - ROUNDING), bids, np.floor(value))
+    return due
+
+
+def quote(prices: Array, amount: float, parts: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Array:
+    """P3: what `amount` units would have cost per period in a window: quantiles of its prices.
+
+    prices: (periods,); an empty window gives no quote (an empty array).
+    """
+    if not len(prices):
+        return np.zeros(0)
+    quoted: Array = np.quantile(prices, parts) * amount
+    return quoted
+
+
+def _cloud_level(market: ResourceMarket) -> float:
+    """Units per micro-credit with the whole cloud as one host."""
+    everywhere: Rows = np.zeros(len(market.bids), dtype=np.intp)
+    capacity = np.array([market.capacity])
+    return float(water_levels(market.bids, market.caps, everywhere, capacity)[0])

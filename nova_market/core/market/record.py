@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the market keeps from round to round, as values: accounts, statements, bids, rounds, plans.
+
+Implements the rows that rules M1, M2, B1, P3, A3 and A4 of doc/source/specs/market.rst speak of. Units:
+amounts in whole micro-credits, bids in micro-credits per period, CPU in cores, memory in MiB, times in
+seconds since the epoch, prices in micro-credits per unit and period (a float: a price is no money).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class RoundState(StrEnum):
+    """How far a round has come. `planned` to `settled` in this order; `undone` ends it early."""
+
+    PLANNED = 'planned'
+    APPLIED = 'applied'
+    SETTLED = 'settled'
+    UNDONE = 'undone'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundRecord:
+    """One period's round: whoever stores it first decides it, every later leader completes that one."""
+
+    period: int
+    leader: str
+    started_at: float
+    state: RoundState = RoundState.PLANNED
+    document: Mapping[str, object]
+    """Inputs, outcome and reasons (A4), as JSON has them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceRecord:
+    """The price of one resource in one period (P1, P3)."""
+
+    period: int
+    resource: str
+    price: float
+    bid_price: float
+    """Sum of bids / capacity, the paper's price [2.2.5]."""
+
+    capacity: float
+    allocated: float
+    bids: int
+    """Sum of the bids, micro-credits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationRecord:
+    """What one server got in one period, and what that costs (A1, A4)."""
+
+    period: int
+    server_id: str
+    project_id: str
+    host: str
+    ideal_cpu: float
+    actual_cpu: float
+    ideal_memory_mib: float
+    actual_memory_mib: float
+    error: float
+    charge_cpu: int
+    charge_memory: int
+    confirmed: bool = False
+    """The host has said that it applied it; nobody pays for what was not (F2)."""

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a round has decided, as it is stored and shown: prices, allocations, a document with the reasons.
+
+Implements rules P3 and A4 of doc/source/specs/market.rst. The document holds what other tables do not:
+inputs, what counted as a bid and where it came from, why. With it and the allocations any engine can
+complete the round. Units: as in core.market.record; pairs are (cpu, memory).
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from nova_market.core.ledger.posting import AccountId, Posting, Reason, account
+from nova_market.core.market.bid import MARKET_RESOURCES, BidSource
+from nova_market.core.market.inputs import Memory, RoundInputs
+from nova_market.core.market.record import AllocationRecord, PriceRecord
+from nova_market.core.market.round import MEANING, RoundOutcome, Why
+from nova_market.core.market.settings import MarketSettings
+from nova_market.core.resource import Array, OwnerId
+
+FORMAT = 1
+
+MAX_LINES = 20_000
+"""Servers with a line of their own in a document, those with the largest errors first: some 5 MiB."""
+
+DIGITS = 9
+
+
+def price_records(inputs: RoundInputs, outcome: RoundOutcome) -> list[PriceRecord]:
+    """Prices of the round, one per resource."""
+    snapshot = inputs.snapshot
+    reached = snapshot.answering[snapshot.host]
+    return [
+        PriceRecord(
+            period=inputs.period,
+            resource=name,
+            price=float(outcome.price[r]),
+            bid_price=float(outcome.bid_price[r]),
+            capacity=float(snapshot.capacity[r, snapshot.answering].sum()),
+            allocated=float(outcome.actual[r, reached].sum()),
+            bids=int(outcome.bids[r].sum()),
+        )
+        for r, name in enumerate(MARKET_RESOURCES)
+    ]
+
+
+def allocation_records(inputs: RoundInputs, outcome: RoundOutcome) -> list[AllocationRecord]:
+    """What each server gets, by id."""
+    ideal, actual, charges = (
+        outcome.ideal.tolist(),
+        outcome.actual.tolist(),
+        outcome.charges.tolist(),
+    )
+    error = outcome.error.tolist()
+    return [
+        AllocationRecord(
+            period=inputs.period,
+            server_id=server.id,
+            project_id=server.project_id,
+            host=server.host,
+            ideal_cpu=ideal[0][row],
+            actual_cpu=actual[0][row],
+            ideal_memory_mib=ideal[1][row],
+            actual_memory_mib=actual[1][row],
+            error=error[row],
+            charge_cpu=charges[0][row],
+            charge_memory=charges[1][row],
+        )
+        for row, server in enumerate(inputs.servers)
+    ]
+
+
+def document(
+    inputs: RoundInputs,
+    outcome: RoundOutcome,
+    settings: MarketSettings,
+    memory: Memory,
+    postings: Sequence[Posting],
+    heaviness: Mapping[OwnerId, float],
+) -> dict[str, object]:
+    """Inputs, outcome and reasons, as JSON has them.
+
+    postings: what the currency policy has decided; heaviness: as hosts said in the rounds before
+    """
+    shown = _shown(outcome.error)
+    return {
+        'format': FORMAT,
+        'period': inputs.period,
+        'settings': {
+            'period_seconds': settings.period,
+            'reserve': list(settings.reserve),
+            'host_reserve': list(settings.host_reserve),
+            **settings.options,
+        },
+        'demand': _rounded(outcome.demand),
+        'last_price': _rounded(inputs.past.price),
+        'largest_error': round(outcome.largest_error, DIGITS),
+        'hosts': _hosts(inputs),
+        'payers': _payers(inputs, outcome),
+        'heaviness': _heaviness(inputs, heaviness),
+        'payer_of': {
+            server.id: payer
+            for server, payer in zip(inputs.servers, inputs.bids.payers, strict=True)
+            if payer != account('project', server.project_id)
+        },
+        'servers': [_line(inputs, outcome, row) for row in shown],
+        'servers_left_out': len(inputs.servers) - len(shown),
+        'memory': memory.plain(),
+        'postings': [[p.key, str(p.reason), p.debit, p.credit, p.amount] for p in postings],
+    }
+
+
+def _heaviness(inputs: RoundInputs, heaviness: Mapping[OwnerId, float]) -> dict[str, float]:
+    """Of the projects that have servers; a host's word does not make a project."""
+    owners = sorted({OwnerId(server.project_id) for server in inputs.servers})
+    return {owner: round(heaviness[owner], DIGITS) for owner in owners if owner in heaviness}
+
+
+def stored_postings(stored: Mapping[str, object]) -> list[Posting]:
+    """What the currency policy had decided when the round was stored."""
+    lines = stored.get('postings')
+    return [
+        Posting(
+            key=key,
+            reason=Reason(reason),
+            debit=AccountId(debit),
+            credit=AccountId(credit),
+            amount=amount,
+        )
+        for key, reason, debit, credit, amount in (lines if isinstance(lines, list) else [])
+    ]
+
+
+def stored_payers(stored: Mapping[str, object]) -> Mapping[str, AccountId]:
+    """Server -> who pays for it, of those for whom their project does not."""
+    found = stored.get('payer_of')
+    return {str(s): AccountId(p) for s, p in found.items()} if isinstance(found, dict) else {}
+
+
+def answering_hosts(stored: Mapping[str, object]) -> frozenset[str]:
+    """The hosts that took part."""
+    hosts = stored.get('hosts')
+    return frozenset(
+        str(host['name'])
+        for host in (hosts if isinstance(hosts, list) else [])
+        if host['answering']
+    )
+
+
+def server_line(stored: Mapping[str, object], server_id: str) -> Mapping[str, object] | None:
+    """What a round's document says of one server; None where it has no line of its own."""
+    lines = stored.get('servers')
+    for line in lines if isinstance(lines, list) else []:
+        if line['id'] == server_id:
+            found: Mapping[str, object] = line
+            return found
+    return None
+
+
+def _shown(error: Array) -> list[int]:
+    """Rows with a line, by id."""
+    rows = np.argsort(-error, kind='stable')[:MAX_LINES]
+    return [int(row) for row in np.sort(rows)]
+
+
+def _hosts(inputs: RoundInputs) -> list[dict[str, object]]:
+    return [
+        {
+            'name': host.name,
+            'capacity': _rounded(inputs.snapshot.capacity[:, row]),
+            'answering': host.answering,
+            'enabled': host.enabled,
+            'zone': host.zone,
+        }
+        for row, host in enumerate(inputs.hosts)
+    ]
+
+
+def _payers(inputs: RoundInputs, outcome: RoundOutcome) -> list[dict[str, object]]:
+    count = len(inputs.payers)
+    due = np.bincount(inputs.snapshot.payer, outcome.due(), count).tolist()
+    wanted = np.bincount(inputs.snapshot.payer, inputs.bids.bids.sum(axis=0), count).tolist()
+    short = set(outcome.short.tolist())
+    return [
+        {
+            'id': payer,
+            'available': int(inputs.snapshot.available[row]),
+            'bids': int(wanted[row]),
+            'due': int(due[row]),
+            'scaled': row in short,
+        }
+        for row, payer in enumerate(inputs.payers)
+    ]
+
+
+def _line(inputs: RoundInputs, outcome: RoundOutcome, row: int) -> dict[str, object]:
+    server, bids = inputs.servers[row], inputs.bids
+    why = Why(int(outcome.why[row]))
+    line: dict[str, object] = {
+        'id': server.id,
+        'project_id': server.project_id,
+        'host': server.host,
+        'payer': bids.payers[row],
+        'bid': bids.bids[:, row].tolist(),
+        'counted': outcome.bids[:, row].tolist(),
+        'source': [BidSource(int(s)).name.lower() for s in bids.source[:, row]],
+        'limit': _rounded(bids.caps[:, row]),
+        'reasons': [text for flag, text in MEANING.items() if flag in why],
+    }
+    if server.id in bids.notes:
+        line['note'] = bids.notes[server.id][:200]
+    return line
+
+
+def _rounded(numbers: Array) -> list[float]:
+    return [round(float(number), DIGITS) for number in numbers]

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an engine is told once, at start: frozen settings from group [market].
+
+Units: period in seconds; other times in periods; prices in micro-credits per core or MiB and period; amounts
+in micro-credits; rates in parts per million.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from nova_market.core.ledger.currency import Currency, recharge
+from nova_market.core.market.price import Pricing, clearing_price
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarketSettings:
+    """reserve: least prices of a core and of a MiB; host_reserve: cores and MiB that a host keeps
+    total, renew_every, return_delay, tax_rate, tax_floor: M3; return_delay 0: the bank's income is split
+    notice: a payer whose credits last for fewer periods is told (M4)
+    """
+
+    name: str = 'engine'
+    """Of this engine, in rounds and in the log."""
+
+    period: int = 60
+    pricing: Pricing = clearing_price
+    currency: Currency = recharge
+    reserve: tuple[float, float] = (1000.0, 1.0)
+    host_reserve: tuple[float, float] = (1.0, 1024.0)
+    total: int = 0
+    renew_every: int = 60
+    return_delay: int = 60
+    tax_rate: int = 0
+    tax_floor: int = 0
+    notice: int = 60
+    options: Mapping[str, object] = field(default_factory=dict)
+    """What a round's document says of the settings."""

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a round holds and charges, as postings.
+
+Implements rules M1, M2, P1 and F2 of doc/source/specs/market.rst. Amounts and keys come from the stored round
+and what was held when it was stored, so any engine can do it again. Units: micro-credits.
+
+What was held goes back to its payer in the transaction that charges him, so he can't move it away in
+between, and his statement has one line for each server. Nobody is charged more than was held.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from nova_market.core.ledger.money import split
+from nova_market.core.ledger.posting import (
+    BANK,
+    ESCROW,
+    AccountId,
+    Posting,
+    Reason,
+    account,
+    posting_key,
+)
+from nova_market.core.market.record import AllocationRecord
+
+Payers = Mapping[str, AccountId]
+"""Server -> who pays for it, of those for whom their project does not."""
+
+
+Batch = Sequence[tuple[AccountId, Sequence[Posting]]]
+"""Payer by payer, what is posted for him at once."""
+
+
+def dues(allocated: Iterable[AllocationRecord], payers: Payers) -> dict[AccountId, dict[str, int]]:
+    """Payer -> server -> what it costs when its allocation is confirmed; without those that are free."""
+    found: dict[AccountId, dict[str, int]] = {}
+    for one in allocated:
+        if due := one.charge_cpu + one.charge_memory:
+            found.setdefault(payer_of(one, payers), {})[one.server_id] = due
+    return found
+
+
+def payer_of(one: AllocationRecord, payers: Payers) -> AccountId:
+    """Who pays for a server."""
+    return payers.get(one.server_id) or account('project', one.project_id)
+
+
+def hold_postings(
+    period: int, allocated: Iterable[AllocationRecord], payers: Payers
+) -> list[Posting]:
+    """What every payer will owe, to escrow: posted with the round."""
+    return [
+        Posting(
+            key=posting_key(Reason.HOLD, period, payer),
+            reason=Reason.HOLD,
+            debit=payer,
+            credit=ESCROW,
+            amount=sum(owed.values()),
+        )
+        for payer, owed in sorted(dues(allocated, payers).items())
+    ]
+
+
+def covered(
+    allocated: Iterable[AllocationRecord], payers: Payers, holding: Mapping[AccountId, int]
+) -> dict[AccountId, float]:
+    """Payer -> the part of his dues that was held, of those who have moved credits away before that."""
+    owed = {payer: sum(each.values()) for payer, each in dues(allocated, payers).items()}
+    return {p: holding.get(p, 0) / due for p, due in owed.items() if holding.get(p, 0) < due}
+
+
+def settlement(
+    period: int,
+    allocated: Sequence[AllocationRecord],
+    payers: Payers,
+    holding: Mapping[AccountId, int],
+) -> list[tuple[AccountId, list[Posting]]]:
+    """By payer: what was held comes back, then a charge for each server whose allocation was confirmed."""
+    confirmed = {one.server_id for one in allocated if one.confirmed}
+    owed = dues(allocated, payers)
+    return [
+        (payer, [_release(period, payer, amount), *_charges(period, payer, parts, confirmed)])
+        for payer, amount in sorted(holding.items())
+        for parts in [_parts(owed.get(payer, {}), amount)]
+    ]
+
+
+def _parts(owed: Mapping[str, int], amount: int) -> Mapping[str, int]:
+    """Server -> its charge, in proportion when less was held than is due."""
+    return owed if amount >= sum(owed.values()) else split(amount, owed)
+
+
+def _release(period: int, payer: AccountId, amount: int) -> Posting:
+    return Posting(
+        key=posting_key(Reason.RELEASE, period, payer),
+        reason=Reason.RELEASE,
+        debit=ESCROW,
+        credit=payer,
+        amount=amount,
+    )
+
+
+def _charges(
+    period: int, payer: AccountId, parts: Mapping[str, int], confirmed: Collection[str]
+) -> list[Posting]:
+    return [
+        Posting(
+            key=posting_key(Reason.CHARGE, period, server_id),
+            reason=Reason.CHARGE,
+            debit=payer,
+            credit=BANK,
+            amount=part,
+        )
+        for server_id, part in sorted(parts.items())
+        if server_id in confirmed and part > 0
+    ]

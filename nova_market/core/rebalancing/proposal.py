@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a round's allocation errors to a plan of migrations that can be stored.
+
+Implements rules A2, A3 and A4 of doc/source/specs/market.rst (Merkat, INRIA RR-8648, section 2.2.4).
+"""
+
+from dataclasses import dataclass
+
+from nova_market.core.rebalancing.move_order import MigrationPlan, executable
+from nova_market.core.rebalancing.plan import StoredMove, StoredPlan
+from nova_market.core.rebalancing.problem import MarketView, placement_of
+from nova_market.core.rebalancing.settings import RebalancingSettings
+from nova_market.core.rebalancing.tabu_search import balanced
+
+SHOWN = 100
+"""Characters of a name in a reason; the whole has to fit its column."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Search:
+    """What a search found for one round."""
+
+    view: MarketView
+    plan: MigrationPlan
+
+
+def search(view: MarketView, rest: frozenset[str], settings: RebalancingSettings) -> Search:
+    """A2 and A3 on one round, a pure function."""
+    placement = placement_of(view, rest)
+    better = balanced(placement, settings.balance)
+    return Search(
+        view=view, plan=executable(placement, better, view.outcome.price, settings.migration)
+    )
+
+
+def proposal(found: Search, settings: RebalancingSettings, now: float) -> StoredPlan:
+    """The plan by its names: one for each period, so that two leaders of one period propose one plan."""
+    view = found.view
+    moves = []
+    for step in found.plan.steps:
+        server, source, target = (
+            view.servers[step.server],
+            view.hosts[step.source].name,
+            view.hosts[step.target].name,
+        )
+        shown = (server.id[:SHOWN], source[:SHOWN], target[:SHOWN])
+        moves.append(
+            StoredMove(
+                server_id=server.id,
+                source=source,
+                destination=target,
+                error_before=step.error_before,
+                error_after=step.error_after,
+                gain=step.gain,
+                cost=step.copied_mib * settings.migration.cost_per_mib,
+                reason=f'{step.reason(*shown)}; in the cloud {summary(found.plan)}',
+                changed_at=now,
+            )
+        )
+    return StoredPlan(
+        id=f'p{view.period}',
+        period=view.period,
+        mode=settings.mode,
+        created_at=now,
+        moves=tuple(moves),
+    )
+
+
+def summary(plan: MigrationPlan) -> str:
+    """What the whole plan does."""
+    servers = len({step.server for step in plan.steps})
+    return (
+        f'the largest error falls from {plan.before:.2%} to {plan.after:.2%} with {servers} servers '
+        f'moved in {len(plan.steps)} steps'
+    )

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The picture of a round that Nova's scheduler is given; stored with the round, published by the API.
+
+Implements rule S2 of doc/source/specs/market.rst. Units: as in core.scheduler.snapshot. Heaviness is what the
+hosts said with their confirmations of the rounds before. Shares, leases and watts are not here: nobody
+knows them yet.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from nova_market.core.ledger.posting import account
+from nova_market.core.market.inputs import RoundInputs
+from nova_market.core.market.round import RoundOutcome
+from nova_market.core.resource import Array, OwnerId, Rows
+from nova_market.core.scheduler.snapshot import SchedulerSnapshot, demand_at_levels, document_of
+
+KEY = 'scheduler'
+"""Where it stands in a round's document."""
+
+DIGITS = 7
+"""Significant ones: enough to choose by, and a third of the bytes."""
+
+HEAVIEST = 1e9
+"""Heaviness is about 1 for who has his part of the cloud; beyond this a host errs."""
+
+
+def scheduler_document(
+    inputs: RoundInputs, outcome: RoundOutcome, heaviness: Mapping[OwnerId, float]
+) -> dict[str, object]:
+    """What the scheduler is told of this round."""
+    return document_of(scheduler_snapshot(inputs, outcome, heaviness))
+
+
+def scheduler_snapshot(
+    inputs: RoundInputs, outcome: RoundOutcome, heaviness: Mapping[OwnerId, float]
+) -> SchedulerSnapshot:
+    """Hosts that answer, and projects that have an account. heaviness: of owners, where known."""
+    snapshot = inputs.snapshot
+    rows = np.flatnonzero(snapshot.answering)
+    hosts = len(inputs.hosts)
+    bids = np.array(
+        [np.bincount(snapshot.host, bid, hosts) for bid in outcome.bids], dtype=np.float64
+    )
+    owners, due, used = _projects(inputs, outcome)
+    balances = [inputs.accounts[account('project', owner)].balance for owner in owners]
+    heavy, host_heavy = _heaviness(inputs, owners, heaviness)
+    return SchedulerSnapshot(
+        period=inputs.period,
+        age=0.0,
+        price=outcome.price,
+        bid_price=outcome.bid_price,
+        hosts={inputs.hosts[row].name: i for i, row in enumerate(rows.tolist())},
+        capacity=_short(snapshot.capacity[:, rows]),
+        bids=_short(bids[:, rows]),
+        demand=_short(demand_at_levels(snapshot, outcome)[:, :, rows]),
+        vcpus=_vcpus(inputs)[rows],
+        projects={owner: row for row, owner in enumerate(owners)},
+        available=np.array(balances, dtype=np.float64),
+        due=due,
+        used=_short(used),
+        heaviness=heavy,
+        host_heaviness=None if host_heavy is None else host_heavy[rows],
+    )
+
+
+def published(document: Mapping[str, object], age: float) -> dict[str, object] | None:
+    """The picture in a stored round's document, with its age now; None in that of an older version."""
+    found = document.get(KEY)
+    return {**found, 'age': age} if isinstance(found, Mapping) else None
+
+
+def _vcpus(inputs: RoundInputs) -> Array:
+    """(hosts,) what Nova counts as used on a host, or the servers there where it does not say.
+
+    Servers are fewer: Nova counts reserved CPUs too, and servers that are deleted softly or resized.
+    """
+    row = {host.name: number for number, host in enumerate(inputs.hosts)}
+    found = np.zeros(len(inputs.hosts))
+    for server in (*inputs.servers, *inputs.others):
+        if server.host in row:
+            found[row[server.host]] += server.vcpus
+    said = np.array([h.vcpus_used for h in inputs.hosts], dtype=np.float64)  # None is NaN
+    return np.where(np.isnan(said), found, said)
+
+
+def _projects(inputs: RoundInputs, outcome: RoundOutcome) -> tuple[list[str], Array, Array]:
+    """(projects with an account, what each pays a period, what its servers can use)."""
+    owners = sorted(
+        one.project_id for name, one in inputs.accounts.items() if name.startswith('project:')
+    )
+    row = {owner: number for number, owner in enumerate(owners)}
+    of_server: Rows = np.array([row[s.project_id] for s in inputs.servers], dtype=np.intp)
+    payer = {account('project', owner): number for owner, number in row.items()}
+    # what a budget pays is not the project's own
+    paid_by = np.array([payer.get(p, len(owners)) for p in inputs.bids.payers], dtype=np.intp)
+    due = np.bincount(paid_by, outcome.due(), len(owners) + 1)[: len(owners)]
+    sizes = np.array([[s.vcpus, s.memory_mib] for s in inputs.servers], dtype=np.float64)
+    columns = sizes.reshape(-1, 2).T
+    used = [np.bincount(of_server, column, len(owners)) for column in columns]
+    return owners, due.astype(np.float64), np.array(used, dtype=np.float64)
+
+
+def _heaviness(
+    inputs: RoundInputs, owners: list[str], heaviness: Mapping[OwnerId, float]
+) -> tuple[Array | None, Array | None]:
+    """(of owners; of hosts, the mean of their servers' owners), NaN = not known; (None, None): none is.
+
+    A project without servers has no heaviness that a host could tell.
+    """
+    # a host's word is bounded: a number that readers refuse would cost them the whole picture
+    sound = {
+        owner: float(np.clip(found, -HEAVIEST, HEAVIEST)) for owner, found in heaviness.items()
+    }
+    known = [sound.get(OwnerId(server.project_id), np.nan) for server in inputs.servers]
+    of_server = np.array(known, dtype=np.float64)
+    told = ~np.isnan(of_server)
+    if not told.any():
+        return None, None
+    host, count = inputs.snapshot.host[told], len(inputs.hosts)
+    sums = np.bincount(host, of_server[told], count)
+    servers = np.bincount(host, minlength=count)
+    of_host = np.divide(sums, servers, out=np.full(count, np.nan), where=servers > 0)
+    of_owner = np.array([sound.get(OwnerId(owner), np.nan) for owner in owners])
+    return np.round(of_owner, DIGITS), np.round(of_host, DIGITS)
+
+
+def _short(numbers: Array) -> Array:
+    """To DIGITS significant ones."""
+    scale = np.zeros_like(numbers)
+    np.log10(numbers, out=scale, where=numbers > 0)
+    unit = 10.0 ** (DIGITS - 1 - np.floor(scale))
+    rounded: Array = np.round(numbers * unit) / unit
+    return rounded

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whom and what a user means: accounts, projects, servers and flavors by name or id.
+
+An account is given by its id (`project:<id>`, `budget:<id>`, `bank`, `escrow`, `mint`), by the name of a
+budget, or by name or id of a project; nothing at all means one's own project.
+"""
+
+import uuid
+from typing import Any
+
+from openstack.exceptions import ForbiddenException
+from osc_lib import exceptions
+
+from nova_market.core.ledger.posting import SINGLE
+
+
+def own_account(conn: Any) -> str:
+    """The account of the project one is logged in to."""
+    project_id = conn.current_project_id
+    if not project_id:
+        raise exceptions.CommandError('this token has no project: name an account')
+    return f'project:{project_id}'
+
+
+def account_id(conn: Any, text: str | None) -> str:
+    """The account a user means."""
+    if not text:
+        return own_account(conn)
+    if text in SINGLE or ':' in text:
+        return text
+    named = [budget.id for budget in conn.market.budgets() if budget.name == text]
+    if len(named) > 1:
+        raise exceptions.CommandError(f'{len(named)} budgets are named {text}: give the id of one')
+    return named[0] if named else f'project:{project_id_of(conn, text)}'
+
+
+def budget_id(conn: Any, text: str) -> str:
+    """The budget a user means."""
+    if ':' in text:
+        return text
+    named = [budget.id for budget in conn.market.budgets() if text in (budget.name, budget.id)]
+    if len(named) != 1:
+        raise exceptions.CommandError(
+            f'{len(named)} budgets are named {text}: '
+            + ('give the id of one' if named else '"openstack market budget list" shows them')
+        )
+    return str(named[0])
+
+
+def project_id_of(conn: Any, text: str) -> str:
+    """The project a user means; who may not ask Keystone is believed."""
+    try:
+        found = conn.identity.find_project(text, ignore_missing=True)
+    except ForbiddenException:
+        return text
+    if found is None:
+        raise exceptions.CommandError(f'no account, budget or project is called {text}')
+    return str(found.id)
+
+
+def server_id_of(conn: Any, text: str) -> str:
+    """The server a user means. An id is believed: a bid may outlive its server."""
+    if _is_uuid(text):
+        return text
+    return str(conn.compute.find_server(text, ignore_missing=False).id)
+
+
+def app_id_of(conn: Any, text: str) -> str:
+    """The application a user means. An id is believed."""
+    if _is_uuid(text):
+        return text
+    named = [app.id for app in conn.market.apps() if app.name == text]
+    if len(named) != 1:
+        raise exceptions.CommandError(
+            f'{len(named)} applications are named {text}: '
+            + ('give the id of one' if named else '"openstack market app list" shows them')
+        )
+    return str(named[0])
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text.lower()
+    except ValueError:
+        return False

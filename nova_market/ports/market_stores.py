@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the market keeps (rules M1 to M4, B1, A3, A4, F2 of doc/source/specs/market.rst).
+
+Any method may raise errors.DatabaseUnavailable.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from nova_market.core.ledger.account import Account, StatementLine
+from nova_market.core.ledger.posting import AccountId, Posting, Reason
+from nova_market.core.market.bid import StoredBid
+from nova_market.core.market.record import AllocationRecord, PriceRecord, RoundRecord, RoundState
+from nova_market.core.rebalancing.plan import MoveState, PlanState, StoredPlan
+
+
+class LedgerStore(Protocol):
+    """Where postings are kept (rules M1, M2). Any method may raise errors.DatabaseUnavailable."""
+
+    def post(self, batch: Sequence[Posting], by: str = '') -> int:
+        """Write all postings or none; how many were new.
+
+        `by` is who asked. A posting that is written already changes nothing. After
+        DatabaseUnavailable the same batch can be posted again.
+
+        :raises errors.BalanceTooLow, KeyReused, UnknownAccount, PeriodPurged: nothing was changed.
+        """
+
+    def balances(self, names: Sequence[AccountId]) -> Mapping[AccountId, int]:
+        """Micro-credits by account; an account that does not exist is left out."""
+
+    def statement(
+        self, name: AccountId, before: int | None = None, limit: int = 100
+    ) -> Sequence[StatementLine]:
+        """Postings of one account, newest first; `before`: number of the last line of a page."""
+
+    def totals(self, period: int, reason: Reason) -> Mapping[tuple[AccountId, AccountId], int]:
+        """What moved in one period for one reason, by (from, to)."""
+
+
+class AccountStore(Protocol):
+    """Accounts and what is known of them besides money (rules M1, M4)."""
+
+    def open(self, wanted: Sequence[Account]) -> int:
+        """Open accounts with nothing in them; how many were new."""
+
+    def open_budget(self, budget: Account, most: int) -> None:
+        """Open a budget, and its project's account when there is none.
+
+        :raises errors.Conflict: the project has `most` budgets that are open.
+        """
+
+    def account(self, name: AccountId) -> Account | None:
+        """One account; None when there is none."""
+
+    def list(
+        self, project_id: str | None = None, after: str = '', limit: int = 1000
+    ) -> Sequence[Account]:
+        """Open accounts by id; `after`: last id of a page."""
+
+    def set(self, name: AccountId, changed: Mapping[str, Any]) -> Account:
+        """Change those of name, weight, renew_amount and renew_every that are given; what it is then.
+
+        :raises errors.UnknownAccount: it does not exist or is closed.
+        :raises errors.BadAmount: no such setting, or out of range.
+        """
+
+    def close(self, name: AccountId) -> None:
+        """For good; a budget that nothing was ever posted to is gone then.
+
+        :raises errors.Conflict: there is something in it.
+        """
+
+
+class BidStore(Protocol):
+    """Bids that stay until they are changed (rule B1)."""
+
+    def put(self, bid: StoredBid) -> StoredBid:
+        """Replace the bid whose generation is bid.generation (0: none); the stored one.
+
+        :raises errors.Conflict: it was changed meanwhile.
+        :raises errors.UnknownAccount: its payer does not exist or is closed.
+        """
+
+    def bid(self, server_id: str) -> StoredBid | None:
+        """A server's bid; None when there is none."""
+
+    def of(self, server_ids: Sequence[str]) -> Mapping[str, StoredBid]:
+        """The bids of these servers; a server without one is left out."""
+
+    def list(
+        self, project_id: str | None = None, after: str = '', limit: int = 10_000
+    ) -> Sequence[StoredBid]:
+        """Bids by server; `after`: last server of a page."""
+
+    def remove(self, server_ids: Sequence[str]) -> int:
+        """Forget bids; how many there were."""
+
+
+class RoundStore(Protocol):
+    """What the engine keeps of its rounds (rules A4, F1, F2)."""
+
+    def begin(
+        self,
+        record: RoundRecord,
+        price_list: Sequence[PriceRecord],
+        allocated: Sequence[AllocationRecord],
+        holds: Sequence[Posting] = (),
+    ) -> RoundRecord:
+        """Store a round, or return the one stored for its period: the first one counts.
+
+        holds: posted with the round or not at all, each at most what its account has by then
+        """
+
+    def advance(self, period: int, before: RoundState, after: RoundState) -> None:
+        """Take it to its next state; nothing happens when it is there already.
+
+        :raises errors.Conflict: it is in another state.
+        """
+
+    def confirm(self, period: int, server_ids: Sequence[str]) -> None:
+        """Hosts have applied the allocations of these servers."""
+
+    def unfinished(self) -> Sequence[RoundRecord]:
+        """Neither settled nor undone, oldest first: what a new leader completes."""
+
+
+class History(Protocol):
+    """What is served of past rounds (rules P3, A4)."""
+
+    def round(self, period: int) -> RoundRecord | None:
+        """One round with its document."""
+
+    def rounds(self, before: int | None = None, limit: int = 100) -> Sequence[RoundRecord]:
+        """Rounds without documents, newest first."""
+
+    def prices(self, first: int, last: int, resource: str | None = None) -> Sequence[PriceRecord]:
+        """Prices of the periods first to last, inclusive, oldest first."""
+
+    def allocations(
+        self, period: int, after: str = '', limit: int = 10_000, project_id: str | None = None
+    ) -> Sequence[AllocationRecord]:
+        """Allocations of one period by server, those of one project or all."""
+
+    def allocations_of(
+        self, server_id: str, before: int | None = None, limit: int = 100
+    ) -> Sequence[AllocationRecord]:
+        """Allocations of one server, newest first."""
+
+
+class PlanStore(Protocol):
+    """Migration plans (rule A3)."""
+
+    def add(self, plan: StoredPlan) -> None:
+        """Store a new plan; one that is stored stays as it is."""
+
+    def plan(self, plan_id: str) -> StoredPlan | None:
+        """A plan with its moves."""
+
+    def list(
+        self, state: PlanState | None = None, before: float | None = None, limit: int = 100
+    ) -> Sequence[StoredPlan]:
+        """Plans without moves, newest first."""
+
+    def advance(self, plan_id: str, before: PlanState, after: PlanState, by: str = '') -> None:
+        """Take it to its next state.
+
+        :raises errors.Conflict: it is in another state.
+        """
+
+    def move(
+        self, plan_id: str, position: int, before: MoveState, after: MoveState, outcome: str = ''
+    ) -> None:
+        """The same for one of its moves."""

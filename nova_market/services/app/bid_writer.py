@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes what was decided to bid, for each server of an application.
+
+Implements rule B1 of doc/source/specs/market.rst for Merkat (INRIA RR-8648), section 2.3: the payer is the
+application's budget. Units: micro-credits per period.
+
+What does not run, or is on its way out, bids nothing. Without a bid of its own, its flavor's or the market's
+default would count, and its project would pay: so such bids stay until the servers are gone.
+"""
+
+from collections.abc import Sequence
+
+from nova_market.core.app.controller_state import remembered
+from nova_market.core.app.record import Intention, StoredApp, StoredSlot
+from nova_market.core.ledger.posting import AccountId, account
+from nova_market.core.market.bid import StoredBid
+from nova_market.errors import UnknownAccount
+from nova_market.ports import BidStore
+from nova_market.services.app.inputs import Stores
+
+SOURCE = 'app'
+
+
+class Bidding:
+    """Only bids that are not what they should be are written."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._bids: BidStore = stores.bids
+        self._known: dict[str, StoredBid] = {}
+
+    def read(self, slots: Sequence[StoredSlot]) -> None:
+        """The bids of all these servers, at once: for those that are written until it is read again."""
+        found = self._bids.of([slot.server_id for slot in slots if slot.server_id])
+        self._known = dict(found)
+
+    def write(self, app: StoredApp, slots: Sequence[StoredSlot]) -> None:
+        """A bid changed by hand is set back: the application's budget and policy decide.
+
+        :raises Conflict: somebody changes it at the same time; the next pass tries again.
+        """
+        memory = remembered(app.memory)
+        for slot in slots:
+            if not slot.server_id:
+                continue
+            if slot.intention is Intention.PRESENT:
+                cpu, mib = memory.of(slot.component).bid
+                self._put(app, slot.server_id, int(cpu), int(mib))
+            else:
+                self._nothing(app, slot.server_id)
+
+    def silence(self, app: StoredApp, server_id: str) -> None:
+        """A server without a slot that can not be deleted."""
+        self._known |= self._bids.of([server_id])
+        self._nothing(app, server_id)
+
+    def forget(self, server_id: str) -> None:
+        """It is gone."""
+        self._known.pop(server_id, None)
+        self._bids.remove([server_id])
+
+    def _nothing(self, app: StoredApp, server_id: str) -> None:
+        found = self._known.get(server_id)
+        if found is not None and (found.cpu, found.memory) == (0, 0):
+            return
+        try:
+            self._put(app, server_id, 0, 0)
+        except UnknownAccount:  # closed: it has ended
+            self._put(app, server_id, 0, 0, account('project', app.project_id))
+
+    def _put(
+        self, app: StoredApp, server_id: str, cpu: int, mib: int, payer: AccountId | None = None
+    ) -> None:
+        found = self._known.get(server_id)
+        wanted = StoredBid(
+            server_id=server_id,
+            project_id=app.project_id,
+            payer=payer or app.payer,
+            cpu=cpu,
+            memory=mib,
+            source=SOURCE,
+            generation=found.generation if found else 0,
+        )
+        if found != wanted:
+            self._known[server_id] = self._bids.put(wanted)

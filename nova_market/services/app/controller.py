@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controller: while it leads, one decision on every application in each round, then their servers.
+
+Implements the application controllers of Merkat (INRIA RR-8648), section 2.3.1, all of a cloud in one
+service: they are decided together, each with its own policy, budget and trust. Units: seconds, periods.
+
+Any number may run; those that don't lead do nothing. What fails for one application does not stop others.
+Whatever is away, servers run on with the bids they have.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from nova_market.core.app.controller_state import Pair, remembered
+from nova_market.core.app.decision import Decision, decisions
+from nova_market.core.app.record import ENDED, AppEvent, AppState, Intention, StoredApp, StoredSlot
+from nova_market.core.app.server import AppAccess
+from nova_market.core.app.slots import slots_for
+from nova_market.core.app.template import AppTemplate, Component, parsed
+from nova_market.core.app.view import AppView, MarketNow
+from nova_market.errors import BadTemplate
+from nova_market.ports import AppCloud, Clock, Leadership
+from nova_market.services.app.bid_writer import Bidding
+from nova_market.services.app.closing import Closing, pay_back
+from nova_market.services.app.failures import AWAY, DATABASE_AWAY, Troubles
+from nova_market.services.app.inputs import Gathering, Known, Stores
+from nova_market.services.app.replaced_trusts import ReplacedTrusts
+from nova_market.services.app.server_reconciler import Acting, Listing
+from nova_market.services.app.settings import ControllerSettings
+
+LOG = logging.getLogger(__name__)
+
+INTENTIONS = {
+    AppState.RUNNING: Intention.PRESENT,
+    AppState.SUSPENDED: Intention.SUSPENDED,
+}
+
+Group = tuple[str, tuple[tuple[str, float], ...]]
+
+
+@dataclass(slots=True)
+class Seen:
+    """What the last pass found, for whoever watches."""
+
+    apps: dict[str, int] = field(default_factory=dict)
+    servers: dict[str, int] = field(default_factory=dict)
+    troubled: int = 0
+    period: int = 0
+    decided: int = 0
+    seconds: float = 0.0
+
+
+class Controller:
+    """tick() often, from one thread. Waits for nothing but the cloud and the database."""
+
+    def __init__(
+        self,
+        *,
+        stores: Stores,
+        cloud: AppCloud,
+        leadership: Leadership,
+        clock: Clock,
+        settings: ControllerSettings,
+        observe: Callable[[Seen], None] = lambda seen: None,
+    ) -> None:
+        """observe: called after each pass."""
+        self._stores = stores
+        self._cloud = cloud
+        self._leadership = leadership
+        self._clock = clock
+        self._settings = settings
+        self._observe = observe
+        self._gathering = Gathering(stores, clock, settings)
+        self._bidding = Bidding(stores)
+        self._acting = Acting(stores, cloud, clock, settings, self._bidding)
+        self._replaced = ReplacedTrusts(stores, cloud, clock)
+        self._closing = Closing(stores, cloud)
+        self._leads = False
+        self._due = 0.0
+        self._outage = ''
+        self._troubles = Troubles(stores.events, clock)
+        self._most: dict[str, dict[str, Pair]] = {}
+        self._unready: dict[str, int] = {}
+        self._seen = Seen()
+
+    @property
+    def leads(self) -> bool:
+        return self._leads
+
+    @property
+    def outage(self) -> str:
+        """What keeps applications from being looked after now; '' when nothing does."""
+        return self._outage
+
+    def start(self) -> None:
+        self._leadership.start()
+
+    def stop(self) -> None:
+        """Let another one lead; what is under way is stored."""
+        self._leadership.stop()
+
+    def tick(self) -> None:
+        """Do what is due now. Raises nothing: what goes wrong is logged, an outage once."""
+        leads = self._leadership.leading()
+        if leads != self._leads:
+            LOG.info('%s %s', self._settings.name, 'leads' if leads else 'stands by')
+            self._leads, self._due = leads, 0.0
+        if not leads or self._clock.monotonic() < self._due:
+            return
+        self._due = self._clock.monotonic() + self._settings.interval
+        try:
+            self.turn()
+        except DATABASE_AWAY as error:
+            self._away(str(error))
+        except Exception:
+            LOG.exception('this pass failed; the next one tries again')
+
+    def turn(self) -> None:
+        """One pass: decide if there is a new round, then bring servers, bids and what has ended to it.
+
+        :raises DatabaseUnavailable, SchemaBehind: nothing can be known.
+        """
+        began = self._clock.monotonic()
+        apps = self._stores.apps.open()
+        self._troubles.begin(apps)
+        apps = self._troubles.in_turn(apps)
+        slots = self._stores.slots.all()
+        market = self._gathering.market()
+        decided = 0
+        if market is not None:
+            decided = self._decide(apps, slots, market)
+        if decided:
+            apps = self._troubles.in_turn(self._stores.apps.open())
+            slots = self._stores.slots.all()
+        rows = self._act(apps, slots, market.period if market else 0)
+        self._note(apps, rows, market, decided)
+        self._seen.seconds = self._clock.monotonic() - began
+        self._observe(self._seen)
+
+    # decisions
+
+    def _decide(
+        self,
+        apps: Sequence[StoredApp],
+        slots: Mapping[str, Sequence[StoredSlot]],
+        market: MarketNow,
+    ) -> int:
+        due = [
+            app
+            for app in apps
+            if app.period < market.period
+            and not _over(app)
+            # once in a round is enough to be told again that it can not be
+            and self._unready.get(app.id) != market.period
+        ]
+        groups: dict[Group, list[StoredApp]] = {}
+        for app in due:
+            found = self._ready(app)
+            if found is None:
+                self._unready[app.id] = market.period
+                continue
+            key = (found.policy, tuple(sorted(found.parameters.items())))
+            groups.setdefault(key, []).append(app)
+        known = self._gathering.known([app for these in groups.values() for app in these])
+        return sum(
+            self._decide_group(key, groups[key], slots, market, known) for key in sorted(groups)
+        )
+
+    def _ready(self, app: StoredApp) -> AppTemplate | None:
+        """Its template, once its flavors and its policy are known."""
+        template = self._troubles.surviving(app, 'policy', partial(self._template, app))
+        if template is None:
+            return None
+        known = remembered(app.memory)
+        sizes = self._most.setdefault(app.id, {})
+        missing = [
+            one
+            for one in template.components
+            if not known.of(one.name).most[0] > 0 and one.name not in sizes
+        ]
+        if missing:
+            ask = partial(self._sized, app, missing, sizes)
+            if self._troubles.asking(app, 'flavor', ask) is None:
+                return None
+        return template
+
+    def _template(self, app: StoredApp) -> AppTemplate:
+        template = parsed(app.template)
+        if template.policy not in self._settings.policies:
+            raise BadTemplate(
+                f'policy {template.policy!r} is not installed here: give one of '
+                f'{", ".join(sorted(self._settings.policies))}'
+            )
+        return template
+
+    def _sized(
+        self, app: StoredApp, missing: Sequence[Component], sizes: dict[str, Pair]
+    ) -> Mapping[str, Pair]:
+        """With what a server of these components can use."""
+        access = AppAccess(project_id=app.project_id, trust_id=app.trust_id)
+        for one in missing:
+            flavor = self._cloud.flavor(access, one.flavor)
+            self._troubles.answered()
+            if flavor is None:
+                raise BadTemplate(f'component {one.name}: there is no flavor {one.flavor!r:.80}')
+            sizes[one.name] = (float(flavor.vcpus), float(flavor.memory_mib))
+        return sizes
+
+    def _decide_group(
+        self,
+        key: Group,
+        apps: Sequence[StoredApp],
+        slots: Mapping[str, Sequence[StoredSlot]],
+        market: MarketNow,
+        known: Known,
+    ) -> int:
+        """All of one policy together; one by one when that fails: only those at fault are left out."""
+        name, parameters = key
+        policy = partial(self._settings.policies[name], **dict(parameters))
+
+        def made(these: Sequence[StoredApp]) -> list[Decision]:
+            views = self._gathering.views(these, slots, self._most, market, known)
+            return decisions(views, market, policy, self._settings.rules)
+
+        try:
+            found = made(apps)
+        except DATABASE_AWAY:
+            raise
+        except Exception:
+            LOG.debug('policy %s: one application at a time', name, exc_info=True)
+            found = []
+            for app in apps:
+                alone = self._troubles.surviving(app, 'decision', partial(made, [app]))
+                if alone is None:
+                    self._unready[app.id] = market.period
+                found += alone or []
+        return sum(
+            bool(
+                self._troubles.surviving(one.view.app, 'record', partial(self._apply, one, market))
+            )
+            for one in found
+        )
+
+    def _apply(self, one: Decision, market: MarketNow) -> bool:
+        """Write down what was decided: from here on it is done, by whoever leads."""
+        view = one.view
+        if not self._leadership.leading():
+            return False
+        changed = {
+            'state': one.state,
+            'period': market.period,
+            'memory': one.memory.document(),
+            'figures': one.figures.document(),
+        }
+        self._stores.apps.decide(view.app.id, view.app.state, changed, _slots_after(view, one))
+        events = [
+            AppEvent(
+                app_id=view.app.id,
+                at=market.now,
+                period=market.period,
+                action=event.action,
+                reason=event.reason,
+                numbers=event.numbers,
+            )
+            for event in one.events
+        ]
+        if events:
+            self._stores.events.tell(events)
+        for event in one.events:
+            LOG.log(
+                logging.DEBUG if event.action == 'bid' else logging.INFO,
+                'app %s: %s: %s', view.app.id, event.action, event.reason,
+            )  # fmt: skip
+        return True
+
+    # actions
+
+    def _act(
+        self, apps: Sequence[StoredApp], slots: Mapping[str, Sequence[StoredSlot]], period: int
+    ) -> list[StoredSlot]:
+        """Every application's servers, bids and end; the rows of all slots as they are then."""
+        listing = Listing(self._cloud, self._troubles.answered)
+        rows = [one for app in apps for one in slots.get(app.id, ())]
+        self._bidding.read(rows)
+        self._replaced.read()
+        for app in apps:
+            if not self._leadership.leading():
+                break  # a pass may take long; whoever leads now does the rest
+            meant = partial(self._meant, app, slots.get(app.id, ()))
+            own = self._troubles.surviving(app, 'slots', meant)
+            if own is None:
+                continue
+            # whether the cloud answers or not: nothing is paid for what is to rest or to go
+            self._troubles.surviving(app, 'bids', partial(self._bidding.write, app, own))
+            if _over(app):
+                self._troubles.surviving(app, 'budget', partial(pay_back, self._stores, app))
+            work = partial(self._serve, app, own, listing, period)
+            self._troubles.asking(app, 'servers', work)
+        self._keep([app.id for app in apps])
+        if self._troubles.cloud_away:
+            self._away(AWAY)
+        elif self._outage:
+            LOG.info('applications are looked after again')
+            self._outage = ''
+        return rows
+
+    def _meant(self, app: StoredApp, slots: Sequence[StoredSlot]) -> Sequence[StoredSlot]:
+        """Its rows, with what is meant now: of what is over, nothing is to stay."""
+        counts = {one.component: 0 for one in slots} if _over(app) else {}
+        leaving = slots_for(app, slots, counts, Intention.GONE)
+        if not leaving:
+            return slots
+        self._stores.slots.put(leaving)
+        return self._stores.slots.slots(app.id)
+
+    def _serve(
+        self, app: StoredApp, slots: Sequence[StoredSlot], listing: Listing, period: int
+    ) -> bool:
+        if slots:
+            slots = self._acting.converge(app, slots, listing.servers(app), period)
+            self._bidding.write(app, slots)
+        if self._replaced.end(app) and _over(app) and not slots:
+            self._closing.close(app)
+        return True
+
+    def _keep(self, app_ids: Sequence[str]) -> None:
+        """Forget what is known of all others: they are gone."""
+        self._troubles.keep(app_ids)
+        self._acting.keep(app_ids)
+        self._most = {one: self._most[one] for one in app_ids if one in self._most}
+        self._unready = {one: self._unready[one] for one in app_ids if one in self._unready}
+
+    def _away(self, why: str) -> None:
+        if not self._outage:
+            LOG.warning('applications are not looked after, servers run on: %s', why)
+        self._outage = why
+
+    def _note(
+        self,
+        apps: Sequence[StoredApp],
+        rows: Sequence[StoredSlot],
+        market: MarketNow | None,
+        decided: int,
+    ) -> None:
+        seen = Seen(
+            troubled=self._troubles.count,
+            period=market.period if market else 0,
+            decided=self._seen.decided + decided,
+        )
+        for app in apps:
+            seen.apps[str(app.state)] = seen.apps.get(str(app.state), 0) + 1
+        for row in rows:
+            seen.servers[str(row.intention)] = seen.servers.get(str(row.intention), 0) + 1
+        self._seen = seen
+
+
+def _over(app: StoredApp) -> bool:
+    """Nothing of it is to stay."""
+    return app.state in ENDED or app.state is AppState.DELETING
+
+
+def _slots_after(view: AppView, one: Decision) -> list[StoredSlot]:
+    """Rows that change with the decision."""
+    if one.state in ENDED:
+        counts = {component.name: 0 for component in view.template.components}
+        return slots_for(view.app, view.slots, counts, Intention.GONE)
+    intention = INTENTIONS.get(one.state)
+    if intention is None:
+        return []
+    return slots_for(view.app, view.slots, dict(one.counts), intention)

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What fails for one application stops no other, and is said once, until it works again.
+
+Units: none. A cloud that does not answer for several projects in a row is taken to be away, so that a pass
+does not wait for one time-out after another. Only silence counts: what is answered with an error is the
+trouble of those that asked, and stops nobody else. What needs no cloud is done all the same. The next pass
+begins with whoever was not asked for, so that those who never get an answer do not keep it from the others.
+"""
+
+import logging
+import re
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from nova_market.core.app.record import AppEvent, StoredApp
+from nova_market.errors import (
+    AccessLost,
+    CloudAway,
+    CloudUnavailable,
+    Conflict,
+    DatabaseUnavailable,
+    NovaMarketError,
+    SchemaBehind,
+)
+from nova_market.ports import Clock, EventStore
+
+LOG = logging.getLogger(__name__)
+
+Result = TypeVar('Result')
+
+DATABASE_AWAY = (DatabaseUnavailable, SchemaBehind)
+PATIENCE = 3
+"""Projects in a row that nobody answers for, of as many as there are."""
+
+AWAY = 'the cloud does not answer'
+
+KINDS = 8
+"""Troubles of one stage that are told apart until it works again."""
+
+NAMES = re.compile(r'[0-9a-f-]{8,}|[0-9]+')
+"""Ids, numbers, addresses: what differs between two texts of one trouble."""
+
+
+class Troubles:
+    """One pass after the other; remembers what was said."""
+
+    def __init__(self, events: EventStore, clock: Clock) -> None:
+        self._events = events
+        self._clock = clock
+        self._said: dict[tuple[str, str], set[str]] = {}
+        self._silent: set[str] = set()
+        self._in_a_row: set[str] = set()
+        self._enough = PATIENCE
+        self._first = ''
+        self._left = ''
+
+    def begin(self, apps: Sequence[StoredApp]) -> None:
+        """A pass over these begins: the cloud may answer again."""
+        self._silent, self._in_a_row = set(), set()
+        self._first, self._left = self._left, ''
+        self._enough = max(min(PATIENCE, len({app.project_id for app in apps})), 1)
+
+    def in_turn(self, apps: Sequence[StoredApp]) -> list[StoredApp]:
+        """In the order of this pass; given by id."""
+        behind = [app for app in apps if app.id >= self._first]
+        return behind + [app for app in apps if app.id < self._first]
+
+    def answered(self) -> None:
+        """The cloud is there, for one project at least."""
+        self._in_a_row = set()
+
+    @property
+    def cloud_away(self) -> bool:
+        return len(self._in_a_row) >= self._enough
+
+    @property
+    def count(self) -> int:
+        """Applications that something is wrong with."""
+        return len({app_id for app_id, _ in self._said})
+
+    def keep(self, app_ids: Sequence[str]) -> None:
+        """Forget about all others: they are gone."""
+        known = frozenset(app_ids)
+        self._said = {key: said for key, said in self._said.items() if key[0] in known}
+
+    def asking(self, app: StoredApp, stage: str, work: Callable[[], Result]) -> Result | None:
+        """As `surviving`, for what needs the cloud: nothing is done while it is away, or for that project."""
+        if self.cloud_away:
+            self._left = self._left or app.id
+            return None
+        if app.project_id in self._silent:
+            return None
+        return self.surviving(app, stage, work)
+
+    def surviving(self, app: StoredApp, stage: str, work: Callable[[], Result]) -> Result | None:
+        """Its result; None when it failed.
+
+        :raises DatabaseUnavailable, SchemaBehind: that stops everything.
+        """
+        try:
+            found = work()
+        except DATABASE_AWAY:
+            raise
+        except Conflict as error:
+            # its owner was faster: the next pass sees what he wants
+            LOG.debug('app %s: %s', app.id, error)
+            return None
+        except CloudAway as error:
+            self._silent.add(app.project_id)
+            self._in_a_row.add(app.project_id)
+            # the whole text names hosts and accounts of the operator
+            self._say(app, stage, f'{AWAY}: {error}', AWAY)
+            return None
+        except CloudUnavailable as error:
+            self._say(app, stage, f'the cloud fails: {error}')
+            return None
+        except AccessLost as error:
+            self._say(app, stage, f'its trust is not good any more: {error}')
+            return None
+        except NovaMarketError as error:
+            self._say(app, stage, str(error))
+            return None
+        except Exception as error:
+            if self._say(app, stage, f'{type(error).__name__}: {error}'):
+                LOG.exception('app %s fails; others go on', app.id)
+            return None
+        if self._said.pop((app.id, stage), None) is not None:
+            LOG.info('app %s: %s works again', app.id, stage)
+        return found
+
+    def _say(self, app: StoredApp, stage: str, trouble: str, told: str = '') -> bool:
+        """Was it new, since this stage has worked? told: to its owner, instead of all of it."""
+        said = self._said.setdefault((app.id, stage), set())
+        kind = NAMES.sub('#', trouble)
+        if kind in said or len(said) >= KINDS:
+            return False
+        said.add(kind)
+        LOG.warning('app %s: %s', app.id, trouble)
+        event = AppEvent(
+            app_id=app.id,
+            at=self._clock.wall(),
+            period=app.period,
+            action='troubled',
+            reason=told or trouble,
+        )
+        self._events.tell([event])
+        return True

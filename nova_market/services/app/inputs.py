@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a decision needs, read once: the newest round, and each application's servers, reports and money.
+
+Implements the inputs of Merkat (INRIA RR-8648), section 2.3.1. Units: micro-credits, cores, MiB,
+core-seconds.
+"""
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nova_market.core.app.controller_state import AppMemory, ComponentMemory, Pair, remembered
+from nova_market.core.app.policies.policy_interface import MarketState
+from nova_market.core.app.record import AppReport, StoredApp, StoredSlot
+from nova_market.core.app.template import AppTemplate, parsed
+from nova_market.core.app.view import AppView, MarketNow, Purse
+from nova_market.core.ledger.account import Account
+from nova_market.core.ledger.posting import AccountId, account
+from nova_market.core.market.bid import MARKET_RESOURCES
+from nova_market.core.market.record import AllocationRecord
+from nova_market.ports import (
+    AccountStore,
+    AppStore,
+    BidStore,
+    Clock,
+    EventStore,
+    History,
+    LedgerStore,
+    SlotStore,
+)
+from nova_market.services.app.settings import ControllerSettings
+
+LOG = logging.getLogger(__name__)
+
+CATCH_UP = 60
+"""Rounds that are counted at once after the controller was away; older ones are not."""
+
+PAGE = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stores:
+    """Everything that is kept, as ports."""
+
+    apps: AppStore
+    slots: SlotStore
+    events: EventStore
+    bids: BidStore
+    accounts: AccountStore
+    ledger: LedgerStore
+    history: History
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is read once for all decisions of a round."""
+
+    reports: Mapping[str, Sequence[AppReport]]
+    accounts: Mapping[AccountId, Account]
+
+
+class Gathering:
+    """Reads; changes nothing."""
+
+    def __init__(self, stores: Stores, clock: Clock, settings: ControllerSettings) -> None:
+        self._stores = stores
+        self._clock = clock
+        self._settings = settings
+        self._rounds: dict[tuple[int, str], Sequence[AllocationRecord]] = {}
+
+    def market(self) -> MarketNow | None:
+        """The newest round; None before the first one."""
+        newest = self._stores.history.rounds(limit=1)
+        if not newest:
+            return None
+        period = newest[0].period
+        records = {p.resource: p for p in self._stores.history.prices(period, period)}
+        if any(name not in records for name in MARKET_RESOURCES):
+            return None
+        rows = [records[name] for name in MARKET_RESOURCES]
+        capacity = np.array([row.capacity for row in rows])
+        self._rounds = {}
+        return MarketNow(
+            period=period,
+            now=self._clock.wall(),
+            seconds=float(self._settings.period),
+            state=MarketState(
+                price=np.array([row.price for row in rows]),
+                capacity=capacity,
+                idle=np.maximum(capacity - [row.allocated for row in rows], 0.0),
+                reserve=np.array(self._settings.reserve),
+            ),
+        )
+
+    def known(self, apps: Sequence[StoredApp]) -> Known:
+        """Reports of these, and all accounts that are open."""
+        reports = self._stores.events.reports([app.id for app in apps])
+        return Known(reports=reports, accounts=self._accounts() if apps else {})
+
+    def views(
+        self,
+        apps: Sequence[StoredApp],
+        slots: Mapping[str, Sequence[StoredSlot]],
+        most: Mapping[str, Mapping[str, Pair]],
+        market: MarketNow,
+        known: Known,
+    ) -> list[AppView]:
+        """most: by application and component, what a server can use."""
+        made = []
+        for app in apps:
+            own = slots.get(app.id, ())
+            template = parsed(app.template)
+            memory = _sized(remembered(app.memory), template, most.get(app.id, {}))
+            ids = {slot.server_id for slot in own if slot.server_id}
+            newest = self._of(market.period, app.project_id, ids | {*memory.servers})
+            made.append(
+                AppView(
+                    app=app,
+                    template=template,
+                    memory=self._counted(app, memory, own, market),
+                    slots=own,
+                    reports=known.reports.get(app.id, ()),
+                    allocations={
+                        one.server_id: (one.actual_cpu, one.actual_memory_mib) for one in newest
+                    },
+                    due=sum(one.charge_cpu + one.charge_memory for one in newest),
+                    purse=_purse(app, known.accounts),
+                )
+            )
+        return made
+
+    def _accounts(self) -> Mapping[AccountId, Account]:
+        """All that are open."""
+        found: list[Account] = []
+        while page := self._stores.accounts.list(None, found[-1].id if found else '', PAGE):
+            found += page
+        return {one.id: one for one in found}
+
+    def _counted(
+        self, app: StoredApp, memory: AppMemory, slots: Sequence[StoredSlot], market: MarketNow
+    ) -> AppMemory:
+        """With what was confirmed and charged since; the newest round is not over yet."""
+        first = max(memory.counted + 1, market.period - CATCH_UP)
+        if not memory.counted:
+            first = market.period  # what was before it was made is not its own
+        present = {slot.server_id for slot in slots if slot.server_id}
+        spent, given, part = memory.spent, memory.given, memory.part
+        for period in range(first, market.period):
+            # those that were given back since have cost something too
+            found = self._of(period, app.project_id, present | {*memory.servers})
+            confirmed = [one for one in found if one.confirmed]
+            spent += sum(one.charge_cpu + one.charge_memory for one in confirmed)
+            given += sum(one.actual_cpu for one in confirmed) * market.seconds
+            there = [one for one in confirmed if one.server_id in present]
+            full = _full(memory, slots, {one.server_id for one in there})
+            if full > 0:
+                part = min(sum(one.actual_cpu for one in there) / full, 1.0)
+        return replace(
+            memory,
+            counted=market.period - 1,
+            spent=spent,
+            given=given,
+            part=part,
+            servers=tuple(sorted(present)),
+        )
+
+    def _of(self, period: int, project: str, own: Collection[str]) -> Sequence[AllocationRecord]:
+        """Allocations of these servers; a project's are read once for all its applications."""
+        if not own:
+            return []
+        if (period, project) not in self._rounds:
+            found: list[AllocationRecord] = []
+            after = ''
+            while page := self._stores.history.allocations(period, after, PAGE, project):
+                found += page
+                after = page[-1].server_id
+            self._rounds[period, project] = found
+        return [one for one in self._rounds[period, project] if one.server_id in own]
+
+
+def _purse(app: StoredApp, accounts: Mapping[AccountId, Account]) -> Purse:
+    own, found = accounts.get(account('project', app.project_id)), accounts.get(app.payer)
+    project = own.balance if own else 0
+    if found is None:
+        return Purse(project=project)
+    return Purse(
+        balance=found.balance,
+        renew_amount=found.renew_amount,
+        renew_every=found.renew_every,
+        project=project,
+    )
+
+
+def _full(memory: AppMemory, slots: Sequence[StoredSlot], servers: set[str]) -> float:
+    """CPU that these servers could use."""
+    return sum(memory.of(one.component).most[0] for one in slots if one.server_id in servers)
+
+
+def _sized(memory: AppMemory, template: AppTemplate, most: Mapping[str, Pair]) -> AppMemory:
+    parts: dict[str, ComponentMemory] = {}
+    for one in template.components:
+        known = memory.of(one.name)
+        parts[one.name] = replace(known, most=most.get(one.name, known.most))
+    return replace(memory, components=parts)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who sends what over a transport, and when."""

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine's end of enforcement: allocations to hosts over a transport, and what they confirm.
+
+Implements ports.Enforcement, rules A5 and F2 of doc/source/specs/market.rst. Units: seconds of the clock.
+
+A host can confirm only servers that it was told about. Where the transport proves who has sent a frame it
+can confirm for itself only. Frames get lost: as long as a period is asked for, hosts that have confirmed
+nothing of it are told again.
+"""
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from nova_market.core.exchange.allocation_messages import (
+    MAX_SERVERS,
+    AllocationLetter,
+    Confirmation,
+    MarketLetter,
+    market_values,
+)
+from nova_market.core.market.inventory import Allocation
+from nova_market.core.resource import HostName, OwnerId
+from nova_market.errors import MalformedReport
+from nova_market.ports import Clock, Membership, Transport, WireFormat
+from nova_market.services.exchange.allocation_receiver import MISDIRECTED, read_letter
+from nova_market.services.exchange.health import FORGED, Drops
+
+LOG = logging.getLogger(__name__)
+
+UNASKED = 'unasked'
+"""A host confirms a period that it was not told about, or that was long ago."""
+
+KEPT = 4
+"""Periods whose confirmations are kept: the one that runs, and those that a new leader completes."""
+
+AGAIN = 10.0
+"""Seconds after which a host that has confirmed nothing is told again: an interval of the hosts. Then after
+twice as long, and so on: a broker may keep letters for a host whose service does not run."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Period:
+    frames: dict[HostName, bytes]
+    told: Mapping[HostName, frozenset[str]]
+    sent: float
+    expires: float
+    pause: float = AGAIN
+    confirmed: dict[str, HostName] = field(default_factory=dict)
+    heard: set[HostName] = field(default_factory=set)
+    heaviness: dict[OwnerId, float] = field(default_factory=dict)
+
+
+class TransportEnforcement:
+    """Implements ports.Enforcement."""
+
+    def __init__(
+        self,
+        *,
+        name: HostName,
+        transport: Transport,
+        wire: WireFormat,
+        clock: Clock,
+        membership: Membership,
+    ) -> None:
+        """name: of this engine, under which hosts know it; membership: where the hosts are."""
+        self._name = name
+        self._transport = transport
+        self._wire = wire
+        self._clock = clock
+        self._membership = membership
+        self._periods: dict[int, _Period] = {}
+        self._lock = threading.Lock()
+        self._drops = Drops(name)
+
+    @property
+    def dropped(self) -> Mapping[str, int]:
+        """Reason -> frames that were thrown away."""
+        return self._drops.counts(self._transport.dropped)
+
+    @property
+    def trouble(self) -> str:
+        """What keeps letters from being carried now, '' when nothing is known to."""
+        return self._transport.trouble
+
+    def start(self) -> None:
+        self._membership.start()
+        self._transport.start(self._hear)
+
+    def send(
+        self, period: int, expires: float, allocations: Mapping[HostName, Sequence[Allocation]]
+    ) -> None:
+        frames = {}
+        for host, given in allocations.items():
+            frame = self._frame(host, period, expires, given)
+            if frame is not None:
+                frames[host] = frame
+        told = {host: frozenset(one.server_id for one in allocations[host]) for host in frames}
+        now = self._clock.monotonic()
+        with self._lock:
+            made = _Period(frames=frames, told=told, sent=now, expires=expires)
+            before = self._periods.get(period)
+            if before is not None:
+                # what a host has confirmed counts if it is told the same again
+                same = {host for host in before.heard if before.frames[host] == frames.get(host)}
+                made.heard |= same
+                made.confirmed |= {s: h for s, h in before.confirmed.items() if h in same}
+            self._periods[period] = made
+            for old in sorted(self._periods)[:-KEPT]:
+                del self._periods[old]
+        for host, frame in frames.items():
+            self._transport.send(host, frame)
+
+    def confirmed(self, period: int) -> Mapping[str, HostName]:
+        now, wall = self._clock.monotonic(), self._clock.wall()
+        again: dict[HostName, bytes] = {}
+        with self._lock:
+            known = self._periods.get(period)
+            if known is None:
+                return {}
+            result = dict(known.confirmed)
+            if now - known.sent >= known.pause and wall < known.expires:
+                known.sent = now
+                known.pause *= 2.0
+                silent = [h for h, told in known.told.items() if told and h not in known.heard]
+                again = {host: known.frames[host] for host in silent}
+        for host, frame in again.items():
+            self._transport.send(host, frame)
+        return result
+
+    def heaviness(self) -> Mapping[OwnerId, float]:
+        with self._lock:
+            found: dict[OwnerId, float] = {}
+            for period in sorted(self._periods):
+                found |= self._periods[period].heaviness
+        return found
+
+    def stop(self) -> None:
+        self._transport.stop()
+        self._membership.stop()
+
+    def _frame(
+        self, host: HostName, period: int, expires: float, given: Sequence[Allocation]
+    ) -> bytes | None:
+        if len(given) > MAX_SERVERS:
+            LOG.error(
+                'host %s is told nothing: %d servers, at most %d', host, len(given), MAX_SERVERS
+            )
+            return None
+        letter = AllocationLetter(
+            engine=self._name, host=host, period=period, expires=expires, allocations=tuple(given)
+        )
+        try:
+            return self._wire.encode(market_values(letter))
+        except MalformedReport as error:
+            LOG.error('host %s is told nothing: %s', host, error)
+            return None
+
+    # -- on the transport's thread
+
+    def _hear(self, sender: HostName | None, frame: bytes) -> None:
+        """Take a frame of whoever it is; it never raises."""
+        letter = read_letter(self._wire, frame, self._drops)
+        # None: hosts among each other, whose broadcasts reach an engine over a broker too
+        if letter is not None and not isinstance(letter, str):
+            reason = self._take(sender, letter)
+            if reason:
+                self._drops.add(reason, f'host {letter.host}, period {letter.period}')
+
+    def _take(self, sender: HostName | None, letter: MarketLetter) -> str:
+        """Keep a confirmation; returns '' or why it is not kept."""
+        if not isinstance(letter, Confirmation) or letter.engine != self._name:
+            return MISDIRECTED
+        if sender is not None and sender != letter.host:
+            return FORGED
+        with self._lock:
+            known = self._periods.get(letter.period)
+            told = known.told.get(letter.host) if known else None
+            if known is None or told is None:
+                return UNASKED
+            known.heard.add(letter.host)
+            known.heaviness |= letter.heaviness
+            known.confirmed |= dict.fromkeys(told.intersection(letter.servers), letter.host)
+        return ''

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every host tells all others: the paper's exchange, for small clouds and for comparison.
+
+Implements the message exchange of IFI-2016.04, section IV-D.2: N * (N - 1) messages an interval. Units:
+seconds of the monotonic clock.
+
+Differs from the paper: one message per host and interval with one partial sum per owner, and nothing is
+waited for. Where the transport carries a host's own report back to it, that is how it knows that the
+transport works; elsewhere it knows by hearing any other host.
+"""
+
+import logging
+import threading
+from collections.abc import Mapping
+
+from nova_market.core.exchange.codec import from_values, to_values
+from nova_market.core.exchange.messages import Departure, HostReport, Word
+from nova_market.core.exchange.report_table import Echo, ReportBook
+from nova_market.core.exchange.totals import CloudTotals
+from nova_market.core.resource import HostName
+from nova_market.errors import MalformedReport, OversizedReport
+from nova_market.ports import Clock, Membership, Transport, WireFormat
+from nova_market.services.exchange.health import FORGED, OTHER_TOPOLOGY, Drops, Health
+
+LOG = logging.getLogger(__name__)
+
+
+class BroadcastExchange:
+    """Implements ports.Exchange."""
+
+    def __init__(
+        self,
+        *,
+        host: HostName,
+        metric: str,
+        ttl: float,
+        clock: Clock,
+        transport: Transport,
+        wire: WireFormat,
+        membership: Membership,
+    ) -> None:
+        """ttl: seconds after which a silent host is forgotten."""
+        self._host = host
+        self._clock = clock
+        self._transport = transport
+        self._wire = wire
+        self._membership = membership
+        now = clock.monotonic()
+        self._book = ReportBook(metric, ttl)
+        self._echo = Echo(now, ttl)
+        self._heard = now - 2.0 * ttl
+        self._last: HostReport | None = None
+        self._drops = Drops(host)
+        self._health = Health(ttl, now)
+        self._lock = threading.Lock()
+
+    @property
+    def dropped(self) -> Mapping[str, int]:
+        """Reason -> messages of peers that were thrown away."""
+        return self._drops.counts(self._transport.dropped)
+
+    def start(self) -> None:
+        self._membership.start()
+        self._transport.start(self._hear)
+
+    def publish(self, report: HostReport) -> None:
+        now = self._clock.monotonic()
+        with self._lock:
+            self._last = report
+            self._book.replace(report, now)
+            self._echo.publish(report.version, now)
+        self._say(report)
+
+    def totals(self) -> CloudTotals:
+        now = self._clock.monotonic()
+        alone = len(self._membership.members()) < 2
+        with self._lock:
+            totals = self._book.totals(now, self._age(now, alone))
+        self._health.observe(totals.age, self._transport.trouble, now)
+        return totals
+
+    def stop(self) -> None:
+        with self._lock:
+            last, self._last = self._last, None
+        if last is not None and not self._health.down:
+            word = Departure(
+                host=self._host, incarnation=last.incarnation, sequence=last.sequence + 1
+            )
+            with self._lock:
+                # it comes back like a report, while the transport still listens
+                self._echo.publish(word.version, self._clock.monotonic())
+            self._say(word)
+        self._transport.stop()
+        self._membership.stop()
+
+    def _age(self, now: float, alone: bool) -> float:
+        """Seconds since the transport was last known to work; with nobody to talk to it can't fail."""
+        if self._transport.echoes:
+            return self._echo.age(now)
+        return 0.0 if alone else max(now - self._heard, 0.0)
+
+    def _say(self, word: Word) -> None:
+        try:
+            frame = self._wire.encode(to_values(word))
+        except MalformedReport as error:
+            LOG.error('this host has no say in the exchange: %s', error)
+            return
+        self._transport.broadcast(frame)
+
+    def _hear(self, sender: HostName | None, frame: bytes) -> None:
+        """Take one frame of whoever it is; it never raises."""
+        try:
+            word = from_values(self._wire.decode(frame))
+        except OversizedReport as error:
+            self._drops.add('oversized', str(error))
+        except MalformedReport as error:
+            self._drops.add('malformed', str(error))
+        else:
+            reason = self._take(sender, word)
+            if reason:
+                self._drops.add(reason, f'host {word.host}')
+
+    def _take(self, sender: HostName | None, word: Word) -> str:
+        """Keep a word; returns '' or why it is not kept."""
+        now = self._clock.monotonic()
+        if sender is not None and sender != word.host:
+            return FORGED
+        if not isinstance(word, HostReport | Departure):
+            return OTHER_TOPOLOGY
+        with self._lock:
+            if word.host == self._host:
+                return self._echo.receive(word.version)
+            if isinstance(word, Departure):  # noqa: SIM108 - mypy can't read it in one line
+                reason = self._book.leave(word, now)
+            else:
+                reason = self._book.put(word, now)
+            if not reason:
+                self._heard = now
+        return reason

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How an exchange is doing: what it has thrown away, and whether it works, each said once in the log."""
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Mapping
+
+from nova_market.core.exchange.received_allocations import OVERTAKEN
+from nova_market.core.exchange.report_table import FOREIGN_NAME, STALE
+from nova_market.core.resource import HostName
+
+LOG = logging.getLogger(__name__)
+
+FORGED = 'forged'
+"""The transport proves that the sender is not the host that the message names."""
+
+OTHER_TOPOLOGY = 'other_topology'
+"""The peer's [exchange]topology is another one: its words can't be used."""
+
+EXPECTED = frozenset({STALE, OVERTAKEN})
+"""Reasons that occur in healthy clouds: frames overtake each other."""
+
+
+SILENCE = 1.5
+"""Parts of the time to live without news after which the log says so: when an aggregator dies, others
+take over before that."""
+
+
+class Drops:
+    """Reason -> messages of peers that were thrown away. Safe for threads."""
+
+    def __init__(self, host: HostName) -> None:
+        self._host = host
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def counts(self, more: Mapping[str, int]) -> Mapping[str, int]:
+        """Together with what another (the transport) has counted."""
+        with self._lock:
+            return dict(self._counts + Counter(more))
+
+    def add(self, reason: str, detail: str) -> None:
+        """Count one; the first of a reason is logged."""
+        with self._lock:
+            self._counts[reason] += 1
+            first = self._counts[reason] == 1 and reason not in EXPECTED
+        if first and reason == FOREIGN_NAME:
+            LOG.warning(
+                'a message in the name of this host (%s) that it has not sent: does another service use '
+                'this name ([host]name)? Further ones are only counted',
+                self._host,
+            )
+        elif first:
+            LOG.warning(
+                'a message is dropped as %s (%s); further ones are only counted', reason, detail
+            )
+        else:
+            LOG.debug('a message is dropped as %s: %s', reason, detail)
+
+
+class Health:
+    """One line when the exchange goes down, one when it works again. Safe for threads."""
+
+    def __init__(self, ttl: float, started: float) -> None:
+        """started: silence counts from then on."""
+        self._ttl = ttl
+        self._started = started
+        self._down = False
+        self._lock = threading.Lock()
+
+    @property
+    def down(self) -> bool:
+        return self._down
+
+    def observe(self, age: float, trouble: str, now: float) -> None:
+        """age: of the totals; trouble: what the transport says is wrong."""
+        silent = min(age, now - self._started) > SILENCE * self._ttl
+        with self._lock:
+            before = self._down
+            # while it is down only totals that have come prove that it works
+            self._down = bool(trouble) or silent or (before and age > self._ttl)
+            after = self._down
+        if after and not before:
+            LOG.warning(
+                'the exchange is down, other hosts are forgotten after %g s: %s',
+                self._ttl,
+                trouble or f'nothing that this host said in the last {age:.0f} s was heard',
+            )
+        elif before and not after:
+            LOG.info('the exchange works again')

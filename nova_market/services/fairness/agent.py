@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fairness agent of one host: sample, weigh, exchange, decide, apply; one call is one round.
+
+Implements Listing 1 of IFI-2016.04. Differs from the paper: nothing is waited for, only differences are
+written, and what guests had before is put back when the agent stops or starts again.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from nova_market.core.exchange.messages import HostReport
+from nova_market.core.exchange.received_allocations import NOTHING
+from nova_market.core.exchange.totals import CloudTotals
+from nova_market.core.fairness import host_division
+from nova_market.core.fairness.explanation import summary
+from nova_market.core.fairness.priority import worth_writing
+from nova_market.core.fairness.round import (
+    FairnessSettings,
+    RoundPlan,
+    Weighing,
+    decide,
+    nova_value,
+    partial_sums,
+    view_of,
+    weigh,
+)
+from nova_market.core.host.load import Incarnation, Measurement, measure, supply_vector
+from nova_market.core.host.sample import Control, HostSupply, Limits
+from nova_market.core.resource import GuestId, HostName, OwnerId
+from nova_market.errors import HostUnavailable
+from nova_market.ports import Actuator, Allocations, Clock, Exchange, HostDriver
+from nova_market.services.fairness.originals import Journal
+
+LOG = logging.getLogger(__name__)
+
+Quotas = Callable[[Sequence[OwnerId]], Mapping[OwnerId, tuple[int, int]]]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class RoundRecord:
+    """What one round decided and did.
+
+    found, written, failed: control -> guest -> value (or what went wrong); empty when nothing was done
+    seconds:                phase -> duration
+    applied:                servers whose allocations are in force
+    """
+
+    plan: RoundPlan
+    supply: HostSupply
+    wall: float
+    dry_run: bool
+    found: Mapping[str, Mapping[GuestId, Control]]
+    written: Mapping[str, Mapping[GuestId, int]]
+    failed: Mapping[str, Mapping[GuestId, str]]
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    applied: tuple[GuestId, ...] = ()
+
+
+class Agent:
+    def __init__(
+        self,
+        *,
+        host: HostName,
+        driver: HostDriver,
+        actuators: Sequence[Actuator],
+        controls: Collection[str],
+        exchange: Exchange,
+        settings: FairnessSettings,
+        journal: Journal,
+        clock: Clock,
+        quotas: Quotas | None = None,
+        dry_run: bool = False,
+        market: Allocations | None = None,
+    ) -> None:
+        """controls: names of the actuators that are used; the others only put originals back.
+
+        market: what the market grants, with a policy that follows it.
+        """
+        self._host = host
+        self._driver = driver
+        self._actuators = {actuator.name: actuator for actuator in actuators}
+        self._controls = [name for name in self._actuators if name in controls]
+        self._exchange = exchange
+        self._settings = settings
+        self._journal = journal
+        self._clock = clock
+        self._quotas = quotas
+        self._dry_run = dry_run
+        self._market = market
+        self._measurement: Measurement | None = None
+        self._totals: CloudTotals | None = None
+        self._state: Mapping[Incarnation, float] = {}
+        self._incarnation = int(clock.wall())
+        self._sequence = 0
+
+    def start(self) -> None:
+        """Put back what an earlier run left behind, and begin to listen.
+
+        :raises HostUnavailable: the hypervisor does not answer.
+        """
+        if self._journal.entries and self._dry_run:
+            LOG.warning(
+                'an earlier run left %d guests with its values; a dry run does not touch them: '
+                'run `nova-fairness restore`',
+                len(self._journal.entries),
+            )
+        elif self._journal.entries:
+            LOG.info(
+                'putting back the original values of %d guests of an earlier run',
+                len(self._journal.entries),
+            )
+            self.restore()
+        self._driver.supply()
+        self._exchange.start()
+
+    def stop(self) -> None:
+        """Put everything back and leave the exchange."""
+        self._exchange.stop()
+        if self._dry_run:
+            return
+        try:
+            self.restore()
+        except HostUnavailable as error:
+            LOG.warning('originals are not put back, the next start will: %s', error)
+            return
+        for actuator in self._actuators.values():
+            actuator.close()
+
+    def restore(self) -> tuple[int, int]:
+        """Write the original values back; (guests that have them, guests that refused). Idempotent.
+
+        What is refused stays in the journal, for the next try.
+
+        :raises HostUnavailable: nothing is forgotten then.
+        """
+        guests = {item.guest.incarnation: item.guest for item in self._driver.sample().guests}
+        mine = {key: values for key, values in self._journal.entries.items() if key in guests}
+        everyone = list(guests.values())
+        refused: set[GuestId] = set()
+        for name, actuator in self._actuators.items():
+            values = {
+                key[0]: originals[name] for key, originals in mine.items() if name in originals
+            }
+            if values:
+                for guest, wrong in actuator.write(values, everyone).items():
+                    if wrong and wrong != 'gone':
+                        LOG.warning('%s of guest %s is not put back: %s', name, guest, wrong)
+                        refused.add(guest)
+        kept = {key for key in mine if key[0] in refused}
+        self._journal.forget(self._journal.entries.keys() - kept)
+        return len(mine) - len(kept), len(kept)
+
+    def round(self) -> RoundRecord:
+        """One round.
+
+        :raises HostUnavailable: nothing was measured or the host vanished while writing.
+        """
+        marks = [self._clock.monotonic()]
+        supply = self._driver.supply()
+        sample = self._driver.sample()
+        marks.append(self._clock.monotonic())
+        settings = self._settings
+        self._measurement = measure(
+            self._measurement,
+            sample,
+            supply,
+            smoothing=settings.smoothing,
+            interval=settings.interval,
+        )
+        weighing = self._weigh(supply)
+        marks.append(self._clock.monotonic())
+        self._exchange.publish(self._report(weighing))
+        self._totals = self._exchange.totals()
+        marks.append(self._clock.monotonic())
+        limits = {name: self._actuators[name].limits for name in self._controls}
+        unit = self._actuators['cpu'].limits.default if 'cpu' in self._actuators else 1
+        granted = self._market.look() if self._market else NOTHING
+        plan = decide(weighing, self._totals, self._state, limits, supply, settings, unit, granted)
+        self._state = plan.state
+        marks.append(self._clock.monotonic())
+        found, written, failed = self._apply(plan, limits)
+        applied = self._confirm(plan, found, failed)
+        marks.append(self._clock.monotonic())
+        if LOG.isEnabledFor(logging.DEBUG):
+            LOG.debug(
+                'round %d: %s; %d values written', self._sequence, summary(plan), _count(written)
+            )
+        phases = ('sample', 'weigh', 'exchange', 'decide', 'apply')
+        return RoundRecord(
+            plan=plan,
+            supply=supply,
+            wall=self._clock.wall(),
+            dry_run=self._dry_run,
+            found=found,
+            written=written,
+            failed=failed,
+            seconds={name: marks[i + 1] - marks[i] for i, name in enumerate(phases)},
+            applied=applied,
+        )
+
+    def _weigh(self, supply: HostSupply) -> Weighing:
+        assert self._measurement is not None
+        if self._totals is None:
+            # as in Listing 1, lines 1-3: the supply must be known before anything can be weighed
+            self._exchange.publish(self._presence(self._measurement, supply))
+            self._totals = self._exchange.totals()
+        view, _ = view_of(self._totals, supply.core_score, self._settings)
+        return weigh(self._measurement, supply, view, self._settings)
+
+    def _presence(self, measurement: Measurement, supply: HostSupply) -> HostReport:
+        nothing = tuple(0.0 for _ in supply_vector(supply))
+        return HostReport(
+            host=self._host,
+            incarnation=self._incarnation,
+            sequence=self._sequence,
+            metric=self._settings.metric_name,
+            supply=tuple(float(n) for n in supply_vector(supply)),
+            load=nothing,
+            virtual=nothing,
+            owners={guest.owner: (0.0,) for guest in measurement.guests},
+        )
+
+    def _report(self, weighing: Weighing) -> HostReport:
+        self._sequence += 1
+        mine = partial_sums(weighing)
+        others = (*self._totals.owners, *self._totals.asked) if self._totals else ()
+        owners = tuple(dict.fromkeys((*mine, *others)))
+        return HostReport(
+            host=self._host,
+            incarnation=self._incarnation,
+            sequence=self._sequence,
+            metric=self._settings.metric_name,
+            supply=tuple(float(n) for n in weighing.supply),
+            load=tuple(float(n) for n in weighing.measurement.load.sum(axis=0)),
+            virtual=tuple(float(n) for n in weighing.virtual.sum(axis=0)),
+            owners=mine,
+            quotas=dict(self._quotas(owners)) if self._quotas else {},
+            reads_quotas=self._quotas is not None,
+        )
+
+    def _apply(
+        self, plan: RoundPlan, limits: Mapping[str, Limits]
+    ) -> tuple[
+        dict[str, Mapping[GuestId, Control]],
+        dict[str, dict[GuestId, int]],
+        dict[str, dict[GuestId, str]],
+    ]:
+        found: dict[str, Mapping[GuestId, Control]] = {}
+        changes: dict[str, dict[GuestId, int]] = {}
+        originals: dict[Incarnation, dict[str, int]] = {}
+        for name in self._controls:
+            found[name] = self._actuators[name].read(plan.guests)
+            changes[name] = self._differences(plan, name, found[name])
+            for guest in plan.guests:
+                control = found[name].get(guest.id)
+                if control is None or not control.controllable or name == 'network':
+                    continue
+                original = nova_value(name, guest, limits[name])
+                if guest.fallback and control.value is not None:
+                    original = control.value
+                # also where the wanted value is there already: a crash or libvirt itself left it
+                if guest.id in changes[name] or control.value != original:
+                    originals.setdefault(guest.incarnation, {})[name] = original
+        if self._dry_run:
+            return found, {}, {}
+        self._journal.keep_only({guest.incarnation for guest in plan.guests})
+        self._journal.remember(originals)
+        failed: dict[str, dict[GuestId, str]] = {}
+        for name, values in changes.items():
+            if values:
+                outcome = self._actuators[name].write(values, plan.guests)
+                failed[name] = {guest: wrong for guest, wrong in outcome.items() if wrong}
+                for guest_id, wrong in failed[name].items():
+                    LOG.log(
+                        logging.DEBUG if wrong == 'gone' else logging.WARNING,
+                        '%s of guest %s is not set to %d: %s', name, guest_id, values[guest_id], wrong,
+                    )  # fmt: skip
+        written = {
+            name: {
+                guest: value for guest, value in values.items() if guest not in failed.get(name, {})
+            }
+            for name, values in changes.items()
+        }
+        return found, written, failed
+
+    def _differences(
+        self, plan: RoundPlan, name: str, found: Mapping[GuestId, Control]
+    ) -> dict[GuestId, int]:
+        """Wanted values that differ enough from the actual ones to be written."""
+        # what is paid for is set to the unit; it changes once a period only
+        exact = name == 'cpu' and plan.policy == host_division.MARKET
+        threshold = 0.0 if exact else self._settings.threshold
+        changes: dict[GuestId, int] = {}
+        for guest, wanted in zip(plan.guests, plan.wanted[name].tolist(), strict=True):
+            control = found.get(guest.id)
+            if control is None or not control.controllable:
+                continue
+            if control.value is None or worth_writing(wanted, control.value, threshold):
+                changes[guest.id] = wanted
+        return changes
+
+    def _confirm(
+        self,
+        plan: RoundPlan,
+        found: Mapping[str, Mapping[GuestId, Control]],
+        failed: Mapping[str, Mapping[GuestId, str]],
+    ) -> tuple[GuestId, ...]:
+        """Tell the market what is in force, each round: what has told it so before may be lost (F2)."""
+        if self._market is None or self._dry_run or not plan.granted.in_force:
+            return ()
+        done = tuple(
+            guest.id
+            for guest in plan.guests
+            if guest.id in plan.granted.allocations and in_force(guest.id, found, failed)
+        )
+        if done:
+            self._market.confirm(plan.granted, done, plan.owner_heaviness)
+        return done
+
+
+def in_force(
+    guest: GuestId,
+    found: Mapping[str, Mapping[GuestId, Control]],
+    failed: Mapping[str, Mapping[GuestId, str]],
+) -> bool:
+    """Has the CPU of this guest the value that was wanted, and its memory, where that is controlled?"""
+    cpu, memory = (found.get(name, {}).get(guest) for name in ('cpu', 'memory'))
+    refused = any(guest in failed.get(name, {}) for name in ('cpu', 'memory'))
+    gone = cpu is None or ('memory' in found and memory is None)
+    return not gone and not refused and cpu is not None and cpu.controllable
+
+
+def _count(written: Mapping[str, Mapping[GuestId, int]]) -> int:
+    return sum(len(values) for values in written.values())

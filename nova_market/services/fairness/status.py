@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `nova-fairness status` shows: a document of the last round, and its tables.
+
+The service writes the document each round; the command reads it, so that looking costs the service
+nothing and needs no port.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nova_market.core.fairness import host_division
+from nova_market.core.fairness.cloud_norm import ratio
+from nova_market.core.fairness.explanation import explanations
+from nova_market.core.resource import RESOURCES, Array
+from nova_market.services.fairness.agent import RoundRecord
+
+FORMAT = 1
+STALE_INTERVALS = 3
+
+
+def status_document(record: RoundRecord, host: str, interval: float, pid: int) -> dict[str, Any]:
+    """The last round as plain JSON values."""
+    plan = record.plan
+    counted = [name for name, w in zip(RESOURCES, plan.view.weights, strict=True) if w > 0]
+    return {
+        'format': FORMAT,
+        'host': host,
+        'pid': pid,
+        'time': record.wall,
+        'interval': interval,
+        'dry_run': record.dry_run,
+        'policy': plan.policy,
+        'market': _market(record),
+        'cloud': {
+            'hosts': plan.totals.hosts,
+            'owners': plan.totals.owner_count,
+            'age': plan.totals.age,
+            'fresh': plan.fresh,
+            'resources': counted,
+            'quotas': len(plan.totals.quotas),
+        },
+        'supply': {
+            'cores': record.supply.cores,
+            'core_score': record.supply.core_score,
+            'score_method': record.supply.score_method,
+            'memory_bytes': record.supply.memory_bytes,
+        },
+        'seconds': dict(record.seconds),
+        'guests': [_guest(record, i, why) for i, why in enumerate(explanations(plan))],
+    }
+
+
+def _market(record: RoundRecord) -> dict[str, Any] | None:
+    """The allocations that count; None without a market."""
+    granted = record.plan.granted
+    if record.plan.policy == host_division.FAIRNESS:
+        return None
+    return {
+        'engine': granted.engine,
+        'period': granted.period,
+        'strength': granted.strength,
+        'allocations': len(granted.allocations),
+        'in_force': len(record.applied),
+    }
+
+
+def _guest(record: RoundRecord, row: int, why: str) -> dict[str, Any]:
+    plan = record.plan
+    guest = plan.guests[row]
+    granted = plan.granted.allocations.get(guest.id)
+    load, due = plan.weighing.measurement.load[row], plan.weighing.endowment[row]
+    return {
+        'id': guest.id,
+        'name': guest.name,
+        'owner': guest.owner,
+        'flavor': guest.flavor,
+        'vcpus': guest.vcpus,
+        'load': _named(load),
+        'endowment': _named(due),
+        'load_to_endowment': _named(ratio(load, due)),
+        'heaviness': float(plan.weighing.heaviness[row]),
+        'owner_heaviness': float(plan.user_heaviness[row]),
+        'weight': float(plan.weights[row]),
+        'allocation': None
+        if granted is None
+        else {
+            'cores': granted.cores,
+            'memory_mib': granted.memory_mib,
+            'in_force': guest.id in record.applied,
+        },
+        'controls': {name: _control(record, name, row) for name in plan.wanted},
+        'why': why,
+    }
+
+
+def _control(record: RoundRecord, name: str, row: int) -> dict[str, Any]:
+    """What was asked of a control, what it is now, and why it is not what was asked."""
+    guest_id = record.plan.guests[row].id
+    wanted = int(record.plan.wanted[name][row])
+    found = record.found.get(name, {}).get(guest_id)
+    wrong = record.failed.get(name, {}).get(guest_id, found.reason if found else 'gone')
+    written = guest_id in record.written.get(name, {}) and not wrong
+    return {
+        'wanted': wanted,
+        'set': wanted if written else found.value if found else None,
+        'reason': wrong,
+    }
+
+
+def _named(values: Array) -> dict[str, float]:
+    return dict(zip(RESOURCES, values.tolist(), strict=True))
+
+
+def render(document: Mapping[str, Any], now: float, alive: bool) -> str:
+    """The document as text for people."""
+    age = max(now - document['time'], 0.0)
+    lines = []
+    if not alive:
+        lines.append(
+            f'nova-fairness is NOT running on this host; this is its last round, {age:.0f} s ago.'
+        )
+    elif age > STALE_INTERVALS * document['interval']:
+        lines.append(f'WARNING: the last round was {age:.0f} s ago; see the log of nova-fairness.')
+    cloud, supply = document['cloud'], document['supply']
+    mode = 'dry run, nothing is written' if document['dry_run'] else 'enforcing'
+    lines.append(
+        f'{document["host"]}: {mode}; {supply["cores"]:g} cores of score {supply["core_score"]:.2f} '
+        f'({supply["score_method"]}); round {age:.0f} s ago took '
+        f'{1000 * sum(document["seconds"].values()):.0f} ms'
+    )
+    lines.append(
+        f'cloud: {cloud["hosts"]} hosts, {cloud["owners"]} owners; '
+        f'metric over {", ".join(cloud["resources"])}; '
+        + (
+            f'totals {cloud["age"]:.0f} s old'
+            if cloud['fresh']
+            else f'NO TOTALS for {cloud["age"]:.0f} s'
+        )
+    )
+    lines += _market_lines(document)
+    if not document['guests']:
+        return '\n'.join([*lines, 'no guests'])
+    rows = [_row(guest, bool(document.get('market'))) for guest in document['guests']]
+    table = _table(
+        (
+            'GUEST',
+            'OWNER',
+            'CPU USED/DUE',
+            'MEM USED/DUE',
+            'HEAVINESS',
+            'OF OWNER',
+            *(['ALLOCATED'] if document.get('market') else []),
+            'CONTROL ASKED/SET',
+            'WHY',
+        ),
+        rows,
+    )
+    return '\n'.join([*lines, '', *table])
+
+
+def _market_lines(document: Mapping[str, Any]) -> list[str]:
+    """What counts of the market; documents of earlier versions know none."""
+    market = document.get('market')
+    if not market:
+        return []
+    title = f'policy {document["policy"]}'
+    if market['period'] < 0:
+        return [f'{title}: NO ALLOCATIONS, weights are those of the flavors']
+    state = (
+        'count' if market['strength'] == 1 else f'EXPIRED, {market["strength"]:.0%} of them left'
+    )
+    counts = f'{market["in_force"]} of {market["allocations"]} confirmed'
+    source = f'period {market["period"]} by {market["engine"]}'
+    return [f'{title}: allocations of {source} {state}; {counts}']
+
+
+def _row(guest: Mapping[str, Any], market: bool) -> tuple[str, ...]:
+    load, due = guest['load'], guest['endowment']
+    mib = 1024 * 1024
+    controls = []
+    for name, control in guest['controls'].items():
+        if control['reason']:
+            controls.append(f'{name}: {control["reason"]}')
+        else:
+            scale, unit = (mib, 'M') if name == 'memory' else (1, '')
+            found = '?' if control['set'] is None else f'{control["set"] // scale}{unit}'
+            controls.append(f'{name} {control["wanted"] // scale}{unit}/{found}')
+    return (
+        guest['name'],
+        guest['owner'][:12],
+        f'{load["cpu"]:.2f}/{due["cpu"]:.2f}',
+        f'{load["memory"] / mib:.0f}/{due["memory"] / mib:.0f}M',
+        f'{guest["heaviness"]:+.3f}',
+        f'{guest["owner_heaviness"]:+.3f}',
+        *([_allocated(guest['allocation'])] if market else []),
+        ', '.join(controls) or '-',
+        guest['why'],
+    )
+
+
+def _allocated(allocation: Mapping[str, Any] | None) -> str:
+    if allocation is None:
+        return '-'
+    return f'{allocation["cores"]:.2f}c {allocation["memory_mib"]:.0f}M'
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    return [
+        '  '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in [head, *rows]
+    ]

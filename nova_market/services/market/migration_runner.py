@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carrying out approved migration plans: one move after the other, each watched to its end.
+
+Implements rules A3 and F1 of doc/source/specs/market.rst. Times in seconds.
+
+Everything that must survive an engine is in the plan: a move is marked as moving before Nova is asked for it.
+A leader that finds such a move which it has not asked for itself looks where the server is and how its
+newest migration goes, and asks (again) only when neither says that it was done: Nova refuses a
+second migration of a server that is on its way.
+"""
+
+import logging
+from dataclasses import dataclass
+
+from nova_market.core.market.inventory import CloudMigration, MigrationState
+from nova_market.core.rebalancing.plan import MoveState, PlanState, StoredMove, StoredPlan
+from nova_market.core.rebalancing.problem import obstacle
+from nova_market.core.rebalancing.settings import OFF, RebalancingSettings
+from nova_market.core.resource import HostName
+from nova_market.errors import CloudUnavailable, MigrationRefused
+from nova_market.ports import Clock, MarketCloud, PlanStore
+
+LOG = logging.getLogger(__name__)
+
+PAGE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """The move that this engine waits for. newest: id of the server's last migration before it."""
+
+    plan_id: str
+    position: int
+    newest: str
+    at: float
+
+
+class PlanRun:
+    """Remembers only what it waits for; `forget` when somebody else leads. For one thread."""
+
+    def __init__(
+        self, plans: PlanStore, cloud: MarketCloud, clock: Clock, settings: RebalancingSettings
+    ) -> None:
+        self._plans = plans
+        self._cloud = cloud
+        self._clock = clock
+        self._settings = settings
+        self._asked: _Asked | None = None
+
+    def step(self) -> bool:
+        """Look after the plan that runs, or begin one that is approved; is there one?
+
+        :raises CloudUnavailable, DatabaseUnavailable: try again.
+        :raises Conflict: another engine was faster; try again.
+        """
+        plan = self._running() or self._begun()
+        if plan is None:
+            return False
+        states = [move.state for move in plan.moves]
+        if MoveState.MOVING in states:
+            self._watch(plan, states.index(MoveState.MOVING))
+        elif MoveState.WAITING in states:
+            self._start(plan, states.index(MoveState.WAITING))
+        else:
+            self._finish(plan)
+        return True
+
+    def forget(self) -> None:
+        """Somebody else leads; what was asked for is found again by its plan."""
+        self._asked = None
+
+    def _running(self) -> StoredPlan | None:
+        found = self._plans.list(PlanState.RUNNING, limit=1)
+        return self._plans.plan(found[0].id) if found else None
+
+    def _begun(self) -> StoredPlan | None:
+        """The newest approved plan begins, if it is young enough; the others are superseded."""
+        chosen = None
+        now = self._clock.wall()
+        for plan in self._plans.list(PlanState.APPROVED, limit=PAGE):
+            decided = plan.created_at if plan.decided_at is None else plan.decided_at
+            young = now - decided <= self._settings.approval_valid
+            if chosen is None and young and self._settings.mode != OFF:
+                chosen = plan
+                self._plans.advance(plan.id, PlanState.APPROVED, PlanState.RUNNING)
+                LOG.info('migration plan %s, approved by %s, begins', plan.id, plan.decided_by)
+            else:
+                self._plans.advance(plan.id, PlanState.APPROVED, PlanState.SUPERSEDED)
+                LOG.info('migration plan %s is superseded before it began', plan.id)
+        return self._plans.plan(chosen.id) if chosen else None
+
+    def _start(self, plan: StoredPlan, position: int) -> None:
+        move = plan.moves[position]
+        why = self._why_not(move)
+        if why:
+            self._plans.move(plan.id, position, MoveState.WAITING, MoveState.DROPPED, why)
+            LOG.info('plan %s: server %s stays: %s', plan.id, move.server_id, why)
+            return
+        self._plans.move(plan.id, position, MoveState.WAITING, MoveState.MOVING)
+        self._ask(plan, position, again=False)
+
+    def _why_not(self, move: StoredMove) -> str:
+        if self._settings.mode == OFF:
+            return 'rebalancing was switched off'
+        return obstacle(move, self._cloud.hosts(), self._cloud.servers())
+
+    def _ask(self, plan: StoredPlan, position: int, *, again: bool) -> None:
+        move = plan.moves[position]
+        newest = self._cloud.migration(move.server_id)
+        self._asked = _Asked(
+            plan_id=plan.id,
+            position=position,
+            newest=newest.id if newest else '',
+            at=self._clock.monotonic(),
+        )
+        try:
+            self._cloud.migrate(move.server_id, HostName(move.destination))
+            LOG.info('plan %s: %s', plan.id, move.reason or move.server_id)
+        except CloudUnavailable:
+            # it may have been heard: look before asking once more
+            self._asked = None
+            raise
+        except MigrationRefused as error:
+            # asked before, so the refusal may be for our own migration that can't be seen yet
+            if not again and not self._goes(move):
+                self._failed(plan, position, str(error))
+
+    def _goes(self, move: StoredMove) -> bool:
+        """Is the server on its way to where it should go? Another leader may have asked."""
+        found = self._cloud.migration(move.server_id)
+        return found is not None and found.state == MigrationState.RUNNING and _ours(found, move)
+
+    def _watch(self, plan: StoredPlan, position: int) -> None:
+        asked = self._asked
+        if asked is None or (asked.plan_id, asked.position) != (plan.id, position):
+            self._resume(plan, position)
+            return
+        move = plan.moves[position]
+        found = self._cloud.migration(move.server_id)
+        waited = self._clock.monotonic() - asked.at
+        if found is None or found.id == asked.newest:
+            if waited > self._settings.begin_within:
+                self._failed(plan, position, f'Nova has not begun it in {waited:.0f} s')
+        elif not _ours(found, move):
+            self._failed(plan, position, f'it is migrated to {found.destination} by somebody else')
+        elif found.state == MigrationState.DONE:
+            self._done(plan, position, f'took {waited:.0f} s')
+        elif found.state == MigrationState.FAILED:
+            self._failed(plan, position, found.reason or 'Nova says no more than that it failed')
+        elif waited > self._settings.end_within:
+            self._failed(plan, position, f'has not ended in {waited:.0f} s; it is left to Nova')
+
+    def _resume(self, plan: StoredPlan, position: int) -> None:
+        """A move begun by another engine, or in doubt because the cloud did not answer."""
+        move = plan.moves[position]
+        if self._goes(move):
+            now = self._clock.monotonic()
+            self._asked = _Asked(plan_id=plan.id, position=position, newest='', at=now)
+            return
+        host = {one.id: one.host for one in self._cloud.servers()}.get(move.server_id)
+        if host == move.destination:
+            self._done(plan, position, 'had arrived when this engine took over')
+        elif host is None:
+            self._failed(plan, position, 'the server is gone')
+        elif host != move.source:
+            self._failed(plan, position, f'the server is on {host}')
+        else:
+            self._ask(plan, position, again=True)
+
+    def _done(self, plan: StoredPlan, position: int, outcome: str) -> None:
+        move = plan.moves[position]
+        self._plans.move(plan.id, position, MoveState.MOVING, MoveState.DONE, outcome)
+        self._asked = None
+        LOG.info('plan %s: server %s is on %s', plan.id, move.server_id, move.destination)
+
+    def _failed(self, plan: StoredPlan, position: int, outcome: str) -> None:
+        move = plan.moves[position]
+        self._plans.move(plan.id, position, MoveState.MOVING, MoveState.FAILED, outcome)
+        self._asked = None
+        LOG.warning('plan %s: server %s did not move: %s', plan.id, move.server_id, outcome)
+
+    def _finish(self, plan: StoredPlan) -> None:
+        states = [move.state for move in plan.moves]
+        well = MoveState.DONE in states and MoveState.FAILED not in states
+        end = PlanState.DONE if well else PlanState.FAILED
+        self._plans.advance(plan.id, PlanState.RUNNING, end)
+        made = states.count(MoveState.DONE)
+        LOG.info('migration plan %s is %s: %d of %d moves made', plan.id, end, made, len(states))
+
+
+def _ours(found: CloudMigration, move: StoredMove) -> bool:
+    """Nova may say only later where a migration goes."""
+    return found.destination in ('', move.destination)

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rebalancing: from a round's allocation errors to migration plans, and to their end.
+
+Implements rules A2, A3 and A4 of doc/source/specs/market.rst (Merkat, INRIA RR-8648, section 2.2.4). The
+search and the order of its moves are in core.rebalancing.tabu_search and core.rebalancing.move_order; here
+is when to search, what becomes of a result, and that there is one plan at a time. Modes as in
+conf/rebalancing.py.
+
+A search takes seconds at thousands of hosts, so it runs beside the engine's thread; everything else,
+the database included, is done in `consider` and `tick`.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+
+from nova_market.core.rebalancing.cool_down import resting
+from nova_market.core.rebalancing.plan import PlanState, StoredMove, StoredPlan
+from nova_market.core.rebalancing.problem import MarketView
+from nova_market.core.rebalancing.proposal import Search, proposal, search, summary
+from nova_market.core.rebalancing.settings import AUTO, OFF, RebalancingSettings
+from nova_market.errors import CloudUnavailable, Conflict, DatabaseUnavailable
+from nova_market.ports import Clock, MarketCloud, PlanStore
+from nova_market.services.market.migration_runner import PAGE, PlanRun
+
+LOG = logging.getLogger(__name__)
+
+BUSY = (PlanState.RUNNING, PlanState.APPROVED)
+ENDED = (PlanState.DONE, PlanState.FAILED)
+
+
+class Rebalancing:
+    """For the engine's thread, while it leads. Nothing here raises when the cloud or the database is down."""
+
+    def __init__(
+        self,
+        plans: PlanStore,
+        cloud: MarketCloud,
+        clock: Clock,
+        settings: RebalancingSettings,
+        executor: Executor | None = None,
+    ) -> None:
+        self._plans = plans
+        self._clock = clock
+        self._settings = settings
+        self._executor = executor or ThreadPoolExecutor(1, 'rebalancing')
+        self._run = PlanRun(plans, cloud, clock, settings)
+        self._search: Future[Search] | None = None
+        self._searched: int | None = None
+        self._ended: dict[str, tuple[StoredMove, ...]] = {}
+        self._trouble = ''
+
+    def consider(self, view: MarketView) -> None:
+        """A round is over: look for a better placement when it is time to."""
+        if self._settings.mode == OFF or self._search is not None or not self._due(view.period):
+            return
+        self._surviving(lambda: self._begin(view))
+
+    def tick(self) -> None:
+        """Look after what goes on: a search that has ended, a plan that runs. Cheap; call it often."""
+        self._surviving(self._look)
+
+    def forget(self) -> None:
+        """Somebody else leads now."""
+        self._run.forget()
+        self._search = None
+        self._searched = None
+
+    def stop(self) -> None:
+        """The engine ends; a running migration goes on, and the next leader watches it."""
+        self.forget()
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def _due(self, period: int) -> bool:
+        return self._searched is None or period - self._searched >= self._settings.every
+
+    def _begin(self, view: MarketView) -> None:
+        if any(self._plans.list(state, limit=1) for state in BUSY):
+            return
+        rest = resting(self._moves(), self._clock.wall(), self._settings.cool_down)
+        self._search = self._executor.submit(search, view, rest, self._settings)
+        self._searched = view.period
+
+    def _moves(self) -> Sequence[StoredMove]:
+        """Moves of the plans that have ended, of as many as a page holds; each is read once."""
+        found = [plan.id for state in ENDED for plan in self._plans.list(state, limit=PAGE)]
+        self._ended = {
+            plan_id: self._ended.get(plan_id) or self._read(plan_id) for plan_id in found
+        }
+        return [move for moves in self._ended.values() for move in moves]
+
+    def _read(self, plan_id: str) -> tuple[StoredMove, ...]:
+        plan = self._plans.plan(plan_id)
+        return plan.moves if plan else ()
+
+    def _look(self) -> None:
+        if self._run.step():
+            # a search from before these moves is about a placement that is no more
+            self._search = None
+            return
+        if self._search is None or not self._search.done():
+            return
+        error = self._search.exception()
+        if error is not None:
+            # a defect of the search must not end the engine; the next search may do better
+            LOG.error('the search for a better placement failed', exc_info=error)
+        else:
+            self._try_to_propose(self._search.result())
+        self._search = None
+
+    def _try_to_propose(self, found: Search) -> None:
+        """Once, unless the database is away: a plan that somebody else has decided stays decided."""
+        try:
+            self._propose(found)
+        except Conflict as error:
+            LOG.info('nothing more comes of the search of period %d: %s', found.view.period, error)
+
+    def _propose(self, found: Search) -> None:
+        new = proposal(found, self._settings, self._clock.wall())
+        old = [p for p in self._plans.list(PlanState.PROPOSED, limit=PAGE) if p.id != new.id]
+        same = next((plan for plan in old if new.moves and self._same(plan.id, new)), None)
+        for plan in old:
+            if plan is not same:
+                self._plans.advance(plan.id, PlanState.PROPOSED, PlanState.SUPERSEDED)
+        if not new.moves:
+            LOG.debug('period %d: no migration is worth it', new.period)
+            return
+        if same is None:
+            self._plans.add(new)
+            LOG.info('migration plan %s: %s', new.id, summary(found.plan))
+        if self._settings.mode == AUTO:
+            chosen = (same or new).id
+            self._plans.advance(chosen, PlanState.PROPOSED, PlanState.APPROVED, by=AUTO)
+
+    def _same(self, plan_id: str, new: StoredPlan) -> bool:
+        """Would this plan make the same moves? Then it stays, and can be approved by the name it has."""
+        return [_way(move) for move in self._read(plan_id)] == [_way(move) for move in new.moves]
+
+    def _surviving(self, work: Callable[[], None]) -> None:
+        """Say once what is down, and go on when it is there again."""
+        try:
+            work()
+        except Conflict as error:
+            # an administrator or another leader was faster: the next look sees what they did
+            LOG.debug('%s', error)
+        except (CloudUnavailable, DatabaseUnavailable) as error:
+            if self._trouble != type(error).__name__:
+                LOG.warning('rebalancing waits: %s', error)
+            self._trouble = type(error).__name__
+        else:
+            self._trouble = ''
+
+
+def _way(move: StoredMove) -> tuple[str, str, str]:
+    return move.server_id, move.source, move.destination

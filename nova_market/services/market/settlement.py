@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds what a round will charge, charges what was confirmed, and posts what the currency policy decided.
+
+Implements rules M1, M2, P1 and F2 of doc/source/specs/market.rst. Amounts and keys come from the stored round
+and what was held when it was stored, so any engine can do it again: what is posted already changes nothing.
+Units: micro-credits.
+
+What was held goes back to its payer in the transaction that charges him, so he can't move it away in
+between, and his statement has one line for each server. Nobody is charged more than was held.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from nova_market.core.ledger.posting import (
+    AccountId,
+    Posting,
+    Reason,
+    account,
+)
+from nova_market.core.market.settlement import Batch
+from nova_market.errors import BalanceTooLow, KeyReused, UnknownAccount
+from nova_market.ports import AccountStore, LedgerStore
+
+LOG = logging.getLogger(__name__)
+
+BATCH = 5000
+"""Postings in one transaction."""
+
+REFUSED = (BalanceTooLow, KeyReused, UnknownAccount)
+
+
+def held(ledger: LedgerStore, period: int) -> dict[AccountId, int]:
+    """Payer -> what was held for a round; the same before and after its settlement."""
+    return {debit: amount for (debit, _), amount in ledger.totals(period, Reason.HOLD).items()}
+
+
+def settle(ledger: LedgerStore, accounts: AccountStore, wanted: Batch, by: str) -> int:
+    """Post what `settlement` says; how many postings were new."""
+    return sum(_settle(ledger, accounts, batch, by) for batch in _batches(wanted))
+
+
+def settle_currency(ledger: LedgerStore, postings: Sequence[Posting], by: str) -> int:
+    """Post what the currency policy has decided; what can't be posted any more is left out."""
+    new = 0
+    for start in range(0, len(postings), BATCH):
+        batch = postings[start : start + BATCH]
+        try:
+            new += ledger.post(batch, by=by)
+        except REFUSED:
+            new += sum(_alone(ledger, posting, by) for posting in batch)
+    return new
+
+
+def _batches(wanted: Batch) -> Iterable[Batch]:
+    """Some thousand postings at a time, those of one payer never apart."""
+    batch: list[tuple[AccountId, Sequence[Posting]]] = []
+    size = 0
+    for payer, own in wanted:
+        batch.append((payer, own))
+        size += len(own)
+        if size >= BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _settle(ledger: LedgerStore, accounts: AccountStore, batch: Batch, by: str) -> int:
+    try:
+        return ledger.post([posting for _, own in batch for posting in own], by=by)
+    except REFUSED:
+        return sum(_settle_one(ledger, accounts, payer, own, by) for payer, own in batch)
+
+
+def _settle_one(
+    ledger: LedgerStore, accounts: AccountStore, payer: AccountId, own: Sequence[Posting], by: str
+) -> int:
+    """All of one payer in one transaction; a budget that was closed meanwhile is its project's."""
+    try:
+        return ledger.post(own, by=by)
+    except UnknownAccount as error:
+        project = _project(accounts, payer)
+        if project == payer:
+            LOG.error('what was held from %s stays held: %s', payer, error)
+            return 0
+        return _settle_one(ledger, accounts, project, _instead(own, payer, project), by)
+    except (BalanceTooLow, KeyReused) as error:
+        # another engine has settled it, with fewer confirmations or from another account
+        LOG.warning('charges of %s are left as they are: %s', payer, error)
+        return _alone(ledger, own[0], by)
+
+
+def _project(accounts: AccountStore, payer: AccountId) -> AccountId:
+    found = accounts.account(payer)
+    return account('project', found.project_id) if found and found.project_id else payer
+
+
+def _instead(own: Sequence[Posting], payer: AccountId, project: AccountId) -> list[Posting]:
+    """The same postings between escrow, bank and the project."""
+    return [
+        replace(p, credit=project) if p.credit == payer else replace(p, debit=project) for p in own
+    ]
+
+
+def _alone(ledger: LedgerStore, posting: Posting, by: str) -> int:
+    try:
+        return ledger.post([posting], by=by)
+    except REFUSED as error:
+        LOG.warning('%s is left out: %s', posting.key, error)
+        return 0

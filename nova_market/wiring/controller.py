@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the controller of applications together from options."""
+
+import logging
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from oslo_config import cfg
+from stevedore import extension
+
+from nova_market.adapters.clock import SystemClock
+from nova_market.adapters.leadership import SoleLeader, ToozLeadership
+from nova_market.adapters.openstack.app_cloud import NovaAppCloud
+from nova_market.adapters.openstack.session import GROUP, REQUEST_SECONDS
+from nova_market.conf import controller, market
+from nova_market.core.app.decision import Policy, Rules
+from nova_market.db.app_events import DatabaseAppEvents
+from nova_market.db.apps import DatabaseApps
+from nova_market.db.database import Database
+from nova_market.errors import ConfigurationError
+from nova_market.ports import AppCloud, Clock, Leadership
+from nova_market.services.app.controller import Controller
+from nova_market.services.app.inputs import Stores
+from nova_market.services.app.metrics import ControllerCollector
+from nova_market.services.app.settings import ControllerSettings
+from nova_market.wiring import engine
+from nova_market.wiring.database import ready
+from nova_market.wiring.options import check_values
+from nova_market.wiring.policies import NAMESPACE
+
+LOG = logging.getLogger(__name__)
+
+LOCK = b'nova-market-controller'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """A controller and what its owner must close."""
+
+    controller: Controller
+    settings: ControllerSettings
+    collector: ControllerCollector
+    database: Database
+
+    def close(self) -> None:
+        self.database.close()
+
+
+def build(conf: cfg.ConfigOpts, *, cloud: AppCloud | None = None) -> Parts:
+    """Everything of the controller, nothing started. cloud: instead of the real one.
+
+    :raises ConfigurationError: an option that can not work.
+    :raises DatabaseUnavailable, SchemaBehind: there is nowhere to read applications.
+    """
+    settings = load_settings(conf)
+    clock = SystemClock()
+    database = ready(conf)
+    leadership = _leadership(conf, settings.name, clock)
+    collector = ControllerCollector(leadership.leading)
+    made = Controller(
+        stores=stores_of(database, clock),
+        cloud=cloud or NovaAppCloud.from_conf(conf),
+        leadership=leadership,
+        clock=clock,
+        settings=settings,
+        observe=collector.observe,
+    )
+    return Parts(controller=made, settings=settings, collector=collector, database=database)
+
+
+def stores_of(database: Database, clock: Clock) -> Stores:
+    """All stores of one database."""
+    apps = DatabaseApps(database, clock.wall)
+    of_market = engine.stores_of(database, clock)
+    return Stores(
+        apps=apps,
+        slots=apps,
+        events=DatabaseAppEvents(database),
+        bids=of_market.bids,
+        accounts=of_market.accounts,
+        ledger=of_market.ledger,
+        history=of_market.history,
+    )
+
+
+def check_options(conf: cfg.ConfigOpts) -> None:
+    """:raises ConfigurationError: names the option, its value, the limit and where it stands."""
+    check_values(conf, [listed for group in (controller, market) for listed in group.list_opts()])
+
+
+def load_settings(conf: cfg.ConfigOpts) -> ControllerSettings:
+    """Settings from groups [controller] and [market].
+
+    :raises ConfigurationError: names the options and what to do.
+    """
+    options = conf.controller
+    if options.first_pause > options.longest_pause:
+        raise ConfigurationError(
+            f'[controller]first_pause = {options.first_pause:g} is above longest_pause = '
+            f'{options.longest_pause:g}: give a shorter first pause'
+        )
+    of_market = engine.load_settings(conf)
+    return ControllerSettings(
+        name=str(options.name or f'controller.{conf.host.name or socket.gethostname()}'),
+        interval=options.interval,
+        period=of_market.period,
+        reserve=of_market.reserve,
+        rules=Rules(horizon=options.horizon, report_life=options.report_life),
+        policies=policies(),
+        settle_time=max(options.settle_time, 2.0 * (conf[GROUP].timeout or REQUEST_SECONDS)),
+        first_pause=options.first_pause,
+        longest_pause=options.longest_pause,
+    )
+
+
+def policies() -> Mapping[str, Policy]:
+    """All scaling policies that are installed and can be loaded."""
+    manager: extension.ExtensionManager[Any] = extension.ExtensionManager(
+        NAMESPACE, on_load_failure_callback=_left_out
+    )
+    return {name: manager[name].plugin for name in manager.names()}
+
+
+def _left_out(_: object, entry_point: Any, error: BaseException) -> None:
+    LOG.warning('scaling policy %s can not be loaded: %s', entry_point.name, error)
+
+
+def _leadership(conf: cfg.ConfigOpts, name: str, clock: Clock) -> Leadership:
+    url = conf.market.coordination_url
+    return ToozLeadership(name, url, clock, lock=LOCK) if url else SoleLeader()

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the market engine together from options."""
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from oslo_config import cfg
+
+from nova_market.adapters.clock import SystemClock
+from nova_market.adapters.leadership import SoleLeader, ToozLeadership
+from nova_market.adapters.notifications import MessagingNotices
+from nova_market.adapters.openstack.market_cloud import NovaCloud
+from nova_market.adapters.openstack.placement_traits import PlacementTraits
+from nova_market.adapters.openstack.session import connector
+from nova_market.conf import exchange as exchange_options
+from nova_market.conf import market, rebalancing, steering
+from nova_market.core.ledger.currency import PARTS
+from nova_market.core.ledger.money import micro_credits
+from nova_market.core.market.settings import MarketSettings
+from nova_market.core.resource import HostName
+from nova_market.db.accounts import DatabaseAccounts
+from nova_market.db.bids import DatabaseBids
+from nova_market.db.database import Database
+from nova_market.db.ledger import DatabaseLedger
+from nova_market.db.plans import DatabasePlans
+from nova_market.db.rounds import DatabaseRounds
+from nova_market.errors import BadAmount, ConfigurationError
+from nova_market.plugins import load_plugin
+from nova_market.ports import Clock, Enforcement, Leadership, MarketCloud
+from nova_market.ports.stores import Stores
+from nova_market.services.market.cordon import Steering, SteeringSettings
+from nova_market.services.market.engine import Engine
+from nova_market.services.market.metrics import MarketCollector
+from nova_market.services.market.rebalancing import Rebalancing
+from nova_market.services.market.rounds import Decided, Rounds
+from nova_market.wiring import rebalancing as rebalancing_settings
+from nova_market.wiring.database import ready
+from nova_market.wiring.exchange import build_enforcement
+from nova_market.wiring.options import check_values
+
+REDISTRIBUTE = 'redistribute'
+MIB_PER_GIB = 1024.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """An engine and what its owner must close."""
+
+    engine: Engine
+    settings: MarketSettings
+    collector: MarketCollector
+    notices: MessagingNotices
+    rebalancing: Rebalancing
+    database: Database
+
+    def close(self) -> None:
+        self.rebalancing.stop()
+        self.notices.stop()
+        self.database.close()
+
+
+def build(
+    conf: cfg.ConfigOpts,
+    *,
+    cloud: MarketCloud | None = None,
+    enforcement: Enforcement | None = None,
+) -> Parts:
+    """Everything of the engine, nothing started. cloud, enforcement: instead of the real ones.
+
+    :raises ConfigurationError: an option that can not work.
+    :raises DatabaseUnavailable, SchemaBehind: there is no place to keep rounds.
+    """
+    settings = load_settings(conf)
+    clock = SystemClock()
+    database = ready(conf)
+    stores = stores_of(database, clock)
+    own_cloud = cloud is None
+    cloud = cloud or NovaCloud(
+        connector(conf, 'nova-market-engine'), clock, conf.market.whole_reading
+    )
+    enforcement = enforcement or build_enforcement(
+        conf, HostName(settings.name), clock, settings.period
+    )
+    moves = Rebalancing(
+        DatabasePlans(database, clock.wall), cloud, clock, rebalancing_settings.load(conf)
+    )
+    leadership = _leadership(conf, settings.name, clock)
+    collector = MarketCollector(leadership.leading, balances=conf.market.metrics_balances)
+    notices = MessagingNotices(conf, settings.name)
+    engine = Engine(
+        rounds=Rounds(cloud, stores, enforcement, clock, settings),
+        store=stores.rounds,
+        enforcement=enforcement,
+        leadership=leadership,
+        notices=notices,
+        clock=clock,
+        settings=settings,
+        rebalancing=moves,
+        observe=_observers(conf, collector, real=own_cloud),
+    )
+    return Parts(
+        engine=engine,
+        settings=settings,
+        collector=collector,
+        notices=notices,
+        rebalancing=moves,
+        database=database,
+    )
+
+
+def stores_of(database: Database, clock: Clock) -> Stores:
+    """All stores of one database."""
+    rounds = DatabaseRounds(database, clock.wall)
+    return Stores(
+        accounts=DatabaseAccounts(database),
+        ledger=DatabaseLedger(database, clock.wall),
+        bids=DatabaseBids(database, clock.wall),
+        rounds=rounds,
+        history=rounds,
+    )
+
+
+def _observers(
+    conf: cfg.ConfigOpts, collector: MarketCollector, *, real: bool
+) -> Callable[[Decided], None]:
+    """Who is told of each round; hosts of a cloud that is not real have no providers."""
+    if not real:
+        return collector.observe
+    traits = PlacementTraits(connector(conf, 'nova-market-engine'))
+    hosts = Steering(traits, load_steering(conf))
+
+    def observe(decided: Decided) -> None:
+        collector.observe(decided)
+        hosts.consider(decided)
+
+    return observe
+
+
+def load_steering(conf: cfg.ConfigOpts) -> SteeringSettings:
+    """Settings from group [steering].
+
+    :raises ConfigurationError: names the options and what to do.
+    """
+    options = conf.steering
+    if options.open_below >= options.close_above:
+        raise ConfigurationError(
+            f'[steering]open_below = {options.open_below} must be below close_above = '
+            f'{options.close_above}: hosts would go back and forth'
+        )
+    return SteeringSettings(
+        traits=options.traits, close_above=options.close_above, open_below=options.open_below
+    )
+
+
+def check_options(conf: cfg.ConfigOpts) -> None:
+    """:raises ConfigurationError: names the option, its value, the limit and where it stands."""
+    groups = (market, rebalancing, steering, exchange_options)
+    check_values(conf, [listed for group in groups for listed in group.list_opts()])
+
+
+def engine_name(conf: cfg.ConfigOpts) -> str:
+    return str(conf.market.name or f'engine.{conf.host.name or socket.gethostname()}')
+
+
+def load_settings(conf: cfg.ConfigOpts) -> MarketSettings:
+    """Settings from group [market].
+
+    :raises ConfigurationError: names the option, its value and what to do.
+    """
+    options = conf.market
+    pricing = load_plugin('nova_market.pricing', options.pricing, '[market]pricing')
+    currency = load_plugin('nova_market.currency', options.currency, '[market]currency')
+    return MarketSettings(
+        name=engine_name(conf),
+        period=options.period,
+        pricing=pricing,
+        currency=currency,
+        reserve=(
+            float(_amount(conf, 'reserve_price_cpu')),
+            _amount(conf, 'reserve_price_memory') / MIB_PER_GIB,
+        ),
+        host_reserve=(options.host_reserve_cores, options.host_reserve_memory_mib),
+        total=_amount(conf, 'total_credits'),
+        renew_every=options.renew_every,
+        return_delay=0 if options.currency == REDISTRIBUTE else options.return_delay,
+        tax_rate=round(options.tax_percent * PARTS / 100),
+        tax_floor=_amount(conf, 'tax_floor'),
+        notice=options.notice_periods,
+        options={'pricing': options.pricing, 'currency': options.currency},
+    )
+
+
+def _amount(conf: cfg.ConfigOpts, option: str) -> int:
+    try:
+        return micro_credits(getattr(conf.market, option), f'[market]{option}')
+    except BadAmount as error:
+        raise ConfigurationError(str(error)) from None
+
+
+def _leadership(conf: cfg.ConfigOpts, name: str, clock: Clock) -> Leadership:
+    url = conf.market.coordination_url
+    return ToozLeadership(name, url, clock) if url else SoleLeader()

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the exchange of a host together from options: transport, membership, wire format, topology."""
+
+import hashlib
+import re
+from collections.abc import Callable
+from typing import Any
+
+from oslo_config import cfg
+
+from nova_market.adapters.transport.membership import StaticMembers, ToozMembers
+from nova_market.adapters.transport.wire_format import FORMATS
+from nova_market.core.fairness.host_division import FAIRNESS
+from nova_market.core.fairness.round import FairnessSettings
+from nova_market.core.resource import HostName
+from nova_market.errors import ConfigurationError
+from nova_market.plugins import load_plugin
+from nova_market.ports import Clock, Exchange, Membership, Transport, WireFormat
+from nova_market.services.exchange.aggregate import AggregateExchange
+from nova_market.services.exchange.allocation_sender import TransportEnforcement
+from nova_market.services.exchange.broadcast import BroadcastExchange
+
+Plugin = Callable[..., Transport]
+"""plugin(conf=, host=, ttl=, addresses=): addresses() -> host -> address of the members."""
+
+ADDRESS = re.compile(r'tcp://(?P<host>\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+|\*):(?P<port>[0-9]{1,5})')
+OBSERVE = 10.0
+"""Seconds between two looks of an engine at the group of hosts."""
+
+EVERYWHERE = ('*', '0.0.0.0', '[::]')
+
+
+def build_exchange(
+    conf: cfg.ConfigOpts,
+    host: HostName,
+    settings: FairnessSettings,
+    clock: Clock,
+    line: Callable[[Transport, WireFormat], Transport] | None = None,
+) -> Exchange:
+    """The exchange of this host, not started.
+
+    line: what takes its part of the frames out of the transport.
+
+    :raises ConfigurationError: an option that can not work.
+    """
+    name = conf.fairness.exchange
+    ttl = settings.totals_ttl
+    plugin: Plugin = load_plugin('nova_market.exchange', name, '[fairness]exchange')
+    broadcast = conf.exchange.topology == 'broadcast' or name == 'local'
+    membership = _membership(conf, host, settings.interval, broadcast=broadcast)
+    transport = plugin(conf=conf, host=host, ttl=ttl, addresses=membership.members)
+    wire = wire_format(conf)
+    if line is not None:
+        transport = line(transport, wire)
+    parts: dict[str, Any] = {
+        'host': host,
+        'metric': settings.metric_name,
+        'ttl': ttl,
+        'clock': clock,
+        'transport': transport,
+        'wire': wire,
+        'membership': membership,
+    }
+    if broadcast:
+        return BroadcastExchange(**parts)
+    return AggregateExchange(
+        epoch=epoch_of(settings),
+        named=tuple(HostName(one) for one in conf.exchange.aggregators),
+        count=conf.exchange.aggregator_count,
+        **parts,
+    )
+
+
+def engines_of(conf: cfg.ConfigOpts) -> tuple[HostName, ...]:
+    """Who may allocate what guests get.
+
+    :raises ConfigurationError: the policy needs somebody, or a way to reach him.
+    """
+    policy, exchange = conf.fairness.policy, conf.fairness.exchange
+    engines = tuple(HostName(one) for one in conf.exchange.market_engines)
+    if policy == FAIRNESS:
+        return ()
+    for option, wrong, remedy in (
+        ('[fairness]exchange = local', exchange == 'local', 'set it to oslo or zmq'),
+        ('[exchange]market_engines is empty', not engines, 'name the engines of the market'),
+        ('[fairness]cpu_control = false', not conf.fairness.cpu_control, 'set it to true'),
+        (
+            '[fairness]priority_mode = paper',
+            conf.fairness.priority_mode == 'paper',
+            'set it to centred',
+        ),
+    ):
+        if wrong:
+            raise ConfigurationError(f'[fairness]policy = {policy}, but {option}: {remedy}')
+    return engines
+
+
+def build_enforcement(
+    conf: cfg.ConfigOpts, name: HostName, clock: Clock, period: float
+) -> TransportEnforcement:
+    """The engine's end of the exchange, not started.
+
+    name:   of the engine; period: seconds of a round of the market
+
+    :raises ConfigurationError: an option that can not work.
+    """
+    transport = conf.fairness.exchange
+    if transport == 'local':
+        raise ConfigurationError(
+            '[fairness]exchange = local: an engine reaches no host over it; set it to oslo or zmq, as on '
+            'the hosts'
+        )
+    if name not in conf.exchange.market_engines:
+        raise ConfigurationError(
+            f'[exchange]market_engines does not name this engine ({name}), so no host would believe it; '
+            'add it there, on the hosts too'
+        )
+    plugin: Plugin = load_plugin('nova_market.exchange', transport, '[fairness]exchange')
+    membership = _observed(conf, name)
+    # hosts answer over the connection that the engine makes: it needs no port that others reach, and
+    # shares neither port nor key with the nova-fairness of its own machine
+    conf.set_override('zmq_bind', 'tcp://127.0.0.1:*', 'exchange')
+    conf.set_override('zmq_key_path', conf.exchange.zmq_engine_key_path, 'exchange')
+    return TransportEnforcement(
+        name=name,
+        transport=plugin(conf=conf, host=name, ttl=period, addresses=membership.members),
+        wire=wire_format(conf),
+        clock=clock,
+        membership=membership,
+    )
+
+
+def wire_format(conf: cfg.ConfigOpts) -> WireFormat:
+    """How this host writes."""
+    chosen = conf.exchange.wire_format
+    if chosen == 'auto':
+        chosen = 'compact' if conf.fairness.exchange == 'zmq' else 'plain'
+    return FORMATS[chosen]()
+
+
+def epoch_of(settings: FairnessSettings) -> str:
+    """Short text that differs where sums of two hosts can't be compared."""
+    said = (settings.metric_name, f'{settings.interval:g}', *sorted(settings.resources))
+    return hashlib.blake2b('\n'.join(said).encode(), digest_size=6).hexdigest()
+
+
+def _observed(conf: cfg.ConfigOpts, name: HostName) -> Membership:
+    """The hosts as an engine sees them, which is none itself. A broker finds them by name."""
+    options = conf.exchange
+    if conf.fairness.exchange != 'zmq':
+        return StaticMembers(name, '', {})
+    if options.coordination_url:
+        return ToozMembers(name, '', options.coordination_url, OBSERVE, observer=True)
+    listed = _listed(options.members, need_address=True)
+    if not listed:
+        raise ConfigurationError(
+            '[fairness]exchange = zmq must know the hosts: set [exchange]coordination_url or '
+            '[exchange]members'
+        )
+    return StaticMembers(name, listed.get(name, ''), listed)
+
+
+def _membership(
+    conf: cfg.ConfigOpts, host: HostName, interval: float, *, broadcast: bool
+) -> Membership:
+    options, transport = conf.exchange, conf.fairness.exchange
+    if transport == 'local':
+        return StaticMembers(host, '', {})
+    listed = _listed(options.members, need_address=transport == 'zmq')
+    address = listed.get(host) or (_own_address(conf, host) if transport == 'zmq' else '')
+    if options.coordination_url:
+        return ToozMembers(host, address, options.coordination_url, interval)
+    if not listed and transport != 'zmq':
+        listed = {HostName(one): '' for one in options.aggregators}
+    if not listed and not (broadcast and transport == 'oslo'):
+        raise ConfigurationError(
+            f'[exchange]topology = {options.topology} with [fairness]exchange = {transport} must know other '
+            'hosts: set [exchange]coordination_url, [exchange]members or, over oslo, '
+            '[exchange]aggregators; over oslo topology = broadcast needs none of them'
+        )
+    missing = [one for one in options.aggregators if one not in listed and one != host]
+    if missing and not broadcast:
+        raise ConfigurationError(
+            f'[exchange]aggregators names {", ".join(missing)}, not in [exchange]members; add them there'
+        )
+    return StaticMembers(host, address, listed)
+
+
+def _listed(items: list[str], *, need_address: bool) -> dict[HostName, str]:
+    found: dict[HostName, str] = {}
+    for item in items:
+        name, _, address = (part.strip() for part in item.partition('='))
+        match = ADDRESS.fullmatch(address)
+        wrong = not name or not name.isprintable() or (address and not match)
+        if wrong or (need_address and not match) or (match and match['host'] == '*'):
+            raise ConfigurationError(
+                f'[exchange]members: {item[:80]!r} is not HOST=tcp://ADDRESS:PORT'
+                + ('' if need_address else ' or HOST')
+            )
+        found[HostName(name)] = address
+    return found
+
+
+def _own_address(conf: cfg.ConfigOpts, host: HostName) -> str:
+    """Where others reach this host over ZeroMQ."""
+    options = conf.exchange
+    for option, value in (('zmq_address', options.zmq_address), ('zmq_bind', options.zmq_bind)):
+        match = ADDRESS.fullmatch(value)
+        if not match and (value or option == 'zmq_bind'):
+            raise ConfigurationError(
+                f'[exchange]{option} = {value[:80]}: not of the form tcp://ADDRESS:PORT'
+            )
+        if match and match['host'] not in EVERYWHERE:
+            return str(value)
+    return f'tcp://{host}:{match["port"]}' if match else ''

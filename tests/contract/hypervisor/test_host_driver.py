@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ports.HostDriver promises, of the host in memory and of libvirt with real guests."""
+
+import pytest
+
+from nova_market.core.host.sample import Counters, GuestSample
+from nova_market.core.resource import GuestId
+from nova_market.errors import HostUnavailable
+from tests.support.hypervisor.worlds import World, uuid_of, wait_for
+
+
+def look(world: World) -> dict[GuestId, GuestSample]:
+    return {item.guest.id: item for item in world.driver.sample().guests}
+
+
+def counters(world: World, number: int) -> Counters:
+    return look(world)[uuid_of(number)].counters
+
+
+def test_a_host_without_guests_is_a_sample_without_guests(world: World):
+    assert world.driver.sample().guests == ()
+
+
+def test_guests_are_seen_with_their_owners_in_the_order_of_their_ids(world: World):
+    world.start(2, owner='emil')
+    world.start(1, owner='dora')
+    guests = [item.guest for item in world.driver.sample().guests]
+    assert [(one.id, one.owner) for one in guests] == [(uuid_of(1), 'dora'), (uuid_of(2), 'emil')]
+    for one in guests:
+        assert (one.flavor, one.vcpus, one.memory_bytes) == ('m1.test', 1, 128 << 20)
+        assert not one.fallback
+
+
+def test_time_and_counters_do_not_go_back(world: World):
+    world.start(1, 'disk')
+    before = world.driver.sample()
+    world.let_pass(2.0)
+    after = world.driver.sample()
+    assert after.time > before.time
+    for name in Counters.__dataclass_fields__:
+        if name != 'rss_bytes':
+            old, new = (getattr(one.guests[0].counters, name) for one in (before, after))
+            assert new >= old, name
+
+
+def test_a_busy_guest_uses_the_cpu_and_an_idle_one_does_not(world: World):
+    world.start(1, 'burn')
+    world.start(2, 'idle')
+    world.let_pass(3.0)  # firmware
+    before = look(world)
+    world.let_pass(3.0)
+    after = look(world)
+    used = {
+        number: after[uuid_of(number)].counters.cpu_time_ns
+        - before[uuid_of(number)].counters.cpu_time_ns
+        for number in (1, 2)
+    }
+    assert used[1] > 1.5e9
+    assert used[2] < 0.5e9
+
+
+def test_reading_the_disk_is_counted_in_bytes_and_operations(world: World):
+    world.start(1, 'disk')
+    world.let_pass(4.0)
+    found = counters(world, 1)
+    assert found.disk_read_bytes > 1 << 20
+    assert found.disk_read_ops > 100
+    assert found.disk_write_bytes == 0
+
+
+def test_memory_is_what_is_resident(world: World):
+    world.start(1)
+    world.let_pass(2.0)
+    assert 8 << 20 < counters(world, 1).rss_bytes < 512 << 20
+
+
+def test_a_guest_that_has_ended_is_not_in_the_sample(world: World):
+    world.start(1)
+    world.start(2)
+    assert set(look(world)) == {uuid_of(1), uuid_of(2)}
+    world.destroy(1)
+    assert set(look(world)) == {uuid_of(2)}
+
+
+def test_a_guest_that_is_restarted_is_another_incarnation_with_fresh_counters(world: World):
+    world.start(1, 'burn')
+    world.let_pass(3.0)
+    before = look(world)[uuid_of(1)]
+    world.restart(1)
+    after = look(world)[uuid_of(1)]
+    assert after.guest.incarnation != before.guest.incarnation
+    assert after.counters.cpu_time_ns < before.counters.cpu_time_ns
+
+
+def test_starts_and_stops_are_told(world: World):
+    heard: list[str] = []
+    world.driver.subscribe(heard.append)
+    world.start(1)
+    wait_for(lambda: any('started' in reason and uuid_of(1) in reason for reason in heard), 10)
+    world.destroy(1)
+    wait_for(lambda: any('stopped' in reason and uuid_of(1) in reason for reason in heard), 10)
+
+
+def test_a_lost_hypervisor_is_unavailable_and_comes_back_with_its_guests(world: World):
+    heard: list[str] = []
+    world.driver.subscribe(heard.append)
+    world.start(1, 'burn')
+    world.let_pass(1.0)
+    before = look(world)[uuid_of(1)]
+    world.lose_hypervisor()
+    for _ in range(2):
+        with pytest.raises(HostUnavailable):
+            world.driver.sample()
+    world.bring_back_hypervisor()
+    after = look(world)[uuid_of(1)]
+    assert after.guest == before.guest
+    assert after.counters.cpu_time_ns >= before.counters.cpu_time_ns
+    heard.clear()
+    world.start(2)
+    wait_for(lambda: any(uuid_of(2) in reason for reason in heard), 10)
+
+
+def test_a_driver_that_was_closed_opens_again(world: World):
+    world.start(1)
+    world.driver.close()
+    assert set(look(world)) == {uuid_of(1)}
+
+
+def test_supply_is_what_the_host_has(world: World):
+    supply = world.driver.supply()
+    assert supply.cores == 1
+    assert supply.core_score > 0
+    assert supply.memory_bytes >= 1 << 30
+    assert world.driver.supply() == supply

@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SDK and commands against the real API over HTTP, as tenants and administrators use them."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import openstack
+import pytest
+from openstack.exceptions import ConflictException, NotFoundException
+
+from nova_market.core.ledger.money import MICRO
+from nova_market.core.market.record import AllocationRecord, PriceRecord, RoundRecord
+from nova_market.core.rebalancing.plan import StoredMove, StoredPlan
+from tests.support.market.api import DELETED, OF_ALICE, OF_BOB
+from tests.support.market.api_server import PEOPLE, MarketService
+from tests.support.market.shell import granted, shown
+
+pytestmark = pytest.mark.functional
+
+# the SDK
+
+
+def test_credits_are_granted_once_per_key(market_service, connect):
+    """A grant that is sent again with its key changes nothing."""
+    market, target = connect('root').market, market_service.project('alice')
+    made = [market.grant(target, 5 * MICRO, key='2026-q4') for _ in range(2)]
+    assert [one.balance for one in made] == [5 * MICRO, 5 * MICRO]
+    assert (made[0].debit, made[0].credit) == ('mint', target)
+    assert market.get_account(target).balance == 5 * MICRO
+
+
+def test_a_statement_adds_up_over_its_pages(market_service, connect):
+    """Pages of 5 lines are followed, and the changes of 12 lines are the balance."""
+    target = market_service.project('alice')
+    for _ in range(12):
+        connect('root').market.grant(target, 3)
+    lines = list(connect('alice').market.statement(target))
+    assert [line.balance for line in lines] == list(range(36, 0, -3))
+    assert sum(line.change for line in lines) == 36
+    asked = [r for r in market_service.requests if r.endswith('/statement')]
+    assert len(asked) == 3
+    assert len(list(connect('alice').market.statement(target, max_items=7))) == 7
+
+
+def test_a_transfer_above_the_balance_moves_nothing(market_service, connect):
+    """The refusal says what is left and what was needed."""
+    target = granted(market_service, connect, 'alice', 1)
+    market = connect('alice').market
+    budget = market.create_budget(name='nightly')
+    with pytest.raises(ConflictException, match=r'has 1 credits left, 2 are needed'):
+        market.transfer(target, budget.id, 2 * MICRO)
+    assert market.get_budget(budget.id).balance == 0
+
+
+def test_a_bid_is_replaced_and_withdrawn(market_service, connect):
+    """With a generation only the bid that was read is replaced."""
+    market = connect('alice').market
+    first = market.set_bid(OF_ALICE, cpu=7, memory=1)
+    second = market.set_bid(OF_ALICE, cpu=8, memory=1, generation=first.generation)
+    with pytest.raises(ConflictException):
+        market.set_bid(OF_ALICE, cpu=9, memory=1, generation=first.generation)
+    assert [(bid.server_id, bid.cpu) for bid in market.bids()] == [(OF_ALICE, 8)]
+    assert second.payer == market_service.project('alice')
+    market.delete_bid(OF_ALICE)
+    with pytest.raises(NotFoundException):
+        market.get_bid(OF_ALICE)
+
+
+def test_the_hook_of_openstacksdk_adds_the_service(market_service):
+    """`vendor_hook` in clouds.yaml is enough."""
+    with openstack.connect(
+        load_yaml_config=False,
+        load_envvars=False,
+        vendor_hook='nova_market.sdk.market_service:load',
+        **market_service.cloud('alice'),
+    ) as conn:
+        assert [one.id for one in conn.market.accounts()] == [market_service.project('alice')]
+
+
+# commands: credits and bids
+
+
+def test_credits_are_credits_to_people_and_micro_credits_to_programs(market_service, run):
+    """2.5 credits are 2.5 in a table and 2500000 in JSON."""
+    assert shown(run, 'root', 'account', 'grant', 'astronomy', '2.5')['balance'] == 2_500_000
+    status, out, _ = run('alice', 'account', 'show', '-c', 'balance')
+    assert status == 0 and '| balance | 2.5   |' in out
+    assert run('alice', 'account', 'show', '-f', 'value', '-c', 'balance')[1] == '2500000\n'
+    assert shown(run, 'root', 'account', 'revoke', 'astronomy', '0.5')['balance'] == 2_000_000
+
+
+def test_a_budget_is_filled_used_and_closed(market_service, connect, run):
+    """Budgets are known by name; the statement of a transfer names both sides."""
+    own = granted(market_service, connect, 'alice', 10)
+    made = shown(run, 'alice', 'budget', 'create', 'nightly', '--renew-amount', '2')
+    paid = shown(run, 'alice', 'account', 'transfer', 'nightly', '3', '--key', 'once')
+    again = shown(run, 'alice', 'account', 'transfer', 'nightly', '3', '--key', 'once')
+    assert paid['balance'] == again['balance'] == 7 * MICRO
+    changed = shown(run, 'alice', 'budget', 'set', 'nightly', '--no-renew', '--name', 'builds')
+    assert (changed['renew_amount'], changed['balance']) == (None, 3 * MICRO)
+    (line,) = shown(run, 'alice', 'statement', 'show', 'builds')
+    assert (line['From'], line['To'], line['Change']) == (own, made['id'], 3 * MICRO)
+    status, _, err = run('alice', 'budget', 'delete', 'builds')
+    assert status == 1 and 'market.account.not_empty' in err
+    shown(run, 'alice', 'account', 'transfer', '--from', 'builds', own, '3')
+    assert run('alice', 'budget', 'delete', 'builds')[0] == 0
+    assert shown(run, 'alice', 'budget', 'list') == []
+
+
+def test_a_bid_is_set_by_name_and_changed_in_part(market_service, connect, run):
+    """What is not given stays; the first bid needs both resources."""
+    status, _, err = run('alice', 'bid', 'set', 'web-1', '--cpu', '1')
+    assert status == 1 and 'give --cpu and --memory' in err
+    shown(run, 'alice', 'bid', 'set', 'web-1', '--cpu', '1', '--memory', '0.5', '--max-cpu', '1.5')
+    budget = shown(run, 'alice', 'budget', 'create', 'nightly')['id']
+    bid = shown(run, 'alice', 'bid', 'set', 'web-1', '--cpu', '2', '--budget', 'nightly')
+    assert (bid['cpu'], bid['memory'], bid['max_cpu']) == (2 * MICRO, MICRO // 2, 1.5)
+    assert (bid['server_id'], bid['payer']) == (OF_ALICE, budget)
+    assert shown(run, 'alice', 'bid', 'set', 'web-1', '--no-max')['max_cpu'] is None
+    assert [line['Server'] for line in shown(run, 'alice', 'bid', 'list')] == [OF_ALICE]
+    assert shown(run, 'alice', 'bid', 'show', OF_ALICE)['generation'] == 3
+    assert shown(run, 'bob', 'bid', 'list') == []
+    assert run('alice', 'bid', 'unset', 'web-1')[0] == 0
+    assert shown(run, 'alice', 'bid', 'list') == []
+
+
+@pytest.mark.parametrize(
+    ('words', 'said'),
+    [
+        (('bid', 'set', OF_BOB, '--cpu', '1', '--memory', '1'), 'market.server.not_found'),
+        (('bid', 'set', DELETED, '--cpu', '1', '--memory', '1'), 'market.server.not_found'),
+        (('account', 'grant', f'project:{"b" * 32}', '1'), 'market.policy.forbidden'),
+        (('account', 'transfer', f'project:{"a" * 32}', '1'), 'market.transfer.to_self'),
+        (('account', 'show', f'project:{"b" * 32}'), 'market.account.not_found'),
+        (('account', 'list', '--all-projects'), 'market.policy.forbidden'),
+        (('plan', 'list'), 'market.policy.forbidden'),
+        (('host', 'list'), 'market.policy.forbidden'),
+        (('round', 'show'), 'there was no round yet'),
+        (('price', 'quote', '--flavor', 'm1.small'), 'market.price.not_found'),
+        (('account', 'set', '--weight', '-1', 'astronomy'), 'market.'),
+        (('account', 'set', 'astronomy'), 'give --name or --weight'),
+    ],
+    ids=lambda value: ' '.join(value[:3]) if isinstance(value, tuple) else '',
+)
+def test_a_refusal_is_said_with_its_code(market_service, run, words, said):
+    """The service's own sentence is shown, without addresses and traces; the status is 1."""
+    status, out, err = run('alice', *words)
+    assert (status, out) == (1, '')
+    assert said in err and 'http://' not in err and 'Traceback' not in err
+
+
+@pytest.mark.parametrize('amount', ['-1', 'nan', 'inf', '1e99', '0.0000001', 'much', ''])
+def test_a_wrong_amount_is_refused_before_anything_is_asked(market_service, run, amount):
+    """The market hears nothing of what is no amount of credits."""
+    status, _, err = run('alice', 'account', 'transfer', 'bank', amount)
+    assert status == 2 and 'the amount is' in err
+    assert not any('/market' in asked for asked in market_service.requests)
+
+
+def test_another_project_is_named_by_who_may_see_it(market_service, run):
+    """An administrator names projects; a tenant's list is his own."""
+    everybody = shown(run, 'root', 'account', 'list', '--all-projects')
+    assert {'bank', 'mint'} < {line['ID'] for line in everybody}
+    (own,) = shown(run, 'alice', 'account', 'list')
+    assert own['ID'] == market_service.project('alice')
+    (one,) = shown(run, 'root', 'account', 'list', '--project', 'biology')
+    assert one['ID'] == market_service.project('bob')
+    assert shown(run, 'root', 'account', 'set', 'biology', '--weight', '2')['weight'] == 2
+    status, _, err = run('root', 'account', 'show', 'chemistry')
+    assert status == 1 and 'no account, budget or project is called chemistry' in err
+
+
+# commands: what the engine has decided
+
+
+@pytest.fixture
+def period(market_service) -> int:
+    """A round in which both servers got something, and a plan that waits for approval."""
+    stores = market_service.market.stores
+    now = int(market_service.market.wall() // 60)
+    prices = [
+        PriceRecord(
+            period=now,
+            resource=name,
+            price=price,
+            bid_price=price,
+            capacity=10.0,
+            allocated=4.0,
+            bids=4 * MICRO,
+        )
+        for name, price in (('cpu', 1_500_000.0), ('memory', 20.0))
+    ]
+    allocated = [
+        AllocationRecord(
+            period=now,
+            server_id=server_id,
+            project_id=PEOPLE[name].project_id,
+            host='h1',
+            ideal_cpu=2.0,
+            actual_cpu=1.5,
+            ideal_memory_mib=512.0,
+            actual_memory_mib=512.0,
+            error=0.25,
+            charge_cpu=MICRO,
+            charge_memory=1,
+            confirmed=True,
+        )
+        for name, server_id in (('alice', OF_ALICE), ('bob', OF_BOB))
+    ]
+    record = RoundRecord(
+        period=now, leader='engine-1', started_at=now * 60.0, document=_document(market_service)
+    )
+    stores.history.begin(record, prices, allocated)
+    move = StoredMove(
+        server_id=OF_ALICE,
+        source='h1',
+        destination='h2',
+        error_before=0.25,
+        error_after=0.0,
+        gain=1.0,
+        cost=0.5,
+        reason='h1 is crowded',
+    )
+    stores.plans.add(
+        StoredPlan(id='p1', period=now, mode='advise', created_at=now * 60.0, moves=(move,))
+    )
+    return now
+
+
+def _document(service: MarketService) -> dict[str, Any]:
+    lines = [
+        {
+            'id': server_id,
+            'project_id': PEOPLE[name].project_id,
+            'host': 'h1',
+            'payer': service.project(name),
+            'bid': [2 * MICRO, 1],
+            'counted': [MICRO, 1],
+            'source': ['tenant', 'flavor'],
+            'limit': [2.0, 1024.0],
+            'reasons': ['its host has less to give than the cloud as a whole'],
+        }
+        for name, server_id in (('alice', OF_ALICE), ('bob', OF_BOB))
+    ]
+    payer = {'id': service.project('alice'), 'available': MICRO, 'bids': 2 * MICRO, 'due': MICRO}
+    return {
+        'largest_error': 0.25,
+        'payers': [{**payer, 'scaled': True}],
+        'servers': lines,
+        'hosts': [
+            {
+                'name': 'h1',
+                'capacity': [7.0, 1024.0],
+                'answering': True,
+                'enabled': True,
+                'zone': 'nova',
+            }
+        ],
+        'heaviness': {PEOPLE['alice'].project_id: 0.5},
+    }
+
+
+def test_prices_and_quotes(market_service, period, run):
+    """Prices are shown per unit in credits; a quote counts servers and periods."""
+    lines = shown(run, 'alice', 'price', 'show')
+    assert [(line['Resource'], line['Price']) for line in lines] == [('cpu', 1.5e6), ('memory', 20)]
+    assert '| cpu ' in run('alice', 'price', 'show')[1]
+    (only,) = shown(run, 'alice', 'price', 'history', '--resource', 'cpu', '--limit', '1')
+    assert (only['Period'], only['Bids']) == (period, 4 * MICRO)
+    quote = shown(
+        run, 'alice', 'price', 'quote', '--flavor', 'm1.small', '--count', '2', '--periods', '10'
+    )
+    # one core and 1024 MiB each
+    assert quote['median'] == 2 * (1_500_000 + 1024 * 20)
+    assert quote['total'] == 10 * quote['median']
+
+
+def test_a_round_is_explained_to_a_tenant(market_service, period, run):
+    """Of servers a tenant sees his own, with what was bid, given, charged, and why."""
+    status, table, err = run('alice', 'round', 'show')
+    assert status == 0, err
+    for part in (
+        f'{OF_ALICE} bids 2 (tenant) + 0.000001 (flavor)',
+        'gets 1.5 of 2 cores',
+        'charged 1.000001',
+        'its host has less to give than the cloud as a whole',
+        'can pay 1 of 2 bid',
+        '25.0 %',
+    ):
+        assert part in ' '.join(table.split()), part
+    assert OF_BOB not in table and 'h1' not in table
+    seen = shown(run, 'root', 'round', 'show', str(period))['explanation']
+    assert {line['server_id'] for line in seen} == {OF_ALICE, OF_BOB}
+    assert [line['Period'] for line in shown(run, 'alice', 'round', 'list')] == [period]
+
+
+def test_allocations_of_a_round_and_of_a_server(market_service, period, run):
+    """By round everybody's for an administrator; by server over time."""
+    both = shown(run, 'root', 'allocation', 'list', '--all-projects')
+    assert [(line['Server'], line['Host']) for line in both] == [(OF_ALICE, 'h1'), (OF_BOB, 'h1')]
+    (own,) = shown(run, 'alice', 'allocation', 'list', '--server', 'web-1')
+    assert (own['Server'], own['CPU'], own['Host']) == (OF_ALICE, 1.5, None)
+
+
+def test_a_plan_is_approved_once(market_service, period, run):
+    """A proposed plan is shown with its reasons and approved; rejecting it afterwards is refused."""
+    assert [line['ID'] for line in shown(run, 'root', 'plan', 'list', '--state', 'proposed')] == [
+        'p1'
+    ]
+    assert 'h1 is crowded' in run('root', 'plan', 'show', 'p1')[1]
+    assert shown(run, 'root', 'plan', 'approve', 'p1')['state'] == 'approved'
+    status, _, err = run('root', 'plan', 'reject', 'p1')
+    assert status == 1 and 'market.plan.state' in err
+
+
+def test_hosts_and_heaviness(market_service, period, run):
+    """Administrators see hosts, tenants how heavy they are."""
+    (host,) = shown(run, 'root', 'host', 'list')
+    assert (host['Name'], host['Cores'], host['Memory MiB']) == ('h1', 7, 1024)
+    (own,) = shown(run, 'alice', 'heaviness', 'show')
+    assert own['Heaviness'] == 0.5
+
+
+def test_a_cloud_without_the_market_says_so(run, monkeypatch):
+    """The service's absence from the catalog is what is said."""
+    monkeypatch.setattr('tests.support.market.api_server.SERVICES', (('identity', 'identity/v3'),))
+    status, _, err = run('alice', 'price', 'show')
+    assert status == 1 and 'market' in err and 'not present in the service catalog' in err
+
+
+# the plug-in
+
+
+def test_the_plug_in_is_light():
+    """Every run of `openstack` imports it: it must not load the SDK, numpy or the service."""
+    code = 'import sys, nova_market.osc.plugin; print(*sys.modules)'
+    done = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, timeout=60, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert not loaded & {'openstack', 'osc_lib', 'numpy', 'flask', 'sqlalchemy', 'oslo_config'}
+
+
+def test_the_installed_command_works(market_service, connect, run):
+    """`openstack market ...` as a process of its own: nothing but the answer is printed."""
+    granted(market_service, connect, 'alice', 3)
+    command = [str(Path(sys.executable).with_name('openstack')), '--os-cloud', 'alice']
+    done = subprocess.run(
+        [*command, 'market', 'account', 'show', '-f', 'value', '-c', 'balance'],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, '3000000\n', '')
+
+
+def test_a_microversion_is_asked_for(market_service, run, monkeypatch):
+    """1.1 is served; another is refused before it is asked for."""
+    monkeypatch.setenv('OS_MARKET_API_VERSION', '1.1')
+    assert shown(run, 'alice', 'bid', 'list') == []
+    monkeypatch.setenv('OS_MARKET_API_VERSION', '1.99')
+    status, _, err = run('alice', 'bid', 'list')
+    assert status == 1 and 'only supports a minimum of 1.1' in err
+
+
+def test_a_tenant_needs_nothing_of_the_service():
+    """What openstackclient brings along is enough: `pip install --no-deps` of this package works."""
+    code = """
+import importlib, pkgutil, sys
+import nova_market.osc, nova_market.sdk
+for package in (nova_market.osc, nova_market.sdk):
+    for found in pkgutil.walk_packages(package.__path__, f'{package.__name__}.'):
+        importlib.import_module(found.name)
+print(*sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, '-W', 'ignore', '-c', code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    loaded = {name.partition('.')[0] for name in done.stdout.split()}
+    assert 'openstack' in loaded
+    service = (
+        'libvirt numpy sqlalchemy alembic flask msgspec zmq pyroute2 tooz oslo_messaging oslo_db'
+    )
+    assert not loaded & set(service.split())

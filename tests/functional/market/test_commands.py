@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the engine shows: status, Prometheus, notifications; and the command's options."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import oslo_messaging
+import pytest
+from oslo_config import cfg
+from prometheus_client import generate_latest
+
+from nova_market.adapters.notifications import MessagingNotices
+from nova_market.errors import ConfigurationError
+from nova_market.services.market import status
+from nova_market.services.market.metrics import MarketCollector
+from tests.support.exchange.oslo import eventually
+from tests.support.market_bed import PERIOD, Market, bidding, host, server
+from tests.support.openstack.nova import FakeNova, serving
+
+pytestmark = pytest.mark.functional
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(name='server')
+def no_server():
+    """Only SQLite here."""
+
+
+@pytest.fixture
+def market(database):
+    made = Market(
+        database,
+        servers=[server('r', 'red', metadata=bidding(3), mib=1024),
+                 server('b', 'blue', metadata=bidding(1), mib=1024)],
+    )  # fmt: skip
+    made.grant('red', 2)
+    made.grant('blue', 10)
+    return made
+
+
+def test_status_of_no_round(database):
+    market = Market(database)
+    document = status.status_document(market.stores.history, market.clock.wall(), PERIOD)
+    assert not document['alive']
+    assert 'STANDS STILL' in status.render(document)
+
+
+def test_status_after_a_round(market):
+    market.run(2)
+    document = status.status_document(market.stores.history, market.clock.wall(), PERIOD)
+    text = status.render(document)
+    assert document['alive']
+    assert 'project:red' in text and 'scaled down' in text
+    assert [one['state'] for one in document['rounds']] == ['planned', 'settled']
+    json.dumps(document)
+    market.clock.advance(5 * PERIOD)
+    late = status.status_document(market.stores.history, market.clock.wall(), PERIOD)
+    assert not late['alive']
+
+
+def test_metrics_of_the_last_round(market):
+    """Prices in credits; what projects have only when asked for, with the label `project`."""
+    collector = MarketCollector(lambda: market.leader.leads, balances=True)
+    market.run()
+    collector.observe(market.decided[-1])
+    shown = generate_latest(collector.registry()).decode()
+    price = float(re.search(r'nova_market_price_credits{resource="cpu"} (\S+)', shown)[1])
+    assert price == pytest.approx(0.75)
+    assert 'nova_market_balance_credits{project="red"} 2.0' in shown
+    assert 'nova_market_scaled_payers 1.0' in shown
+    assert 'nova_market_leader 1.0' in shown
+    market.leader.leads = False
+    assert 'price' not in generate_latest(collector.registry()).decode()
+
+
+def test_notifications():
+    """What a project is told goes out by oslo.messaging, with the project's id."""
+    conf = cfg.ConfigOpts()
+    transport = oslo_messaging.get_notification_transport(conf, 'fake://')
+    conf.set_override('driver', ['messaging'], 'oslo_messaging_notifications')
+    conf.set_override('transport_url', 'fake://', 'oslo_messaging_notifications')
+    heard = []
+
+    class Ear:
+        def info(self, context, publisher, event, payload, metadata):
+            heard.append((publisher, event, payload))
+
+    listener = oslo_messaging.get_notification_listener(
+        transport, [oslo_messaging.Target(topic='notifications')], [Ear()], executor='threading'
+    )
+    listener.start()
+    notices = MessagingNotices(conf, 'e')
+    notices.tell('market.credit.low', 'red', {'balance': 5})
+    assert eventually(lambda: bool(heard))
+    notices.stop()
+    listener.stop()
+    listener.wait()
+    assert heard == [('nova-market.e', 'market.credit.low', {'project_id': 'red', 'balance': 5})]
+
+
+def test_a_broker_that_can_not_be_used():
+    """The URL may hold a password: it is not told."""
+    conf = cfg.ConfigOpts()
+    oslo_messaging.get_notification_transport(conf, 'fake://')  # registers the options
+    conf.set_override('transport_url', 'nosuch://u:geheim@x', 'oslo_messaging_notifications')
+    with pytest.raises(ConfigurationError, match='transport_url') as caught:
+        MessagingNotices(conf, 'e')
+    assert 'geheim' not in str(caught.value)
+
+
+def command(*arguments):
+    return subprocess.run(
+        [sys.executable, '-m', 'nova_market.cmd.engine', *arguments],
+        capture_output=True, text=True, cwd=ROOT, timeout=90, check=False,
+        env=os.environ | {'PYTHONPATH': str(ROOT)},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def configured(tmp_path, url):
+    """write(market, **account) -> path of a configuration."""
+
+    def write(lines='', account=''):
+        path = tmp_path / 'nova_market.conf'
+        path.write_text(
+            f'[database]\nconnection = {url}\n'
+            f'[market]\nname = e\nperiod = 5\ncoordination_url = file://{tmp_path}\n{lines}\n'
+            '[fairness]\nexchange = oslo\n[exchange]\nmarket_engines = e\n'
+            f'[DEFAULT]\ntransport_url = fake://\n[openstack]\n{account}\n'
+        )
+        return f'--config-file={path}'
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ('lines', 'said'),
+    [
+        ('reserve_price_cpu = -1', 'reserve_price_cpu'),
+        ('pricing = guess', 'guess'),
+        ('host_reserve_cores = nan', 'host_reserve_cores'),
+        ('return_delay = soon', 'return_delay'),
+    ],
+)
+def test_options_that_can_not_work(configured, database, lines, said):
+    """One line that names the option and its value; exit status 78."""
+    done = command(configured(lines), 'once')
+    assert done.returncode == 78, done.stderr
+    assert said in done.stderr.splitlines()[-1]
+    assert 'Traceback' not in done.stderr
+
+
+def test_a_round_of_the_real_command(configured, market, database):
+    """Keystone, Nova and Placement over HTTP, a database, no host that confirms: nobody is charged."""
+    with serving(FakeNova(market.cloud)) as nova:
+        market.cloud.put_host(host('a', 4.0, 8192.0))
+        path = configured(
+            'host_reserve_cores = 0',
+            f'auth_type = password\nauth_url = {nova.url}/v3\nusername = m\npassword = geheim\n'
+            'project_name = service\nuser_domain_id = default\nproject_domain_id = default',
+        )
+        done = command(path, 'once')
+    assert done.returncode == 0, done.stderr
+    assert 'geheim' not in done.stderr
+    record = market.stores.history.rounds()[0]
+    assert (record.state, record.leader) == ('settled', 'e')
+    prices = {p.resource: p for p in market.stores.history.prices(record.period, record.period)}
+    assert prices['cpu'].price == pytest.approx(0.75e6)
+    assert market.balance('red') == 2_000_000
+    shown = command(path, 'status', '-f', 'json')
+    assert json.loads(shown.stdout)['rounds'][0]['state'] == 'settled'

@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine on a real database, a cloud in memory and hosts in memory: rounds, charges, failures."""
+
+from dataclasses import replace
+
+import pytest
+
+from nova_market.adapters.leadership import SoleLeader
+from nova_market.core.ledger.account import Account
+from nova_market.core.ledger.currency import recharge, redistribute
+from nova_market.core.ledger.posting import BANK, ESCROW, MINT, Reason, account
+from nova_market.core.market import round_document
+from nova_market.core.market.bid import StoredBid
+from nova_market.core.market.inventory import Allocation
+from nova_market.core.market.record import RoundState
+from nova_market.core.resource import HostName
+from nova_market.errors import CloudUnavailable, DatabaseUnavailable
+from nova_market.services.market.past import remembered
+from tests.support.market_bed import CREDIT, PERIOD, SETTINGS, Market, bidding, host, server
+
+pytestmark = pytest.mark.functional
+
+RED, BLUE = account('project', 'red'), account('project', 'blue')
+
+
+@pytest.fixture(name='server')
+def no_server():
+    """Only SQLite here; tests/contract runs the stores on the others."""
+
+
+@pytest.fixture
+def market(database):
+    """Two projects, three servers on one host of 4 cores; red bids 3 and 1 credits, blue 2."""
+    made = Market(
+        database,
+        servers=[
+            server('r1', 'red', metadata=bidding(3), vcpus=4, mib=1024),
+            server('r2', 'red', metadata=bidding(1), vcpus=4, mib=1024),
+            server('b1', 'blue', metadata=bidding(2), vcpus=4, mib=1024),
+        ],
+    )
+    made.grant('red', 100)
+    made.grant('blue', 100)
+    return made
+
+
+def states(market):
+    return [str(record.state) for record in reversed(market.stores.history.rounds())]
+
+
+def test_bids_become_cores_and_charges(market):
+    """Eq. (1): 4 cores are divided 3 : 1 : 2; who gets all that it bid for pays the bid."""
+    market.run(2)
+    assert market.cores() == pytest.approx({'r1': 2.0, 'r2': 2 / 3, 'b1': 4 / 3})
+    assert states(market) == ['settled', 'planned']
+    assert (market.balance('red'), market.balance('blue')) == (96 * CREDIT, 98 * CREDIT)
+    assert sum(market.balances().values()) == 0
+
+
+def test_the_round_explains_itself(market):
+    """A4: inputs, where a bid came from, reasons, and allocations with error and charge."""
+    market.run()
+    period = market.clock.wall() // PERIOD - 1
+    found = market.stores.history.round(period)
+    line = round_document.server_line(found.document, 'r1')
+    assert line['source'] == ['server', 'server']
+    assert line['bid'] == [3 * CREDIT, 0]
+    assert [h['capacity'] for h in found.document['hosts']] == [[4.0, 8192.0]]
+    assert {p['id']: p['due'] for p in found.document['payers']} == {
+        RED: 4 * CREDIT, BLUE: 2 * CREDIT,
+    }  # fmt: skip
+    prices = market.stores.history.prices(period, period)
+    assert {p.resource: (p.price, p.allocated) for p in prices}['cpu'] == pytest.approx(
+        (1.5 * CREDIT, 4.0)
+    )
+
+
+def test_a_bid_of_the_tenant_goes_before_metadata(market):
+    """B1: the stored bid counts in the next round, each change at once."""
+    market.run()
+    market.stores.bids.put(
+        StoredBid(server_id='b1', project_id='blue', payer=BLUE, cpu=12 * CREDIT, memory=0)
+    )
+    market.run()
+    assert market.cores() == pytest.approx({'r1': 0.75, 'r2': 0.25, 'b1': 3.0})
+
+
+def test_a_bid_of_another_project_does_not_count(market):
+    """Nobody spends for somebody else's server, nor with somebody else's money."""
+    market.stores.bids.put(
+        StoredBid(server_id='b1', project_id='red', payer=RED, cpu=12 * CREDIT, memory=0)
+    )
+    market.stores.bids.put(
+        StoredBid(server_id='r1', project_id='red', payer=BLUE, cpu=3 * CREDIT, memory=0)
+    )
+    market.run(2)
+    assert market.cores() == pytest.approx({'r1': 2.0, 'r2': 2 / 3, 'b1': 4 / 3})
+    assert (market.balance('red'), market.balance('blue')) == (96 * CREDIT, 98 * CREDIT)
+
+
+def test_flavor_and_hint_and_typo(market):
+    """B1: hints, then extra specs; what is no number is a note in the round, not a failure."""
+    market.cloud.put_server(server('h', 'blue', hints=bidding(4), extra_specs=bidding(1), mib=1024))
+    market.cloud.put_server(
+        server('f', 'blue', metadata={'market:bid_cpu': 'lots'}, extra_specs=bidding(2), mib=1024)
+    )
+    market.run()
+    document = market.decided[-1].stored.document
+    lines = {line['id']: line for line in document['servers']}
+    assert (lines['h']['bid'][0], lines['h']['source'][0]) == (4 * CREDIT, 'server')
+    assert (lines['f']['bid'][0], lines['f']['source'][0]) == (2 * CREDIT, 'flavor')
+    assert 'lots' in lines['f']['note']
+
+
+def test_limits_of_a_server(market):
+    """a_max is the flavor's, or the lower value of extra specs, metadata and bid."""
+    market.cloud.put_server(
+        server('r1', 'red', metadata=bidding(3) | {'market:max_cpu': '0.5'}, mib=1024)
+    )
+    market.run()
+    assert market.cores()['r1'] == 0.5
+
+
+def test_who_can_not_pay_is_scaled_down_and_told_once(database):
+    """B2, F4: its servers run on with less; M4: one notice, not one a round."""
+    market = Market(
+        database,
+        servers=[
+            server('r', 'red', metadata=bidding(6), mib=1024),
+            server('b', 'blue', metadata=bidding(2), mib=1024),
+        ],
+        settings=replace(SETTINGS, notice=3),
+    )
+    market.grant('red', 14)
+    market.grant('blue', 1000)
+    market.run(5)
+    events = [(event, project) for event, project, _ in market.notices.told]
+    assert events == [('market.credit.low', 'red'), ('market.bid.scaled', 'red')]
+    assert market.balance('red') <= 1
+    assert market.cores() == pytest.approx({'r': 0.0, 'b': 4.0}, abs=1e-5)
+    assert [s.id for s in market.cloud.servers()] == ['b', 'r']
+
+
+def test_what_is_not_confirmed_is_not_charged(market):
+    """F2: a host whose service is away keeps what it has, and nobody pays for that period."""
+    market.enforcement.silent.add('a')
+    market.run(2)
+    assert (market.balance('red'), market.balance('blue')) == (100 * CREDIT, 100 * CREDIT)
+    market.enforcement.silent.clear()
+    market.run(2)
+    assert market.balance('blue') == 98 * CREDIT
+
+
+def test_a_host_that_does_not_answer_takes_no_part(market):
+    """F2: its servers keep their last allocation; the price is made without it."""
+    market.run()
+    market.cloud.put_host(host(answering=False))
+    market.run(2)
+    assert market.cores() == pytest.approx({'r1': 2.0, 'r2': 2 / 3, 'b1': 4 / 3})
+    assert market.balance('blue') == 98 * CREDIT
+    assert 'does not answer' in market.decided[-1].stored.document['servers'][0]['reasons'][-1]
+
+
+def test_a_host_that_confirms_what_it_was_not_told_of(market):
+    """A server that has moved within the period is told by the next round, and charged from then on."""
+    market.enforcement.silent.add(HostName('a'))
+    market.engine.tick()
+    there = [Allocation(server_id='b1', cores=1.0, memory_mib=0.0)]
+    market.enforcement.send(market.engine.period(), 0.0, {HostName('b'): there})
+    market.run(2)
+    assert market.balance('blue') == 100 * CREDIT
+
+
+def test_without_credits_everybody_runs_on(database):
+    """A cloud where nobody has been granted anything: accounts are opened, allocations are nothing."""
+    market = Market(database, servers=[server('r'), server('b', 'blue')])
+    market.run(2)
+    assert market.balances() == {BANK: 0, ESCROW: 0, MINT: 0, RED: 0, BLUE: 0}
+    assert market.cores() == {'r': 0.0, 'b': 0.0}
+
+
+def test_default_bids_follow_the_price(database):
+    """B1: who says nothing bids the price times a_max, at first the reserve price, and gets it."""
+    market = Market(database, servers=[server('r', vcpus=2)])
+    market.grant('red', 1)
+    market.run(2)
+    assert market.cores() == {'r': 2.0}
+    price = SETTINGS.reserve
+    assert market.balance('red') == CREDIT - 2 * price[0] - 4096 * price[1]
+
+
+@pytest.mark.parametrize('error', [CloudUnavailable('gone'), DatabaseUnavailable('gone')])
+def test_an_outage_is_said_once(market, error, caplog):
+    """F3: rounds are skipped, and go on by themselves."""
+    rounds, decide = market.engine._rounds, market.engine._rounds.decide
+
+    def fail(period):
+        raise error
+
+    rounds.decide = fail
+    market.run(3)
+    assert len([r for r in caplog.records if 'skipped' in r.message]) == 1
+    assert market.engine.outage == 'gone'
+    rounds.decide = decide
+    market.run()
+    assert market.engine.outage == ''
+    assert states(market) == ['planned']
+
+
+def test_a_round_that_nobody_has_sent_is_undone(market):
+    """F1: its engine died before the hosts heard of it."""
+    market.engine._rounds.decide(market.engine.period())
+    market.clock.advance(PERIOD)
+    market.run(2, market.another('second', SoleLeader()))
+    assert states(market) == ['undone', 'settled', 'planned']
+    assert market.balance('blue') == 98 * CREDIT
+
+
+def test_a_standby_goes_on_with_the_round_of_this_period(market):
+    """F1: the hosts are told what the first leader had decided, not something new."""
+    market.engine.tick()
+    market.leader.leads = False
+    market.engine.tick()
+    second = market.another('second', SoleLeader())
+    market.run(2, second)
+    assert states(market) == ['settled', 'planned']
+    leaders = [record.leader for record in market.stores.history.rounds()]
+    assert leaders == ['second', 'engine']
+    assert market.balance('blue') == 98 * CREDIT
+
+
+def test_two_that_both_think_they_lead(market):
+    """The first that stores a round decides it, and nobody pays twice."""
+    second = market.another('second', SoleLeader())
+    for _ in range(24):
+        market.engine.tick()
+        second.tick()
+        market.clock.advance(PERIOD / 6)
+    assert states(market) == ['settled'] * 3 + ['planned']
+    assert (market.balance('red'), market.balance('blue')) == (88 * CREDIT, 94 * CREDIT)
+
+
+def test_the_clock_steps_back(market):
+    """Rounds of periods that were settled stay as they are, and nothing is charged again."""
+    market.run(3)
+    before = market.balances()
+    market.clock.set_wall(market.clock.wall() - 2 * PERIOD)
+    market.run()
+    assert market.balances() == before
+    market.run(3)
+    assert sum(market.balances().values()) == 0
+
+
+def test_recharge_gives_by_weight_and_returns(database):
+    """M3: the total by weight once, and charges come back after the delay: the issued sum stands still."""
+    market = Market(
+        database,
+        servers=[
+            server('r', 'red', metadata=bidding(1), mib=1024),
+            server('b', 'blue', metadata=bidding(3), mib=1024),
+        ],
+        settings=replace(
+            SETTINGS, currency=recharge, total=100 * CREDIT, renew_every=2, return_delay=2
+        ),
+    )
+    market.stores.accounts.open([Account(id=RED, project_id='red', weight=4.0)])
+    market.run(12)
+    found = market.balances()
+    assert found[MINT] == -100 * CREDIT
+    assert found[RED] + found[BLUE] + found[BANK] + found[ESCROW] == 100 * CREDIT
+    assert found[BANK] == 2 * 4 * CREDIT
+    assert remembered(market.decided[-1].stored.document).entitled == {
+        'red': 80 * CREDIT, 'blue': 20 * CREDIT,
+    }  # fmt: skip
+
+
+def test_redistribute_splits_the_income(database):
+    """M3, RR-7837: what servers paid goes to all projects by weight; nothing is minted."""
+    market = Market(
+        database,
+        servers=[server(name, 'red', metadata=bidding(1), mib=1024) for name in ('r', 's')],
+        settings=replace(SETTINGS, currency=redistribute, renew_every=1),
+    )
+    market.grant('red', 10)
+    market.grant('blue', 0.000001)
+    market.run(4)
+    found = market.balances()
+    assert found[MINT] == -(10 * CREDIT + 1)
+    assert found[BLUE] > CREDIT
+    assert sum(found.values()) == 0
+
+
+def test_budgets_are_filled_and_pay(market):
+    """M4: an automatic budget is filled up to its target and pays for the servers that name it."""
+    budget = account('budget', 'web')
+    market.stores.accounts.open(
+        [Account(id=budget, project_id='red', renew_amount=5 * CREDIT, renew_every=1)]
+    )
+    market.stores.bids.put(
+        StoredBid(server_id='r1', project_id='red', payer=budget, cpu=3 * CREDIT, memory=0)
+    )
+    market.run(4)
+    lines = market.stores.ledger.statement(budget)
+    assert {line.posting.reason for line in lines} == {
+        Reason.BUDGET, Reason.CHARGE, Reason.HOLD, Reason.RELEASE,
+    }  # fmt: skip
+    assert sum(market.balances().values()) == 0
+    assert market.balances()[budget] + market.held()[budget] == 5 * CREDIT
+
+
+def test_rounds_go_on_where_the_last_engine_ended(market):
+    """P2, F2: prices, demand and allocations are in the database, not in the engine."""
+    market.run(2)
+    market.cloud.put_host(host('b', answering=False))
+    market.engine = market.another('new', SoleLeader())
+    market.run()
+    decided = market.decided[-1]
+    assert decided.inputs.past.price[0] == pytest.approx(1.5 * CREDIT)
+    assert decided.inputs.past.demand[0] == pytest.approx(4.0)
+    assert decided.inputs.past.allocated['r1'][0] == pytest.approx(2.0)
+
+
+def test_an_undone_round_is_not_gone_on_from(market):
+    """What was never carried out is no last price."""
+    market.engine._rounds.decide(market.engine.period())
+    market.clock.advance(PERIOD)
+    market.run()
+    assert market.decided[-1].inputs.past.period == 0
+    assert [r.state for r in market.stores.history.rounds()][-1] == RoundState.UNDONE

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two hundred real guests that a round has never seen before."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nova_market.adapters.clock import SystemClock
+from nova_market.adapters.state_file import JsonFile
+from nova_market.adapters.transport.local import LocalTransport
+from nova_market.core.fairness.round import FairnessSettings
+from nova_market.core.resource import HostName
+from nova_market.services.fairness.agent import Agent
+from nova_market.services.fairness.originals import Journal
+from tests.support.exchange.exchanges import Roll, put_together
+from tests.support.hypervisor.worlds import LibvirtBed, WorldOfLibvirt
+
+pytestmark = [
+    pytest.mark.integration('libvirtd', 'virtlogd', 'qemu-system-x86_64'),
+    pytest.mark.timeout(600),
+]
+
+CROWD = 200
+OWNERS = 20
+
+
+@pytest.fixture
+def world() -> Iterator[WorldOfLibvirt]:
+    bed = LibvirtBed()
+    made = WorldOfLibvirt(bed)
+    yield made
+    made.close()
+    bed.remove()
+
+
+def test_two_hundred_guests_at_once(world: WorldOfLibvirt, tmp_path: Path):
+    """One round weighs and writes them all; a stop restores everybody."""
+    clock, settings = SystemClock(), FairnessSettings(resources=('cpu',))
+    host = HostName('crowd')
+    agent = Agent(
+        host=host,
+        driver=world.host,
+        actuators=list(world.actuators.values()),
+        controls=('cpu',),
+        exchange=put_together(
+            'broadcast',
+            host=host,
+            metric=settings.metric_name,
+            ttl=30.0,
+            clock=clock,
+            transport=LocalTransport(host=host),
+            membership=Roll(host),
+        ),
+        settings=settings,
+        journal=Journal(JsonFile(str(tmp_path / 'originals.json')), 'boot'),
+        clock=clock,
+    )
+    first = world.start(0, owner='first')
+    agent.start()
+    agent.round()
+    for number in range(1, CROWD + 1):
+        world.start(number, owner=f'o{number % OWNERS}')
+    record = agent.round()
+    assert len(record.plan.guests) == CROWD + 1
+    assert record.failed.get('cpu', {}) == {}
+    control = world.actuators['cpu']
+    now = control.read(record.plan.guests)
+    assert len(now) == CROWD + 1
+    for guest, wanted in zip(record.plan.guests, record.plan.wanted['cpu'], strict=True):
+        assert now[guest.id].value == pytest.approx(wanted, rel=settings.threshold), guest.name
+    assert now[first].value != 1024
+    agent.stop()
+    assert {c.value for c in control.read(record.plan.guests).values()} == {1024}

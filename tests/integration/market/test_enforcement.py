@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nova-fairness under the market on real guests: they get the CPU that letters over ZeroMQ allocate."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from nova_market.adapters.clock import SystemClock
+from nova_market.adapters.transport.membership import StaticMembers
+from nova_market.adapters.transport.wire_format import CompactFormat
+from nova_market.adapters.transport.zmq.keys import KeyDirectory
+from nova_market.adapters.transport.zmq.transport import ZmqTransport
+from nova_market.core.market.inventory import Allocation
+from nova_market.experiments.guests.observer import Observer
+from nova_market.experiments.guests.processes import away_from
+from nova_market.experiments.guests.service_process import ServiceProcess
+from nova_market.services.exchange.allocation_sender import TransportEnforcement
+from nova_market.testbed.broker import free_ports
+from nova_market.testbed.guest import Guest, GuestSpec
+from nova_market.testbed.host import Host
+
+pytestmark = [
+    pytest.mark.integration(
+        'libvirtd', 'virtlogd', 'virsh', 'qemu-system-x86_64', 'busybox', 'cpio'
+    ),
+    pytest.mark.timeout(400),
+]
+
+LOG = logging.getLogger(__name__)
+
+INTERVAL = 1.0
+ENGINE = 'market-engine'
+HOST = 'market'
+NAMES = ('m1', 'm2', 'm3')
+MEASURED = 30.0
+"""Seconds over which is measured what guests get."""
+
+
+@pytest.fixture(scope='module')
+def cpu() -> Iterator[int]:
+    """One CPU for the guests; the test looks on from another."""
+    chosen = min(os.sched_getaffinity(0))
+    with away_from(chosen):
+        yield chosen
+
+
+@pytest.fixture(scope='module')
+def host(cpu: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    state = tmp_path_factory.mktemp('bed', numbered=True)
+    with Host(HOST, str(cpu), 2048, state) as made:
+        yield made
+
+
+@pytest.fixture(scope='module')
+def guests(host: Host) -> dict[str, Guest]:
+    """Three busy guests on one CPU."""
+    return {
+        name: host.boot(GuestSpec(name=name, project=f'p-{name}', load='burn 1')) for name in NAMES
+    }
+
+
+@pytest.fixture
+def endpoint(tmp_path: Path) -> str:
+    """Where the host listens; it and the engine believe each other's keys."""
+    for one in (HOST, ENGINE):
+        KeyDirectory(str(tmp_path / one), one).create()
+    for one, other in ((HOST, ENGINE), (ENGINE, HOST)):
+        public = KeyDirectory(str(tmp_path / other), other).load().own.public
+        KeyDirectory(str(tmp_path / one), one).add(other, [public])
+    return f'tcp://127.0.0.1:{free_ports(1)[0]}'
+
+
+@pytest.fixture
+def engine(endpoint: str, tmp_path: Path) -> Iterator[TransportEnforcement]:
+    members = {HOST: endpoint}
+    made = TransportEnforcement(
+        name=ENGINE,
+        transport=ZmqTransport(
+            ENGINE,
+            'tcp://127.0.0.1:*',
+            lambda: members,
+            KeyDirectory(str(tmp_path / ENGINE), ENGINE),
+        ),
+        wire=CompactFormat(),
+        clock=SystemClock(),
+        membership=StaticMembers(ENGINE, '', members),
+    )
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def service(
+    host: Host, guests: dict[str, Guest], endpoint: str, tmp_path: Path
+) -> Iterator[ServiceProcess]:
+    made = ServiceProcess(
+        tmp_path / 'service',
+        {
+            'DEFAULT': {'debug': 'true'},
+            'fairness': {
+                'interval': INTERVAL,
+                'resources': 'cpu',
+                'policy': 'market',
+                'exchange': 'zmq',
+            },
+            'exchange': {
+                'topology': 'broadcast',
+                'members': f'{HOST}={endpoint}',
+                'zmq_bind': endpoint,
+                'zmq_key_path': tmp_path / HOST,
+                'market_engines': ENGINE,
+            },
+            'host': {'name': HOST, 'libvirt_uri': host.uri, 'cpus': host.cpus},
+        },
+    )
+    made.start()
+    yield made
+    made.stop()
+    assert shares(guests) == dict.fromkeys(NAMES, 1024), 'a clean stop restores'
+
+
+def shares(guests: dict[str, Guest]) -> dict[str, int]:
+    return {
+        name: int((guest.cgroup_path('cpu') / 'cpu.shares').read_text())
+        for name, guest in guests.items()
+    }
+
+
+def eventually(ask: Callable[[], object], seconds: float = 20.0) -> None:
+    """ask() becomes true in time; asserts its last answer."""
+    deadline = time.monotonic() + seconds
+    while not (answer := ask()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert answer
+
+
+def allocate(
+    engine: TransportEnforcement, guests: dict[str, Guest], period: int, cores: dict[str, float],
+    life: float = 600.0,
+) -> None:  # fmt: skip
+    """Tell the host, and wait until it has confirmed it for all guests."""
+    given = [
+        Allocation(server_id=guests[name].spec.uuid, cores=n, memory_mib=64.0)
+        for name, n in cores.items()
+    ]
+    engine.send(period, time.time() + life, {HOST: given})
+    wanted = {guests[name].spec.uuid: HOST for name in cores}
+    eventually(lambda: dict(engine.confirmed(period)) == wanted, 30.0)
+
+
+def measured(host: Host) -> dict[str, float]:
+    """Part of the CPU of all three that each guest gets."""
+    observer = Observer({'a': host.uri})
+    observer.look(0.0)
+    time.sleep(MEASURED)
+    row = observer.look(MEASURED)
+    observer.close()
+    used = {name: row[f'{name}.cpu'] for name in NAMES}
+    return {name: cores / sum(used.values()) for name, cores in used.items()}
+
+
+def test_guests_get_the_cpu_that_is_allocated(
+    service: ServiceProcess,
+    engine: TransportEnforcement,
+    host: Host,
+    guests: dict[str, Guest],
+):
+    """3:2:1 within 5 %, then the other way round: a raised bid is felt in the period it counts in."""
+    for period, parts in ((1, (3, 2, 1)), (2, (1, 2, 3))):
+        cores = {name: part / 6 for name, part in zip(NAMES, parts, strict=True)}
+        allocate(engine, guests, period, cores)
+        assert shares(guests) == {name: round(1024 * n) for name, n in cores.items()}
+        got = measured(host)
+        LOG.info('period %d: wanted %s, got %s', period, cores, got)
+        assert got == pytest.approx(cores, rel=0.05)
+    shown = subprocess.run(
+        [sys.executable, '-m', 'nova_market.cmd.fairness', '--config-file', str(service.config), 'status'],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout  # fmt: skip
+    assert (
+        'policy market: allocations of period 2 by market-engine count; 3 of 3 confirmed' in shown
+    )
+
+
+def test_a_silent_market_and_a_killed_service(
+    service: ServiceProcess, engine: TransportEnforcement, guests: dict[str, Guest]
+):
+    """A service that was killed goes on with what it knew; weights fade when nothing new comes."""
+    allocate(engine, guests, 1, {'m1': 0.6, 'm2': 0.3, 'm3': 0.1})
+    service.kill()
+    assert shares(guests)['m1'] == 614
+    service.start()
+    eventually(lambda: shares(guests) == {'m1': 614, 'm2': 307, 'm3': 102})
+    allocate(engine, guests, 2, {'m1': 0.6, 'm2': 0.3, 'm3': 0.1}, life=5.0)
+    assert shares(guests)['m3'] == 102
+    eventually(lambda: shares(guests) == dict.fromkeys(NAMES, 1024))
+    assert service.status()['market']['period'] == -1, json.dumps(service.status()['market'])
+    assert 'weights go back to their base values' in service.log.read_text()

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts and aggregators of one process on one clock, and a post between them that can be late or lose.
+
+Used by the tests of the aggregators; everything of ours in it is the real thing.
+"""
+
+import numpy as np
+
+from nova_market.core.exchange.aggregator import Aggregator
+from nova_market.core.exchange.aggregator_client import Correspondent
+from nova_market.core.exchange.codec import from_values, to_values
+from nova_market.core.exchange.messages import Statement
+
+METRIC = 'greediness'
+TTL = 30.0
+EPOCH = 'e'
+
+
+class Post:
+    """delay: intervals of 10 s there and back; loss: part of the letters that vanish; again: is a
+    statement said again that has not been answered at once?"""
+
+    def __init__(self, hosts, aggregators=('a',), delay=0, loss=0.0, seed=1, again=False):
+        self.correspondents = {h: Correspondent(h, METRIC, TTL, EPOCH) for h in hosts}
+        self.aggregators = {a: Aggregator(a, METRIC, TTL, EPOCH) for a in aggregators}
+        self.chosen = tuple(aggregators)
+        self.delay, self.loss, self.again = delay, loss, again
+        self.letters, self.refused = [], []
+        self.under_way = []
+        self.rng = np.random.default_rng(seed)
+
+    def send(self, to, word, now):
+        if self.rng.random() >= self.loss:
+            # through the wire's plain values, as between real hosts
+            self.letters.append((to, word))
+            due = now + 10.0 * self.delay / 2
+            self.under_way.append((due, len(self.letters), to, to_values(word)))
+
+    def deliver(self, now):
+        """Everything that is due by now, each letter at its own time."""
+        while self.under_way and min(self.under_way)[0] <= now:
+            when, number, to, values = min(self.under_way)
+            self.under_way.remove((when, number, to, values))
+            self._take(to, from_values(values), when)
+
+    def publish(self, report, now):
+        self.deliver(now)
+        statements = self.correspondents[report.host].statements(report, self.chosen, now)
+        for to, statement in statements.items():
+            self.send(to, statement, now)
+        self.deliver(now)
+        if self.again:
+            again = self.correspondents[report.host].again(self.chosen)
+            for to, statement in again.items():
+                self.send(to, statement, now)
+            self.deliver(now)
+
+    def round(self, reports, now):
+        """Each host publishes; what those before it could not know yet they hear in the next round."""
+        for report in reports:
+            self.publish(report, now)
+
+    def totals(self, host, now):
+        return self.correspondents[host].totals(now)
+
+    def _take(self, to, word, now):
+        if isinstance(word, Statement):
+            if to not in self.aggregators:
+                return
+            answer = self.aggregators[to].receive(word, now)
+            if isinstance(answer, str):
+                self.refused.append(answer)
+            else:
+                self.send(word.host, answer, now)
+        else:
+            reason = self.correspondents[to].receive(word, now)
+            if reason:
+                self.refused.append(reason)

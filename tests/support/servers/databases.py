@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Databases to test with: SQLite always, MariaDB and PostgreSQL where the test is `integration`.
+
+Import the fixtures into a test module to use them. A server takes three to eight seconds to start, so one
+serves the whole run, and its tables are emptied for each test.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from nova_market.db import app_tables, schema
+from nova_market.db.database import Database
+from nova_market.db.ledger_tables import Base, accounts, horizons
+from nova_market.testbed.database_server import DatabaseServer, MariaDb, PostgreSql
+
+SERVERS: dict[str, type[DatabaseServer]] = {'mariadb': MariaDb, 'postgresql': PostgreSql}
+REAL = [
+    pytest.param('mariadb', marks=pytest.mark.integration('mariadbd', 'setpriv')),
+    pytest.param('postgresql', marks=pytest.mark.integration('pg_ctlcluster', 'setpriv')),
+]
+ALL = ['sqlite', *REAL]
+
+assert 'bids' in Base.metadata.tables, app_tables
+
+_running: dict[str, DatabaseServer] = {}
+
+
+@pytest.fixture(scope='session')
+def servers() -> Iterator[dict[str, DatabaseServer]]:
+    """Servers that were started so far."""
+    yield _running
+    while _running:
+        _running.popitem()[1].close()
+
+
+@pytest.fixture(params=ALL)
+def server(
+    request: pytest.FixtureRequest, servers: dict[str, DatabaseServer]
+) -> DatabaseServer | None:
+    """The server behind `database`; None for SQLite."""
+    kind = request.param
+    if kind == 'sqlite':
+        return None
+    if kind not in servers:
+        servers[kind] = SERVERS[kind]().__enter__()
+    return servers[kind]
+
+
+@pytest.fixture
+def url(server: DatabaseServer | None, tmp_path: Path) -> str:
+    """[database]connection; what is in there is of no account."""
+    return f'sqlite:///{tmp_path}/market.sqlite' if server is None else server.url
+
+
+def drop_tables(database: Database) -> None:
+    """All of ours, with all that is in them."""
+    with database.engine.begin() as connection:
+        Base.metadata.drop_all(connection)
+        connection.execute(text('DROP TABLE IF EXISTS alembic_version'))
+
+
+@pytest.fixture
+def empty(url: str) -> Iterator[Database]:
+    """A database without tables."""
+    made = Database({'connection': url})
+    drop_tables(made)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def database(url: str) -> Iterator[Database]:
+    """A database with the tables, and nothing in them but the cloud's own accounts."""
+    made = Database({'connection': url, 'max_pool_size': 20, 'max_overflow': 200})
+    schema.sync(made)
+    with made.engine.begin() as connection:
+        for table in reversed(Base.metadata.sorted_tables):
+            connection.execute(table.delete())
+        connection.execute(accounts.insert(), [{'id': n} for n in ('bank', 'escrow', 'mint')])
+        connection.execute(horizons.insert(), {'name': 'postings'})
+    yield made
+    made.close()
+
+
+class Wall:
+    """A clock that a test sets."""
+
+    def __init__(self, now: float = 1_800_000_000.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now

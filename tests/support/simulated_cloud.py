@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small simulated clouds: jobs, hosts and a market, with what a test wants to say."""
+
+import numpy as np
+
+from nova_market.core.app.policies.full_deadline import full_deadline
+from nova_market.core.ledger.money import MICRO
+from nova_market.sim.cloud.accounts import MoneySetting
+from nova_market.sim.cloud.costs import FREE
+from nova_market.sim.cloud.hosts import HostKind, Park
+from nova_market.sim.cloud.market import CloudSetting
+from nova_market.sim.cloud.run import CloudRun
+from nova_market.sim.cloud.scheduler import PlacingSetting
+from nova_market.sim.cloud.vector_market import VectorMarket
+from nova_market.sim.market.batch_run import MarketSetting
+from nova_market.sim.workload.job import Terms, Workload, terms
+
+
+def workload(*jobs, memory=512.0):
+    """(submit, run, processors)"""
+    submit, run, processors = (np.array(c, dtype=float) for c in zip(*jobs, strict=True))
+    return Workload(
+        number=np.arange(1, len(jobs) + 1),
+        submit=submit,
+        run=run,
+        processors=processors.astype(np.int64),
+        estimate=run,
+        memory_mib=np.full(len(jobs), memory),
+    )
+
+
+def mixed(count=40, seed=1, widest=6, span=3000.0, longest=2500.0):
+    """Jobs of all sizes that come faster than a small cloud can run them, and their terms."""
+    rng = np.random.default_rng(seed)
+    jobs = workload(
+        *zip(
+            np.sort(rng.uniform(0, span, count)),
+            rng.uniform(200, longest, count),
+            rng.integers(1, widest + 1, count),
+            strict=True,
+        )
+    )
+    return jobs, terms(jobs, np.random.default_rng(seed + 1))
+
+
+def cloud_run(
+    jobs, wanted, kinds=None, *, market=VectorMarket, money=None, moves=None, ratios=(4.0, 1.0),
+    costs=FREE, placing=None, project=None, reserve=0.01, seed=1, **setting,
+):  # fmt: skip
+    """(CloudRun, its market); market: (park, setting, targets, project, rate) -> CloudMarket"""
+    park = Park(kinds or [HostKind(count=6, cores=4, memory_mib=8192)], ratios=ratios)
+    plan = MarketSetting(memory=True, reserve=(reserve, 0.0), **setting)
+    payers = np.zeros(len(jobs), dtype=np.intp) if project is None else np.array(project)
+    cloud = CloudSetting(
+        period=plan.period,
+        reserve=(reserve * MICRO, 0.0),
+        money=money or MoneySetting(),
+        moves=moves,
+    )
+    targets = (wanted.budget * MICRO).astype(np.int64)
+    made = market(park, cloud, targets, payers, costs.migration_rate)
+    run = CloudRun(
+        jobs, wanted, park, made, full_deadline, plan, costs=costs,
+        placing=placing or PlacingSetting(), project=payers, rng=np.random.default_rng(seed),
+    )  # fmt: skip
+    return run, made
+
+
+def due(deadlines, budgets):
+    return Terms(deadline=np.array(deadlines, float), budget=np.array(budgets, float))

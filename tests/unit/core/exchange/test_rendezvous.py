@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who adds up what: the same answer in every process, and little moves when hosts come and go."""
+
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from nova_market.core.exchange.rendezvous import elect, roster, shard
+
+HOSTS = tuple(f'host{n}' for n in range(10))
+KEYS = tuple(f'{n:032x}' for n in range(2000))
+
+
+def test_shares_are_even():
+    """2,000 owners over 10 aggregators: 200 each, give or take four standard deviations."""
+    counts = Counter(shard(key, HOSTS) for key in KEYS)
+    assert len(counts) == 10
+    assert all(abs(count - 200) < 4 * 13.5 for count in counts.values())
+
+
+def test_only_the_keys_of_a_lost_aggregator_move():
+    rest = tuple(host for host in HOSTS if host != 'host3')
+    for key in KEYS[:500]:
+        before = shard(key, HOSTS)
+        assert before == 'host3' or shard(key, rest) == before
+
+
+def test_the_order_of_the_list_does_not_matter():
+    assert [shard(k, HOSTS) for k in KEYS[:50]] == [shard(k, HOSTS[::-1]) for k in KEYS[:50]]
+    assert roster(HOSTS) == roster(HOSTS[::-1]) != roster(HOSTS[1:])
+
+
+def test_another_process_agrees():
+    """Python's own hash differs from process to process; this must not."""
+    code = (
+        'from nova_market.core.exchange.rendezvous import elect, roster, shard\n'
+        f'h = {HOSTS!r}\nprint([shard(str(n), h) for n in range(20)], elect(h, 3), roster(h))'
+    )
+    said = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, check=True
+    ).stdout
+    here = [shard(str(n), HOSTS) for n in range(20)]
+    assert said.strip() == f'{here} {elect(HOSTS, 3)} {roster(HOSTS)}'
+
+
+def test_names_do_not_run_together():
+    assert roster(['ab', 'c']) != roster(['a', 'bc'])
+
+
+def test_election():
+    """Named members, else as many as asked for; the loss of one that is not elected changes nothing."""
+    chosen = elect(HOSTS, 3)
+    assert len(chosen) == 3 and set(chosen) <= set(HOSTS)
+    assert chosen == tuple(sorted(chosen))
+    loser = next(host for host in HOSTS if host not in chosen)
+    assert elect([host for host in HOSTS if host != loser], 3) == chosen
+    survivors = set(elect([host for host in HOSTS if host != chosen[0]], 3))
+    assert survivors > set(chosen[1:])
+    assert elect(HOSTS, 3, ['host7', 'elsewhere']) == ('host7',)
+    assert elect(HOSTS, 3, ['elsewhere']) == chosen
+    assert elect(HOSTS[:2], 5) == ('host0', 'host1')
+    assert elect([], 1) == ()
+
+
+def test_no_aggregator_is_an_error():
+    with pytest.raises(ValueError):
+        shard('a', ())

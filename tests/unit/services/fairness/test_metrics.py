@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prometheus text of a round."""
+
+from prometheus_client import generate_latest
+
+from nova_market.services.fairness.metrics import FairnessCollector
+from tests.support.host_builders import guest
+from tests.unit.services.fairness.test_agent import BUSY, World
+
+
+def test_every_series_of_a_tenant_names_its_project(tmp_path):
+    world = World(tmp_path)
+    for name, owner in (('d1', 'd'), ('d2', 'd'), ('e1', 'e')):
+        world.hosts['a'].add(guest(name, owner), BUSY)
+    collector = FairnessCollector('a', lambda: {'malformed': 3})
+    for record in (world.rounds(1)[0], world.rounds(1)[0]):
+        collector.observe(record)
+    collector.failed()
+    text = generate_latest(collector.registry()).decode()
+    assert 'nova_fairness_rounds_total{host="a",outcome="done"} 2.0' in text
+    assert 'nova_fairness_rounds_total{host="a",outcome="failed"} 1.0' in text
+    assert 'nova_fairness_dropped_reports_total{host="a",reason="malformed"} 3.0' in text
+    assert 'nova_fairness_share_ratio{host="a",project="e"}' in text
+    for line in text.splitlines():
+        if 'instance_uuid' in line:
+            assert 'project=' in line
+
+
+def test_before_the_first_round():
+    assert b'nova_fairness_rounds_total' in generate_latest(FairnessCollector('a').registry())

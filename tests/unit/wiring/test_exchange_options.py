@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options make an exchange, or one clear error that says what to set."""
+
+import pytest
+from oslo_config import cfg
+
+from nova_market.adapters.in_memory.clock import ManualClock
+from nova_market.adapters.transport.membership import StaticMembers, ToozMembers
+from nova_market.adapters.transport.wire_format import CompactFormat, PlainFormat
+from nova_market.conf import exchange, fairness, opts
+from nova_market.core.fairness.round import FairnessSettings
+from nova_market.errors import ConfigurationError
+from nova_market.services.exchange.aggregate import AggregateExchange
+from nova_market.services.exchange.broadcast import BroadcastExchange
+from nova_market.wiring.exchange import build_exchange, epoch_of
+from tests.support.exchange.oslo import configured
+
+SETTINGS = FairnessSettings()
+
+
+@pytest.fixture
+def conf():
+    with configured('fake://') as conf:
+        opts.register_opts(conf)
+        yield conf
+        for group, options in (('fairness', fairness.OPTIONS), ('exchange', exchange.OPTIONS)):
+            for option in options:
+                conf.clear_override(option.dest, group)
+
+
+def built(conf, transport, **options):
+    conf.set_override('exchange', transport, 'fairness')
+    for name, value in options.items():
+        conf.set_override(name, value, 'exchange')
+    return build_exchange(conf, 'compute1', SETTINGS, ManualClock())
+
+
+def test_the_default_is_this_host_alone(conf):
+    made = build_exchange(conf, 'compute1', SETTINGS, ManualClock())
+    assert isinstance(made, BroadcastExchange)
+    assert made._membership.members() == {'compute1': ''}
+
+
+def test_over_oslo(conf):
+    """Aggregators by default, and plain text, since oslo.messaging carries JSON."""
+    made = built(conf, 'oslo', aggregators=['compute2', 'compute3'])
+    assert isinstance(made, AggregateExchange)
+    assert isinstance(made._wire, PlainFormat)
+    assert set(made._membership.members()) == {'compute1', 'compute2', 'compute3'}
+
+
+def test_broadcast_over_oslo_needs_no_more(conf):
+    made = built(conf, 'oslo', topology='broadcast')
+    assert isinstance(made, BroadcastExchange)
+
+
+def test_over_zmq(conf, tmp_path):
+    members = ['compute1=tcp://10.0.0.1:9653', 'compute2 = tcp://[fd00::2]:9653']
+    made = built(conf, 'zmq', members=members, zmq_key_path=str(tmp_path))
+    assert isinstance(made._wire, CompactFormat)
+    assert made._membership.members() == {
+        'compute1': 'tcp://10.0.0.1:9653',
+        'compute2': 'tcp://[fd00::2]:9653',
+    }
+
+
+@pytest.mark.parametrize(
+    ('options', 'address'),
+    [
+        ({}, 'tcp://compute1:9653'),
+        ({'zmq_bind': 'tcp://10.0.0.1:7000'}, 'tcp://10.0.0.1:7000'),
+        ({'zmq_bind': 'tcp://0.0.0.0:7000'}, 'tcp://compute1:7000'),
+        ({'zmq_address': 'tcp://nat:1', 'zmq_bind': 'tcp://*:7000'}, 'tcp://nat:1'),
+    ],
+)
+def test_what_a_host_says_of_where_it_listens(conf, tmp_path, options, address):
+    made = built(
+        conf,
+        'zmq',
+        coordination_url=f'file://{tmp_path}',
+        zmq_key_path=str(tmp_path),
+        **options,
+    )
+    assert isinstance(made._membership, ToozMembers)
+    assert made._membership.members() == {'compute1': address}
+
+
+def test_a_list_without_this_host_still_has_it(conf):
+    made = built(conf, 'oslo', members=['compute2'])
+    assert isinstance(made._membership, StaticMembers)
+    assert made._membership.members() == {'compute1': '', 'compute2': ''}
+
+
+@pytest.mark.parametrize(
+    ('transport', 'options', 'wanted'),
+    [
+        ('oslo', {}, r'\[exchange\]coordination_url, \[exchange\]members'),
+        ('zmq', {}, r'\[exchange\]coordination_url'),
+        ('zmq', {'topology': 'broadcast'}, r'\[exchange\]coordination_url'),
+        ('zmq', {'aggregators': ['x']}, r'\[exchange\]coordination_url'),
+        ('zmq', {'members': ['compute2']}, r"\[exchange\]members: 'compute2'"),
+        ('zmq', {'members': ['compute2=tcp://*:1']}, r'\[exchange\]members'),
+        ('zmq', {'members': ['compute2=10.0.0.2:1']}, r'\[exchange\]members'),
+        ('oslo', {'members': ['=tcp://10.0.0.2:1']}, r'\[exchange\]members'),
+        ('oslo', {'members': ['a'], 'aggregators': ['b']}, r'\[exchange\]aggregators names b'),
+        ('oslo', {'coordination_url': 'nonsense://u:geheim@h'}, r"tooz driver for 'nonsense'"),
+        ('zmq', {'members': ['a=tcp://h:1'], 'zmq_address': 'h:1'}, r'\[exchange\]zmq_address'),
+        ('pigeon', {}, 'pigeon.*local, oslo, zmq'),
+    ],
+)
+def test_what_can_not_work_is_a_clear_error(conf, tmp_path, transport, options, wanted):
+    """It names the option and what to do, and no password."""
+    with pytest.raises(ConfigurationError, match=wanted) as caught:
+        built(conf, transport, zmq_key_path=str(tmp_path), **options)
+    assert 'geheim' not in str(caught.value)
+
+
+def test_epochs_differ_where_sums_can_not_be_compared():
+    """By metric, interval and resources; not by what only matters here."""
+    same = epoch_of(FairnessSettings(resources=tuple(reversed(SETTINGS.resources)), idle=0.5))
+    others = {
+        epoch_of(FairnessSettings(metric_name='drf')),
+        epoch_of(FairnessSettings(interval=5.0)),
+        epoch_of(FairnessSettings(resources=('cpu',))),
+    }
+    assert epoch_of(SETTINGS) == same
+    assert len(others | {same}) == 4
+
+
+def test_the_url_of_the_backend_is_a_secret():
+    """A secret in the URL of the backend is not written to the log with the other options."""
+    (url,) = [option for option in exchange.OPTIONS if option.dest == 'coordination_url']
+    assert isinstance(url, cfg.StrOpt)
+    assert url.secret
