@@ -14,7 +14,14 @@ from typing import Any
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
-from nova_market.core.app.record import ENDED, AppState, Intention, StoredApp, StoredSlot, Wish
+from nova_market.core.app.record import (
+    ENDED,
+    AppState,
+    DesiredServerState,
+    DesiredState,
+    StoredApp,
+    StoredSlot,
+)
 from nova_market.core.ledger.posting import account
 from nova_market.db.app_tables import (
     app_events,
@@ -178,10 +185,10 @@ def _change(
     if found is None:
         raise Conflict(f'there is no application {app_id}')
     after = {**changed, 'generation': generation + 1}
-    if changed.get('wish') is Wish.DELETE:
+    if changed.get('wish') is DesiredState.DELETE:
         # what was closed is looked at once more, to be forgotten
         after |= {'state': AppState.DELETING, 'changed_at': now, 'closed': False}
-    elif found.wish is Wish.DELETE:
+    elif found.wish is DesiredState.DELETE:
         raise Conflict(f'application {app_id} is being deleted')
     change = update(apps).where(apps.c.id == app_id, apps.c.generation == generation)
     if connection.execute(change.values(**_values(after))).rowcount == 1:
@@ -314,7 +321,7 @@ def _all_slots(connection: Connection) -> dict[str, list[StoredSlot]]:
 def _values(given: Mapping[str, Any]) -> dict[str, Any]:
     """As columns have them."""
     shown = {n: packed(v) if n in DOCUMENTS else v for n, v in given.items()}
-    states = (AppState, Wish, Intention)
+    states = (AppState, DesiredState, DesiredServerState)
     return {n: str(v) if isinstance(v, states) else v for n, v in shown.items()}
 
 
@@ -323,10 +330,10 @@ def _stored(row: Row[Any]) -> StoredApp:
     for name in DOCUMENTS & values.keys():
         values[name] = json.loads(values[name])
     return StoredApp(
-        **{**values, 'wish': Wish(row.wish), 'state': AppState(row.state)},
+        **{**values, 'wish': DesiredState(row.wish), 'state': AppState(row.state)},
     )
 
 
 def _slot(row: Row[Any]) -> StoredSlot:
     values = {name: getattr(row, name) for name in SLOT}
-    return StoredSlot(**{**values, 'intention': Intention(row.intention)})
+    return StoredSlot(**{**values, 'intention': DesiredServerState(row.intention)})

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from nova_market.core.exchange.messages import HostReport
-from nova_market.core.exchange.received_allocations import Granted
+from nova_market.core.exchange.received_allocations import EffectiveAllocations
 from nova_market.core.exchange.totals import CloudTotals
 from nova_market.core.market.inventory import Allocation
 from nova_market.core.resource import HostName, OwnerId
@@ -128,11 +128,14 @@ class Enforcement(Protocol):
 class Allocations(Protocol):
     """The other end of Enforcement, on a host. Never raises, never blocks long."""
 
-    def look(self) -> Granted:
+    def look(self) -> EffectiveAllocations:
         """What the market grants this host's guests now; called once a round."""
 
     def confirm(
-        self, granted: Granted, servers: Sequence[str], heaviness: Mapping[OwnerId, float]
+        self,
+        granted: EffectiveAllocations,
+        servers: Sequence[str],
+        heaviness: Mapping[OwnerId, float],
     ) -> None:
         """Tell the engine that the allocations of these servers are in force here.
 

@@ -46,7 +46,7 @@ class Member(Protocol):
         """Log, once, that it does not work."""
 
 
-class Panel:
+class WeigherGroup:
     """Weighers that were made together, in the order in which they were; those that somebody still has."""
 
     def __init__(self) -> None:
@@ -90,16 +90,16 @@ class Panels:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._forming: Panel | None = None
+        self._forming: WeigherGroup | None = None
 
-    def join(self, member: Member) -> Panel:
+    def join(self, member: Member) -> WeigherGroup:
         with self._lock:
             if self._forming is None or not self._forming.takes(member):
-                self._forming = Panel()
+                self._forming = WeigherGroup()
             self._forming.add(member)
             return self._forming
 
-    def close(self, panel: Panel) -> None:
+    def close(self, panel: WeigherGroup) -> None:
         """It works: whoever is made from now on belongs to another one."""
         if self._forming is panel:
             with self._lock:

@@ -28,10 +28,10 @@ from nova_market.core.fairness.round import FairnessSettings
 from nova_market.core.resource import HostName
 from nova_market.errors import ConfigurationError, MalformedReport, NovaMarketError
 from nova_market.ports import Actuator, Clock, Exchange, HostDriver, Transport, WireFormat
-from nova_market.services.exchange.allocation_receiver import MarketLine
+from nova_market.services.exchange.allocation_receiver import AllocationReceiver
 from nova_market.services.fairness.agent import Agent, RoundRecord
 from nova_market.services.fairness.metrics import FairnessCollector
-from nova_market.services.fairness.originals import Journal
+from nova_market.services.fairness.originals import OriginalValues
 from nova_market.services.fairness.quota_reader import QuotaReader
 from nova_market.services.fairness.status import status_document
 from nova_market.wiring.exchange import build_exchange, engines_of
@@ -52,7 +52,7 @@ class Parts:
     controls: tuple[str, ...]
     collector: FairnessCollector
     quotas: QuotaReader | None
-    market: MarketLine | None
+    market: AllocationReceiver | None
     status: JsonFile
     interval: float
 
@@ -88,7 +88,9 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
         controls=controls,
         exchange=exchange,
         settings=settings,
-        journal=Journal(JsonFile(os.path.join(state, 'originals.json'), mode=0o600), _boot()),
+        journal=OriginalValues(
+            JsonFile(os.path.join(state, 'originals.json'), mode=0o600), _boot()
+        ),
         clock=clock,
         quotas=quotas,
         dry_run=options.dry_run,
@@ -184,15 +186,15 @@ def is_running(conf: cfg.ConfigOpts) -> bool:
 
 def _exchange(
     conf: cfg.ConfigOpts, name: HostName, settings: FairnessSettings, clock: Clock, state: str
-) -> tuple[Exchange, MarketLine | None]:
+) -> tuple[Exchange, AllocationReceiver | None]:
     """The exchange of this host, and the market's part of it when the policy has a market."""
     engines = engines_of(conf)
     if not engines:
         return build_exchange(conf, name, settings, clock), None
-    lines: list[MarketLine] = []
+    lines: list[AllocationReceiver] = []
 
-    def line(transport: Transport, wire: WireFormat) -> MarketLine:
-        made = MarketLine(
+    def line(transport: Transport, wire: WireFormat) -> AllocationReceiver:
+        made = AllocationReceiver(
             host=name,
             transport=transport,
             wire=wire,

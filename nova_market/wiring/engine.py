@@ -33,7 +33,7 @@ from nova_market.services.market.cordon import Steering, SteeringSettings
 from nova_market.services.market.engine import Engine
 from nova_market.services.market.metrics import MarketCollector
 from nova_market.services.market.rebalancing import Rebalancing
-from nova_market.services.market.rounds import Decided, Rounds
+from nova_market.services.market.rounds import Decided, RoundRunner
 from nova_market.wiring import rebalancing as rebalancing_settings
 from nova_market.wiring.database import ready
 from nova_market.wiring.exchange import build_enforcement
@@ -89,7 +89,7 @@ def build(
     collector = MarketCollector(leadership.leading, balances=conf.market.metrics_balances)
     notices = MessagingNotices(conf, settings.name)
     engine = Engine(
-        rounds=Rounds(cloud, stores, enforcement, clock, settings),
+        rounds=RoundRunner(cloud, stores, enforcement, clock, settings),
         store=stores.rounds,
         enforcement=enforcement,
         leadership=leadership,

@@ -17,7 +17,7 @@ from nova_market.errors import ConfigurationError
 from nova_market.plugins import load_plugin
 from nova_market.ports import Clock, Exchange, Membership, Transport, WireFormat
 from nova_market.services.exchange.aggregate import AggregateExchange
-from nova_market.services.exchange.allocation_sender import TransportEnforcement
+from nova_market.services.exchange.allocation_sender import AllocationSender
 from nova_market.services.exchange.broadcast import BroadcastExchange
 
 Plugin = Callable[..., Transport]
@@ -97,7 +97,7 @@ def engines_of(conf: cfg.ConfigOpts) -> tuple[HostName, ...]:
 
 def build_enforcement(
     conf: cfg.ConfigOpts, name: HostName, clock: Clock, period: float
-) -> TransportEnforcement:
+) -> AllocationSender:
     """The engine's end of the exchange, not started.
 
     name:   of the engine; period: seconds of a round of the market
@@ -121,7 +121,7 @@ def build_enforcement(
     # shares neither port nor key with the nova-fairness of its own machine
     conf.set_override('zmq_bind', 'tcp://127.0.0.1:*', 'exchange')
     conf.set_override('zmq_key_path', conf.exchange.zmq_engine_key_path, 'exchange')
-    return TransportEnforcement(
+    return AllocationSender(
         name=name,
         transport=plugin(conf=conf, host=name, ttl=period, addresses=membership.members),
         wire=wire_format(conf),

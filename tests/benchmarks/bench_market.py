@@ -18,7 +18,7 @@ import pytest
 from scipy import optimize, sparse
 
 from nova_market.core.market.round import decide
-from nova_market.core.rebalancing.layout import Layout, host_errors, unconstrained
+from nova_market.core.rebalancing.layout import LayoutState, host_errors, unconstrained
 from nova_market.core.rebalancing.tabu_search import BalanceSettings, balanced
 from tests.support.market_builders import random_cloud
 
@@ -76,7 +76,7 @@ def test_round_against_sorting():
 
 def greedy(placement, limit):
     """Best single move off the worst host, while it makes that host's error smaller, at most `limit`."""
-    layout, moves = Layout(placement), 0
+    layout, moves = LayoutState(placement), 0
     hosts = np.arange(placement.hosts)
     while True:
         worst = int(layout.errors.argmax())

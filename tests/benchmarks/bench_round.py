@@ -24,7 +24,7 @@ from nova_market.adapters.transport.local import LocalTransport
 from nova_market.core.fairness.round import FairnessSettings
 from nova_market.services.fairness.agent import Agent, RoundRecord
 from nova_market.services.fairness.metrics import FairnessCollector
-from nova_market.services.fairness.originals import Journal
+from nova_market.services.fairness.originals import OriginalValues
 from nova_market.services.fairness.status import status_document
 from tests.support.exchange.exchanges import Roll, put_together
 from tests.support.hypervisor.worlds import LibvirtBed, WorldOfLibvirt
@@ -80,7 +80,7 @@ def agent_of(world: WorldOfLibvirt, directory: Path) -> Agent:
         controls=('cpu',),
         exchange=exchange,
         settings=settings,
-        journal=Journal(JsonFile(str(directory / 'originals.json')), 'boot'),
+        journal=OriginalValues(JsonFile(str(directory / 'originals.json')), 'boot'),
         clock=clock,
     )
 

@@ -21,7 +21,7 @@ from nova_market.core.ledger.money import MICRO
 from nova_market.sim.baseline.batch import easy, fcfs
 from nova_market.sim.cloud.accounts import MoneySetting
 from nova_market.sim.cloud.costs import Costs
-from nova_market.sim.cloud.hosts import HostKind, Park
+from nova_market.sim.cloud.hosts import HostKind, SimulatedHosts
 from nova_market.sim.cloud.market import CloudSetting
 from nova_market.sim.cloud.run import CloudRun
 from nova_market.sim.cloud.scheduler import PlacingSetting
@@ -162,7 +162,9 @@ def on_hosts(hosts, servers, each=8, cores=4):
         memory_mib=rng.choice([512.0, 1024.0, 2048.0], count),
     )
     wanted = terms(jobs, rng)
-    park = Park([HostKind(count=hosts, cores=cores, memory_mib=16384.0)], ratios=(4.0, 1.0))
+    park = SimulatedHosts(
+        [HostKind(count=hosts, cores=cores, memory_mib=16384.0)], ratios=(4.0, 1.0)
+    )
     setting = MarketSetting(memory=True)
     reserve = (setting.reserve[0] * MICRO, 0.0)
     project = rng.integers(0, 50, count)

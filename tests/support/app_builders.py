@@ -4,12 +4,12 @@
 import numpy as np
 
 from nova_market.core.app.policies.policy_interface import (
-    Applications,
     Backlog,
     Band,
     Deadlines,
     MarketState,
-    State,
+    PolicyInput,
+    PolicyState,
 )
 
 
@@ -30,7 +30,7 @@ def applications(rows=1, **given):
     """CPU only by default: memory has neither a price nor a bid."""
     known = {
         'market': market(),
-        'state': State.RUNNING,
+        'state': PolicyState.RUNNING,
         'count': 1,
         'least_count': 1,
         'most_count': 100,
@@ -62,4 +62,4 @@ def applications(rows=1, **given):
             lost=row(lost, rows).astype(bool),
         )
     known['budget'] = row(known['budget'], rows)
-    return Applications(**whole, **pairs, band=band, **known)
+    return PolicyInput(**whole, **pairs, band=band, **known)

@@ -21,7 +21,7 @@ from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.rounds import DatabaseRounds
 from nova_market.ports.stores import Stores
 from nova_market.services.market.engine import Engine
-from nova_market.services.market.rounds import Rounds
+from nova_market.services.market.rounds import RoundRunner
 
 PERIOD = 60
 CREDIT = 1_000_000
@@ -78,7 +78,7 @@ class Market:
         """An engine on the same cloud, hosts and database."""
         settings = replace(self.settings, name=name)
         parts = {
-            'rounds': Rounds(
+            'rounds': RoundRunner(
                 self.cloud, more.pop('stores', self.stores), self.enforcement, self.clock, settings
             ),
             'store': self.stores.rounds,

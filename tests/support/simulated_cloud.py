@@ -7,7 +7,7 @@ from nova_market.core.app.policies.full_deadline import full_deadline
 from nova_market.core.ledger.money import MICRO
 from nova_market.sim.cloud.accounts import MoneySetting
 from nova_market.sim.cloud.costs import FREE
-from nova_market.sim.cloud.hosts import HostKind, Park
+from nova_market.sim.cloud.hosts import HostKind, SimulatedHosts
 from nova_market.sim.cloud.market import CloudSetting
 from nova_market.sim.cloud.run import CloudRun
 from nova_market.sim.cloud.scheduler import PlacingSetting
@@ -48,7 +48,7 @@ def cloud_run(
     costs=FREE, placing=None, project=None, reserve=0.01, seed=1, **setting,
 ):  # fmt: skip
     """(CloudRun, its market); market: (park, setting, targets, project, rate) -> CloudMarket"""
-    park = Park(kinds or [HostKind(count=6, cores=4, memory_mib=8192)], ratios=ratios)
+    park = SimulatedHosts(kinds or [HostKind(count=6, cores=4, memory_mib=8192)], ratios=ratios)
     plan = MarketSetting(memory=True, reserve=(reserve, 0.0), **setting)
     payers = np.zeros(len(jobs), dtype=np.intp) if project is None else np.array(project)
     cloud = CloudSetting(

@@ -93,7 +93,7 @@ class _Inmate:
         )
 
 
-class MemoryHost:
+class InMemoryHost:
     """Implements ports.HostDriver; `actuators` gives the controls.
 
     available: set it to False and every call raises HostUnavailable, as when libvirtd is stopped; guests
@@ -255,9 +255,9 @@ class MemoryHost:
 
 
 class MemoryActuator:
-    """One control of a MemoryHost. Implements ports.Actuator."""
+    """One control of a InMemoryHost. Implements ports.Actuator."""
 
-    def __init__(self, host: MemoryHost, name: str) -> None:
+    def __init__(self, host: InMemoryHost, name: str) -> None:
         self.name = name
         self._host = host
 

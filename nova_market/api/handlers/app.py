@@ -21,7 +21,7 @@ from nova_market.api.schemas import app as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, SERVER_ID, marker
 from nova_market.core.app import credential as credentials
 from nova_market.core.app import template as templates
-from nova_market.core.app.record import ENDED, AppEvent, StoredApp, Wish
+from nova_market.core.app.record import ENDED, AppEvent, DesiredState, StoredApp
 from nova_market.core.app.template import AppTemplate, Goal
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import Posting, Reason, account, posting_key
@@ -109,7 +109,7 @@ def update(call: Call) -> Any:
             # not start.before: it has been kept, or the application is cancelled
             _check_later(call, 'slo.deadline', template.slo.deadline)
         made: dict[str, Any] = {'trust_id': trust} if trust else {}
-        if app.wish is Wish.DELETE:
+        if app.wish is DesiredState.DELETE:
             return {**made, 'wish': app.wish}  # whose trust is lost needs another to be deleted
         if credential:
             texts = call.stores.apps.user_data(app.id)
@@ -142,13 +142,13 @@ def update(call: Call) -> Any:
 @gives(202, schemas.APP)
 def suspend(call: Call) -> Any:
     """Have its servers suspended: it bids nothing until it is resumed."""
-    return _wish(call, 'apps:suspend', Wish.SUSPEND, 'suspend asked')
+    return _wish(call, 'apps:suspend', DesiredState.SUSPEND, 'suspend asked')
 
 
 @gives(202, schemas.APP)
 def resume(call: Call) -> Any:
     """Let it run again as its policy sees fit."""
-    return _wish(call, 'apps:resume', Wish.RUN, 'resume asked')
+    return _wish(call, 'apps:resume', DesiredState.RUN, 'resume asked')
 
 
 @gives(202, schemas.APP)
@@ -156,8 +156,8 @@ def delete(call: Call) -> Any:
     """Have its servers deleted, its budget closed and its trust ended; then it is gone."""
     app = _visible(call)
     call.authorize('apps:delete', app.project_id)
-    if app.wish is not Wish.DELETE:
-        app = _change(call, app, lambda _: {'wish': Wish.DELETE})
+    if app.wish is not DesiredState.DELETE:
+        app = _change(call, app, lambda _: {'wish': DesiredState.DELETE})
         _tell(call, app, 'delete asked')
     return Answer(body={'app': shown(call, app)}, status=202)
 
@@ -315,7 +315,7 @@ def _visible(call: Call) -> StoredApp:
     return found
 
 
-def _wish(call: Call, rule: str, wish: Wish, action: str) -> Answer:
+def _wish(call: Call, rule: str, wish: DesiredState, action: str) -> Answer:
     app = _visible(call)
     call.authorize(rule, app.project_id)
     if app.wish is not wish:
@@ -334,8 +334,8 @@ def _change(
     asked = (call.body or {}).get('generation')
     for _ in range(TRIES):
         changed = wanted(app)
-        deleting = changed.get('wish') is Wish.DELETE
-        if app.wish is Wish.DELETE and 'trust_id' not in changed:
+        deleting = changed.get('wish') is DesiredState.DELETE
+        if app.wish is DesiredState.DELETE and 'trust_id' not in changed:
             raise ApiError(409, 'market.app.deleting', f'{app.id} is being deleted')
         if app.state in ENDED and not deleting and (app.closed or 'trust_id' not in changed):
             raise ApiError(

@@ -26,7 +26,7 @@ from nova_market.api.schemas.shape import (
     wrapped,
 )
 from nova_market.core.app import template
-from nova_market.core.app.record import AppState, Intention, Wish
+from nova_market.core.app.record import AppState, DesiredServerState, DesiredState
 
 CREDENTIAL_HEADER = 'X-App-Credential'
 CREDENTIAL: Schema = {
@@ -170,7 +170,7 @@ SUMMARY = {
     'project_id': PROJECT_ID,
     'policy': TEXT,
     'state': {'type': 'string', 'enum': [str(state) for state in AppState]},
-    'wish': said({'type': 'string', 'enum': [str(wish) for wish in Wish]}, "its owner's"),
+    'wish': said({'type': 'string', 'enum': [str(wish) for wish in DesiredState]}, "its owner's"),
     'created_at': TIME,
     'changed_at': said(TIME, 'when its state changed last'),
     'generation': {'type': 'integer'},
@@ -217,7 +217,7 @@ SERVER = record(
         'component': TEXT,
         'number': {'type': 'integer'},
         'server_id': nullable(said(TEXT, 'null: it is not made yet, or gone')),
-        'intention': {'type': 'string', 'enum': [str(one) for one in Intention]},
+        'intention': {'type': 'string', 'enum': [str(one) for one in DesiredServerState]},
         'attempts': said({'type': 'integer'}, 'to make it that failed, in a row'),
     }
 )

@@ -25,7 +25,7 @@ class ComponentMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AppMemory:
+class ControllerState:
     """counted: the last period whose charges and allocations are in `spent` and `given`
 
     given: core-seconds that hosts confirmed
@@ -58,7 +58,7 @@ class AppMemory:
         return asdict(self)
 
 
-def remembered(document: Mapping[str, Any]) -> AppMemory:
+def remembered(document: Mapping[str, Any]) -> ControllerState:
     """What `document` made; a first memory of an empty one."""
     given = dict(document)
     components = {
@@ -71,7 +71,7 @@ def remembered(document: Mapping[str, Any]) -> AppMemory:
         for name, one in given.pop('components', {}).items()
     }
     servers = tuple(str(one) for one in given.pop('servers', ()))
-    return AppMemory(components=components, servers=servers, **given)
+    return ControllerState(components=components, servers=servers, **given)
 
 
 def _pair(given: Any) -> Pair:

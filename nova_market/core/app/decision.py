@@ -16,29 +16,29 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from nova_market.core.app.controller_state import AppMemory, ComponentMemory
+from nova_market.core.app.controller_state import ComponentMemory, ControllerState
 from nova_market.core.app.policies.merkat_policies import upper_bound
 from nova_market.core.app.policies.policy_interface import (
-    Applications,
-    Reason,
-    State,
-    Steps,
+    PolicyInput,
+    PolicyOutput,
+    PolicyState,
+    StepReason,
     cost,
     explain,
     others_pay,
 )
 from nova_market.core.app.policy_columns import Measured, columns, measured
-from nova_market.core.app.record import ENDED, AppState, Wish
-from nova_market.core.app.statistics import AppFigures, ComponentFigures
+from nova_market.core.app.record import ENDED, AppState, DesiredState
+from nova_market.core.app.statistics import AppStatistics, ComponentFigures
 from nova_market.core.app.template import Component
 from nova_market.core.app.view import NOTHING, AppView, MarketNow, is_finished, learned
 from nova_market.core.ledger.money import MAX_AMOUNT
 from nova_market.core.market.bid import MARKET_RESOURCES
 from nova_market.core.resource import Flags, Values
 
-Policy = Callable[..., Steps]
+Policy = Callable[..., PolicyOutput]
 
-BY_STATE = {State.RUNNING: AppState.RUNNING, State.SUSPENDED: AppState.SUSPENDED}
+BY_STATE = {PolicyState.RUNNING: AppState.RUNNING, PolicyState.SUSPENDED: AppState.SUSPENDED}
 
 STARTS = (AppState.WAITING, AppState.RUNNING)
 
@@ -65,8 +65,8 @@ class Decision:
     view: AppView
     state: AppState
     counts: Mapping[str, int]
-    memory: AppMemory
-    figures: AppFigures
+    memory: ControllerState
+    figures: AppStatistics
     events: tuple[Happened, ...] = ()
 
 
@@ -104,16 +104,18 @@ def decisions(
     return made
 
 
-def _with_starts(seen: Applications, steps: Steps) -> Steps:
+def _with_starts(seen: PolicyInput, steps: PolicyOutput) -> PolicyOutput:
     """Those that don't run enter when the least can be paid, with the least servers in full if possible."""
-    rests = seen.state != State.RUNNING
+    rests = seen.state != PolicyState.RUNNING
     floor = np.maximum(seen.least_count, 1)
     least = cost(seen.least * floor, others_pay(seen), seen.market).sum(axis=0)
     enters: Flags = rests & (least <= seen.budget) & (seen.budget > 0)
-    count, bid = upper_bound(seen, np.where(seen.state == State.SUSPENDED, seen.count, floor))
-    begun = np.where(seen.state == State.SUSPENDED, int(Reason.RESUMED), int(Reason.STARTED))
-    return Steps(
-        state=np.where(enters, int(State.RUNNING), seen.state),
+    count, bid = upper_bound(seen, np.where(seen.state == PolicyState.SUSPENDED, seen.count, floor))
+    begun = np.where(
+        seen.state == PolicyState.SUSPENDED, int(StepReason.RESUMED), int(StepReason.STARTED)
+    )
+    return PolicyOutput(
+        state=np.where(enters, int(PolicyState.RUNNING), seen.state),
         count=np.where(rests, count, steps.count),
         bid=np.where(rests, bid, steps.bid),
         change=np.where(rests, 0.0, steps.change),
@@ -122,7 +124,12 @@ def _with_starts(seen: Applications, steps: Steps) -> Steps:
 
 
 def _decision(
-    view: AppView, of: Measured, market: MarketNow, seen: Applications, steps: Steps, rows: slice
+    view: AppView,
+    of: Measured,
+    market: MarketNow,
+    seen: PolicyInput,
+    steps: PolicyOutput,
+    rows: slice,
 ) -> Decision:
     before, components = view.app.state, view.template.components
     held = _held(view)
@@ -174,14 +181,14 @@ def _held(view: AppView) -> set[str]:
     }
 
 
-def _why(view: AppView, steps: Steps, rows: slice, but: Collection[str] = ()) -> str:
+def _why(view: AppView, steps: PolicyOutput, rows: slice, but: Collection[str] = ()) -> str:
     """Of all components but these, each reason once."""
     named = zip(_range(rows), view.template.components, strict=True)
     texts = (explain(steps, row) for row, one in named if one.name not in but)
     return '; '.join(dict.fromkeys(text for text in texts if text))
 
 
-def _doubting(view: AppView, market: MarketNow) -> AppMemory:
+def _doubting(view: AppView, market: MarketNow) -> ControllerState:
     """One more decision that found it too late, if there was something to find it by.
 
     The end deletes servers and their work, so one odd report, or a jump of the clock, must not be enough.
@@ -199,14 +206,14 @@ def _step(
     now: int,
     known: ComponentMemory,
     market: MarketNow,
-    steps: Steps,
+    steps: PolicyOutput,
     row: int,
 ) -> tuple[ComponentMemory, int, list[Happened]]:
     """(what is remembered of a component, its number of servers, what that means)."""
     wanted = int(np.clip(steps.count[row], one.least_count, one.most_count))
     cpu, mib = (float(min(np.floor(n), MAX_AMOUNT)) for n in steps.bid[:, row])
     change = (float(steps.change[0, row]), float(steps.change[1, row]))
-    lost = Reason.TOO_DEAR in Reason(int(steps.why[row]))
+    lost = StepReason.TOO_DEAR in StepReason(int(steps.why[row]))
     memory = ComponentMemory(bid=(cpu, mib), change=change, most=known.most, lost=lost)
     why, told = f'{one.name}: {explain(steps, row)}', []
     if now and wanted != now:
@@ -230,16 +237,18 @@ def _next_state(view: AppView, market: MarketNow, states: Values, why: str) -> t
             return AppState.DROPPED, LATE
         if start.before is not None and market.now >= start.before:
             return AppState.CANCELLED, _waits(view, market) or 'it could not be paid in time'
-        held = _waits(view, market) or ('its owner holds it' if wish is Wish.SUSPEND else '')
-        if held and State.DROPPED not in states:
+        held = _waits(view, market) or (
+            'its owner holds it' if wish is DesiredState.SUSPEND else ''
+        )
+        if held and PolicyState.DROPPED not in states:
             return before, held
-    if wish is Wish.SUSPEND and before is not AppState.WAITING:
+    if wish is DesiredState.SUSPEND and before is not AppState.WAITING:
         return AppState.SUSPENDED, ASKED
-    if (states == State.DROPPED).any():
+    if (states == PolicyState.DROPPED).any():
         return AppState.DROPPED, why
     if over:
         return AppState.SUSPENDED, f'{LATE}, and nobody has said that its work is done'
-    if (states == State.RUNNING).all():
+    if (states == PolicyState.RUNNING).all():
         return AppState.RUNNING, why
     if before is AppState.WAITING:
         return before, why or 'its budget does not pay for the least allocation'
@@ -259,10 +268,10 @@ def _figures(
     view: AppView,
     of: Measured,
     market: MarketNow,
-    memory: AppMemory,
+    memory: ControllerState,
     counts: Mapping[str, int],
     reason: str,
-) -> AppFigures:
+) -> AppStatistics:
     shown = []
     for one in view.template.components:
         bid, allocation = memory.of(one.name).bid, view.allocation(one) or NOTHING
@@ -277,7 +286,7 @@ def _figures(
                 memory_mib=allocation[1],
             )
         )
-    return AppFigures(
+    return AppStatistics(
         period=market.period,
         components=tuple(shown),
         performance=_finite(of.performance) if of.known else None,

@@ -16,11 +16,11 @@ import numpy as np
 
 from nova_market.core.app.controller_state import ComponentMemory
 from nova_market.core.app.policies.policy_interface import (
-    Applications,
     Backlog,
     Band,
     Deadlines,
-    State,
+    PolicyInput,
+    PolicyState,
 )
 from nova_market.core.app.progress import lateness
 from nova_market.core.app.record import AppState
@@ -39,9 +39,9 @@ from nova_market.core.market.bid import MARKET_RESOURCES
 from nova_market.core.resource import Array, Rows, Values
 
 STATES = {
-    AppState.WAITING: State.WAITING,
-    AppState.RUNNING: State.RUNNING,
-    AppState.SUSPENDED: State.SUSPENDED,
+    AppState.WAITING: PolicyState.WAITING,
+    AppState.RUNNING: PolicyState.RUNNING,
+    AppState.SUSPENDED: PolicyState.SUSPENDED,
 }
 WIDTH = len(MARKET_RESOURCES)
 FAR = 1e9
@@ -103,7 +103,7 @@ def measured(view: AppView, market: MarketNow, horizon: int, report_life: float)
 
 def columns(
     views: Sequence[AppView], found: Sequence[Measured], market: MarketNow
-) -> tuple[Applications, Array]:
+) -> tuple[PolicyInput, Array]:
     """(a column for each component of each view, the part of its application's budget)."""
     pairs = [(view, one) for view in views for one in view.template.components]
     owner = np.repeat(
@@ -115,7 +115,7 @@ def columns(
     bands = np.array([view.template.slo.band for view in views], dtype=np.float64)[owner].T
     of = [found[row] for row in owner.tolist()]
     count = np.array([view.count(one) or one.least_count for view, one in pairs], dtype=np.int64)
-    seen = Applications(
+    seen = PolicyInput(
         market=market.state,
         state=np.array([STATES[view.app.state] for view, _ in pairs], dtype=np.int64),
         count=count,

@@ -46,7 +46,7 @@ class AppState(StrEnum):
 ENDED = frozenset({AppState.FINISHED, AppState.DROPPED, AppState.CANCELLED})
 
 
-class Wish(StrEnum):
+class DesiredState(StrEnum):
     """What the owner wants of it."""
 
     RUN = 'run'
@@ -54,7 +54,7 @@ class Wish(StrEnum):
     DELETE = 'delete'
 
 
-class Intention(StrEnum):
+class DesiredServerState(StrEnum):
     """What is to become of a server: written before anything is asked of Nova."""
 
     PRESENT = 'present'
@@ -79,7 +79,7 @@ class StoredApp:
     template: Mapping[str, object]
     trust_id: str = ''
     credential: str = ''
-    wish: Wish = Wish.RUN
+    wish: DesiredState = DesiredState.RUN
     generation: int = 0
     """Grows with each change of the owner's; 0: not stored yet."""
 
@@ -115,7 +115,7 @@ class StoredSlot:
     app_id: str
     component: str
     number: int
-    intention: Intention = Intention.PRESENT
+    intention: DesiredServerState = DesiredServerState.PRESENT
     server_id: str = ''
     attempts: int = 0
     retry_at: float = 0.0

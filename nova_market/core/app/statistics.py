@@ -23,7 +23,7 @@ class ComponentFigures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AppFigures:
+class AppStatistics:
     """period: that was decided; performance: the larger, the worse, as the SLO's band has it
 
     remaining: seconds of work with full allocations; lateness: remaining time at the present speed over the

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from nova_market.core.app.template_entry import Entry, seconds_of
+from nova_market.core.app.template_entry import TemplateEntry, seconds_of
 from nova_market.core.ledger.money import MAX_AMOUNT
 from nova_market.core.market.bid import MARKET_RESOURCES
 from nova_market.errors import BadTemplate
@@ -133,7 +133,7 @@ def parsed(document: object) -> AppTemplate:
 
     :raises BadTemplate: names the entry, its value, the limit and what to do.
     """
-    top = Entry(document, 'the template').fields(
+    top = TemplateEntry(document, 'the template').fields(
         ('name', 'policy', 'slo', 'components'), ('parameters', 'budget', 'start')
     )
     components = top['components'].items(1, MAX_COMPONENTS)
@@ -160,7 +160,7 @@ def slo_of(document: object) -> Slo:
 
     :raises BadTemplate: as `parsed`.
     """
-    entry = Entry(document, 'slo')
+    entry = TemplateEntry(document, 'slo')
     goals = [goal for goal in Goal if isinstance(document, Mapping) and goal in document]
     if len(goals) != 1:
         found = ', '.join(goals) or 'none'
@@ -183,13 +183,15 @@ def parameters_of(document: object) -> Mapping[str, float]:
 
     :raises BadTemplate: as `parsed`.
     """
-    entry = Entry(document, 'parameters')
+    entry = TemplateEntry(document, 'parameters')
     if not isinstance(document, Mapping) or len(document) > MAX_PARAMETERS:
         raise entry.wrong(f'at most {MAX_PARAMETERS} numbers by name')
     values = {}
     for name, value in document.items():
-        Entry(name, 'a name in parameters').text(r'[a-z][a-z0-9_]{0,63}', 'a lower-case name')
-        values[str(name)] = Entry(value, f'parameters.{name}').number(-MAX_VALUE, MAX_VALUE)
+        TemplateEntry(name, 'a name in parameters').text(
+            r'[a-z][a-z0-9_]{0,63}', 'a lower-case name'
+        )
+        values[str(name)] = TemplateEntry(value, f'parameters.{name}').number(-MAX_VALUE, MAX_VALUE)
     return values
 
 
@@ -244,7 +246,7 @@ def stamp(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat().replace('+00:00', 'Z')
 
 
-def _deadline(entry: Entry) -> Slo:
+def _deadline(entry: TemplateEntry) -> Slo:
     given = entry.fields(('deadline',), ('work_core_seconds', 'low', 'reference', 'high'))
     work = given.get('work_core_seconds')
     names = ('low', 'reference', 'high')
@@ -258,7 +260,7 @@ def _deadline(entry: Entry) -> Slo:
     )
 
 
-def _band(entry: Entry, band: Mapping[str, float]) -> Mapping[str, float]:
+def _band(entry: TemplateEntry, band: Mapping[str, float]) -> Mapping[str, float]:
     if not band['low'] <= band['reference'] <= band['high']:
         raise BadTemplate(
             f'{entry.where}: low {band["low"]:g}, reference {band["reference"]:g}, '
@@ -267,7 +269,7 @@ def _band(entry: Entry, band: Mapping[str, float]) -> Mapping[str, float]:
     return band
 
 
-def _renewal(entry: Entry) -> Renewal:
+def _renewal(entry: TemplateEntry) -> Renewal:
     given = entry.fields((), ('renew_amount', 'renew_every'))
     amount = given.get('renew_amount')
     every = given.get('renew_every')
@@ -279,7 +281,7 @@ def _renewal(entry: Entry) -> Renewal:
     )
 
 
-def _start(entry: Entry) -> Start:
+def _start(entry: TemplateEntry) -> Start:
     given = entry.fields((), ('price_below', 'before', 'else'))
     prices = given['price_below'].fields((), MARKET_RESOURCES) if 'price_below' in given else {}
     otherwise = given.get('else')
@@ -300,13 +302,15 @@ def _start_document(start: Start) -> dict[str, Any]:
     return shown
 
 
-def _component(entry: Entry) -> Component:
+def _component(entry: TemplateEntry) -> Component:
     given = entry.fields(
         ('name', 'flavor', 'image'),
         ('networks', 'least_count', 'most_count', 'least', 'user_data'),
     )
     name = given['name'].text(COMPONENT_NAME, '1 to 32 of a-z, 0-9 and -, as a host name has')
-    inside = {key: Entry(one.value, f'component {name}: {key}') for key, one in given.items()}
+    inside = {
+        key: TemplateEntry(one.value, f'component {name}: {key}') for key, one in given.items()
+    }
     least_count = (
         inside['least_count'].whole(1, MAX_COUNT, 'servers') if 'least_count' in inside else 1
     )

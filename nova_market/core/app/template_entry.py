@@ -19,7 +19,7 @@ LATEST = 253_370_764_800.0
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TemplateEntry:
     """A value, and what it is called."""
 
     value: object
@@ -29,7 +29,7 @@ class Entry:
         """The refusal of this value."""
         return BadTemplate(f'{self.where}: {shown(self.value)}: give {wanted}')
 
-    def fields(self, needed: Sequence[str], other: Sequence[str]) -> 'dict[str, Entry]':
+    def fields(self, needed: Sequence[str], other: Sequence[str]) -> 'dict[str, TemplateEntry]':
         """The entries of an object that has these and no others."""
         if not isinstance(self.value, Mapping):
             raise self.wrong('an object')
@@ -42,13 +42,13 @@ class Entry:
         for name in needed:
             if name not in self.value:
                 raise BadTemplate(f'{self.where}: {name} is missing: give it')
-        return {name: Entry(self.value[name], self._below(name)) for name in self.value}
+        return {name: TemplateEntry(self.value[name], self._below(name)) for name in self.value}
 
-    def items(self, least: int, most: int) -> 'list[Entry]':
+    def items(self, least: int, most: int) -> 'list[TemplateEntry]':
         """The entries of a list."""
         if not isinstance(self.value, list | tuple) or not least <= len(self.value) <= most:
             raise self.wrong(f'a list of {least} to {most}')
-        return [Entry(one, f'{self.where}[{n}]') for n, one in enumerate(self.value)]
+        return [TemplateEntry(one, f'{self.where}[{n}]') for n, one in enumerate(self.value)]
 
     def text(self, pattern: str, wanted: str) -> str:
         """A text of this form."""
@@ -110,7 +110,7 @@ class Entry:
         return name if self.where == 'the template' else f'{self.where}.{name}'
 
 
-def seconds_of(entry: Entry) -> float:
+def seconds_of(entry: TemplateEntry) -> float:
     """A time as seconds since the epoch; YAML makes times of what looks like one.
 
     :raises BadTemplate: no time, or before 1970.

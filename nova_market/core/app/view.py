@@ -11,9 +11,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from nova_market.core.app.controller_state import AppMemory, Pair
+from nova_market.core.app.controller_state import ControllerState, Pair
 from nova_market.core.app.policies.policy_interface import MarketState
-from nova_market.core.app.record import AppReport, AppState, Intention, StoredApp, StoredSlot
+from nova_market.core.app.record import (
+    AppReport,
+    AppState,
+    DesiredServerState,
+    StoredApp,
+    StoredSlot,
+)
 from nova_market.core.app.template import AppTemplate, Component, Goal
 
 NOTHING: Pair = (0.0, 0.0)
@@ -48,7 +54,7 @@ class AppView:
 
     app: StoredApp
     template: AppTemplate
-    memory: AppMemory
+    memory: ControllerState
     slots: Sequence[StoredSlot] = ()
     reports: Sequence[AppReport] = ()
     allocations: Mapping[str, Pair] = field(default_factory=dict)
@@ -58,7 +64,7 @@ class AppView:
     def count(self, component: Component) -> int:
         """Servers it has or is about to have."""
         return sum(
-            slot.component == component.name and slot.intention is not Intention.GONE
+            slot.component == component.name and slot.intention is not DesiredServerState.GONE
             for slot in self.slots
         )
 
@@ -142,7 +148,7 @@ def progress_of(view: AppView) -> AppReport | None:
     told = [one for one in view.reports if one.done is not None and (one.total or 0.0) > 0]
     parts, count = [one for one in told if not one.server_id], 1
     if not parts:
-        servers = [slot for slot in view.slots if slot.intention is not Intention.GONE]
+        servers = [slot for slot in view.slots if slot.intention is not DesiredServerState.GONE]
         names = {slot.server_id for slot in servers if slot.server_id}
         parts, count = [one for one in told if one.server_id in names], len(servers)
     if not parts:
@@ -159,7 +165,7 @@ def progress_of(view: AppView) -> AppReport | None:
     )
 
 
-def learned(view: AppView) -> AppMemory:
+def learned(view: AppView) -> ControllerState:
     """Eq. (4)'s time per iteration, as it would be at full allocations, from the newest report.
 
     Not from one over a time in which the application was suspended, and never more than SLOWER times what was

@@ -30,7 +30,7 @@ FAINT = 1.0 / 64.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Granted:
+class EffectiveAllocations:
     """What counts now.
 
     engine, period: of the letter, '' and -1 when there has been none or it has faded away
@@ -47,10 +47,10 @@ class Granted:
         return self.strength == 1.0
 
 
-NOTHING = Granted()
+NOTHING = EffectiveAllocations()
 
 
-class AllocationBook:
+class ReceivedAllocations:
     """The newest letter. The caller serialises calls."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class AllocationBook:
         self._until = 0.0
 
     @property
-    def now(self) -> Granted:
+    def now(self) -> EffectiveAllocations:
         """As it was at the last look."""
         return self._granted
 
@@ -73,7 +73,7 @@ class AllocationBook:
         if letter.period < self._granted.period and now < self._until:
             return OVERTAKEN
         self._until = now + min(left, MAX_LIFE)
-        self._granted = Granted(
+        self._granted = EffectiveAllocations(
             engine=letter.engine,
             period=letter.period,
             strength=1.0,
@@ -81,7 +81,7 @@ class AllocationBook:
         )
         return ''
 
-    def look(self, now: float) -> Granted:
+    def look(self, now: float) -> EffectiveAllocations:
         """What counts now; called once a round, since each look at what has expired weakens it."""
         if self._granted is not NOTHING and now >= self._until:
             rest = self._granted.strength / 2.0

@@ -41,7 +41,7 @@ class _Row:
     received: float
 
 
-class ReportBook:
+class ReportTable:
     """Last report of each host."""
 
     def __init__(self, metric: str, ttl: float, limit: int = MAX_HOSTS) -> None:
@@ -102,7 +102,7 @@ def _owners(report: HostReport | None) -> int:
     return len(report.owners) + len(report.quotas) if report is not None else 0
 
 
-class Echo:
+class LoopbackMonitor:
     """How long ago the transport was last known to carry our reports there and back.
 
     A report counts from when it was published, not from when it came back: so what a long queue holds

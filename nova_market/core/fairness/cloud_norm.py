@@ -30,7 +30,7 @@ def _zeros() -> Array:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class CloudView:
+class CloudNorm:
     """supply, load, virtual, quota: sums over the cloud; weights sum to 1 over what has supply.
 
     users: number of users that own at least one VM (at least 1)

@@ -14,10 +14,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nova_market.core.fairness.cloud_norm import CloudView, ratio
+from nova_market.core.fairness.cloud_norm import CloudNorm, ratio
 from nova_market.core.resource import CPU, WITH_VIRTUAL_COUNTERPART, Array
 
-Endowment = Callable[[Array, Array, CloudView], Array]
+Endowment = Callable[[Array, Array, CloudNorm], Array]
 
 
 def virtual_resources(
@@ -44,19 +44,19 @@ def virtual_resources(
     return result
 
 
-def host_share(virtual: Array, supply: Array, cloud: CloudView) -> Array:
+def host_share(virtual: Array, supply: Array, cloud: CloudNorm) -> Array:
     """e(v) = r(v) * min(1, r(host) / sum of r over the host's VMs): eq. (1) capped at the flavor."""
     del cloud
     return virtual * np.minimum(1.0, ratio(supply, virtual.sum(axis=0)))
 
 
-def host_share_uncapped(virtual: Array, supply: Array, cloud: CloudView) -> Array:
+def host_share_uncapped(virtual: Array, supply: Array, cloud: CloudNorm) -> Array:
     """e(v) = r(v) * r(host) / sum of r over the host's VMs: eq. (1) as printed."""
     del cloud
     return virtual * ratio(supply, virtual.sum(axis=0))
 
 
-def cloud_quota(virtual: Array, supply: Array, cloud: CloudView) -> Array:
+def cloud_quota(virtual: Array, supply: Array, cloud: CloudNorm) -> Array:
     """e(v) = r(v) * CRS / sum of quotas: first definition of III-C.3.
 
     Where no quota is known (disk, network) the VRs of the running VMs stand in for it.
@@ -66,7 +66,7 @@ def cloud_quota(virtual: Array, supply: Array, cloud: CloudView) -> Array:
     return virtual * ratio(cloud.supply, base)
 
 
-def cloud_running(virtual: Array, supply: Array, cloud: CloudView) -> Array:
+def cloud_running(virtual: Array, supply: Array, cloud: CloudNorm) -> Array:
     """e(v) = r(v) * CRS / sum of r over the cloud's VMs: second definition of III-C.3."""
     del supply
     return virtual * ratio(cloud.supply, cloud.virtual)

@@ -27,7 +27,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from nova_market.core.fairness.cloud_norm import CloudView, ratio
+from nova_market.core.fairness.cloud_norm import CloudNorm, ratio
 from nova_market.core.resource import Array
 
 BOTTLENECK_UTILISATION = 0.95
@@ -43,19 +43,19 @@ class Metric:
 
     waives: ClassVar[frozenset[str]] = frozenset()
 
-    def heaviness(self, load: Array, endowment: Array, cloud: CloudView) -> Array:
+    def heaviness(self, load: Array, endowment: Array, cloud: CloudNorm) -> Array:
         """h_v of the VMs of one host, shape (vms,)."""
         raise NotImplementedError
 
-    def emphasis(self, load: Array, endowment: Array, cloud: CloudView) -> Array:
+    def emphasis(self, load: Array, endowment: Array, cloud: CloudNorm) -> Array:
         """What a VM's own priority adds to its owner's heaviness (section IV-E), shape (vms,)."""
         return self.heaviness(load, endowment, cloud)
 
-    def partial(self, load: Array, endowment: Array, cloud: CloudView) -> Array:
+    def partial(self, load: Array, endowment: Array, cloud: CloudNorm) -> Array:
         """What is summed over hosts and VMs per user, shape (vms, width)."""
         return self.heaviness(load, endowment, cloud)[:, None]
 
-    def user(self, sums: Array, quota: Array, cloud: CloudView) -> Array:
+    def user(self, sums: Array, quota: Array, cloud: CloudNorm) -> Array:
         """h_u from the sums, shape (users,)."""
         return sums[:, 0] - quota @ cloud.norm
 
@@ -67,7 +67,7 @@ class Greediness(Metric):
     gamma = 2 / 3
     c0 = 0.6
 
-    def dynamic(self, load: Array, endowment: Array, cloud: CloudView) -> Array:
+    def dynamic(self, load: Array, endowment: Array, cloud: CloudNorm) -> Array:
         """d(v), shape (vms,): 0 at load = endowment, negative below, positive above."""
         above = np.maximum(load - endowment, 0.0)
         below = np.maximum(endowment - load, 0.0)
@@ -76,7 +76,7 @@ class Greediness(Metric):
         value: Array = (self.beta * above - self.gamma * credit * below) @ cloud.norm
         return value
 
-    def heaviness(self, load: Array, endowment: Array, cloud: CloudView) -> Array:
+    def heaviness(self, load: Array, endowment: Array, cloud: CloudNorm) -> Array:
         return endowment @ cloud.norm + self.dynamic(load, endowment, cloud)
 
 
@@ -101,7 +101,7 @@ class Greediness2016(Greediness):
         }
     )
 
-    def emphasis(self, load: Array, endowment: Array, cloud: CloudView) -> Array:
+    def emphasis(self, load: Array, endowment: Array, cloud: CloudNorm) -> Array:
         return self.dynamic(load, endowment, cloud)
 
 
@@ -110,7 +110,7 @@ class Asset(Metric):
 
     waives = frozenset({'static', 'non-minimalistic', 'positive', 'credit', 'configuration'})
 
-    def heaviness(self, load: Array, endowment: Array, cloud: CloudView) -> Array:
+    def heaviness(self, load: Array, endowment: Array, cloud: CloudNorm) -> Array:
         del endowment
         return load @ cloud.norm
 
@@ -122,15 +122,15 @@ class DominantResource(Metric):
         {'static', 'non-minimalistic', 'positive', 'credit', 'load', 'configuration'}
     )
 
-    def heaviness(self, load: Array, endowment: Array, cloud: CloudView) -> Array:
+    def heaviness(self, load: Array, endowment: Array, cloud: CloudNorm) -> Array:
         del endowment
         return _largest(_shares(load, cloud))
 
-    def partial(self, load: Array, endowment: Array, cloud: CloudView) -> Array:
+    def partial(self, load: Array, endowment: Array, cloud: CloudNorm) -> Array:
         del endowment, cloud
         return load
 
-    def user(self, sums: Array, quota: Array, cloud: CloudView) -> Array:
+    def user(self, sums: Array, quota: Array, cloud: CloudNorm) -> Array:
         del quota
         return _largest(_shares(sums, cloud))
 
@@ -141,16 +141,16 @@ class Bottleneck(DominantResource):
     A user with h_u >= 1 has what it is entitled to.
     """
 
-    def heaviness(self, load: Array, endowment: Array, cloud: CloudView) -> Array:
+    def heaviness(self, load: Array, endowment: Array, cloud: CloudNorm) -> Array:
         del endowment
         entitled = np.broadcast_to(cloud.supply / cloud.users, load.shape)
         return self._relative(load, entitled, cloud)
 
-    def user(self, sums: Array, quota: Array, cloud: CloudView) -> Array:
+    def user(self, sums: Array, quota: Array, cloud: CloudNorm) -> Array:
         return self._relative(sums, quota, cloud)
 
     @staticmethod
-    def _relative(used: Array, entitled: Array, cloud: CloudView) -> Array:
+    def _relative(used: Array, entitled: Array, cloud: CloudNorm) -> Array:
         bottleneck = (cloud.utilisation >= BOTTLENECK_UTILISATION) & (cloud.weights > 0)
         return _largest(ratio(used, entitled) * bottleneck)
 
@@ -160,5 +160,5 @@ def _largest(rows: Array) -> Array:
     return value
 
 
-def _shares(used: Array, cloud: CloudView) -> Array:
+def _shares(used: Array, cloud: CloudNorm) -> Array:
     return ratio(used, cloud.supply) * (cloud.weights > 0)

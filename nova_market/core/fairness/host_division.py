@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nova_market.core.exchange.received_allocations import Granted
+from nova_market.core.exchange.received_allocations import EffectiveAllocations
 from nova_market.core.host.sample import Guest
 from nova_market.core.resource import Array
 
@@ -50,7 +50,11 @@ def by_weights(weights: Array, size: Array) -> Division:
 
 
 def by_allocations(
-    guests: Sequence[Guest], granted: Granted, base: Array, unit: float, x: Array | None = None
+    guests: Sequence[Guest],
+    granted: EffectiveAllocations,
+    base: Array,
+    unit: float,
+    x: Array | None = None,
 ) -> Division:
     """As the market divides.
 
@@ -64,7 +68,9 @@ def by_allocations(
     return Division(weights=_relative(shares), shares=shares, ceiling=ceiling, memory=ceiling)
 
 
-def cpu_values(guests: Sequence[Guest], granted: Granted, base: Array, unit: float) -> Array:
+def cpu_values(
+    guests: Sequence[Guest], granted: EffectiveAllocations, base: Array, unit: float
+) -> Array:
     """Values of the CPU control for what is granted, as far as it still counts."""
     cores = _amounts(guests, granted, 'cores')
     known = np.isfinite(cores)
@@ -77,7 +83,7 @@ def cpu_values(guests: Sequence[Guest], granted: Granted, base: Array, unit: flo
     return faded
 
 
-def memory_ceilings(guests: Sequence[Guest], granted: Granted) -> Array:
+def memory_ceilings(guests: Sequence[Guest], granted: EffectiveAllocations) -> Array:
     """Bytes that are protected at most: what is allocated, never more than the guest has."""
     size = np.array([g.memory_bytes for g in guests], dtype=float)
     allocated = _amounts(guests, granted, 'memory_mib') * MEBI
@@ -94,7 +100,7 @@ def tempered(values: Array, x: Array) -> Array:
     return result
 
 
-def _amounts(guests: Sequence[Guest], granted: Granted, name: str) -> Array:
+def _amounts(guests: Sequence[Guest], granted: EffectiveAllocations, name: str) -> Array:
     """What is granted to each guest; NaN where nothing is."""
     found = [granted.allocations.get(guest.id) for guest in guests]
     return np.array([np.nan if one is None else getattr(one, name) for one in found], dtype=float)

@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nova_market.core.fairness.cloud_norm import CloudView
+from nova_market.core.fairness.cloud_norm import CloudNorm
 from nova_market.core.fairness.heaviness import Metric
 from nova_market.core.resource import RESOURCES, Array
 from nova_market.errors import UnsoundMetric
@@ -29,7 +29,7 @@ TRIALS = 60
 TOLERANCE = 1e-9
 """Relative to the heaviness of a typical VM (about 1); an inequality that holds with equality fails."""
 
-Check = Callable[[Metric, CloudView, Array, Array, np.random.Generator], str]
+Check = Callable[[Metric, CloudNorm, Array, Array, np.random.Generator], str]
 
 
 def check(metric: Metric, name: str) -> None:
@@ -51,7 +51,7 @@ def broken(metric: Metric) -> dict[str, str]:
     result: dict[str, str] = {}
     for _ in range(TRIALS):
         size = len(RESOURCES)
-        cloud = CloudView(
+        cloud = CloudNorm(
             supply=rng.uniform(5.0, 50.0, size),
             weights=np.full(size, 1.0 / size),
             users=int(rng.integers(2, 6)),
@@ -69,7 +69,7 @@ def broken(metric: Metric) -> dict[str, str]:
 
 
 def _first(
-    metric: Metric, cloud: CloudView, e: Array, load: Array, others_e: Array, others_l: Array
+    metric: Metric, cloud: CloudNorm, e: Array, load: Array, others_e: Array, others_l: Array
 ) -> float:
     """Heaviness of a VM among neighbours."""
     value = metric.heaviness(np.vstack([load, others_l]), np.vstack([e, others_e]), cloud)
@@ -87,7 +87,7 @@ def _less(smaller: float, larger: float, text: str) -> str:
     return f'{text} does not hold: {smaller:.6g} is not below {larger:.6g}'
 
 
-def _static(m: Metric, c: CloudView, oe: Array, ol: Array, rng: np.random.Generator) -> str:
+def _static(m: Metric, c: CloudNorm, oe: Array, ol: Array, rng: np.random.Generator) -> str:
     e = _draw(rng, 0.1, 2.0, oe.shape[1])
     idle = np.zeros_like(e)
     before = _first(m, c, e, idle, oe, ol)
@@ -103,19 +103,19 @@ def _static(m: Metric, c: CloudView, oe: Array, ol: Array, rng: np.random.Genera
 
 
 def _non_minimalistic(
-    m: Metric, c: CloudView, oe: Array, ol: Array, rng: np.random.Generator
+    m: Metric, c: CloudNorm, oe: Array, ol: Array, rng: np.random.Generator
 ) -> str:
     x, y = _draw(rng, 0.1, 2.0, oe.shape[1]), _draw(rng, 0.1, 2.0, oe.shape[1])
     fitted = _first(m, c, x + y, x + y, oe, ol)
     return _less(fitted, _first(m, c, x, x + y, oe, ol), 'h_v(e=x+y, l=x+y) < h_v(e=x, l=x+y)')
 
 
-def _positive(m: Metric, c: CloudView, oe: Array, ol: Array, rng: np.random.Generator) -> str:
+def _positive(m: Metric, c: CloudNorm, oe: Array, ol: Array, rng: np.random.Generator) -> str:
     e = _draw(rng, 0.1, 2.0, oe.shape[1])
     return _less(0.0, _first(m, c, e, np.zeros_like(e), oe, ol * 10), '0 < h_v of an idle VM')
 
 
-def _credit(m: Metric, c: CloudView, oe: Array, ol: Array, rng: np.random.Generator) -> str:
+def _credit(m: Metric, c: CloudNorm, oe: Array, ol: Array, rng: np.random.Generator) -> str:
     e = _draw(rng, 0.1, 2.0, oe.shape[1])
     content = np.minimum(ol, oe)  # nobody is above its endowment
     half = _first(m, c, e, e * 0.5, oe, content)
@@ -124,7 +124,7 @@ def _credit(m: Metric, c: CloudView, oe: Array, ol: Array, rng: np.random.Genera
     return _less(half, static, 'h_v(l=e/2) < h_v(l=e)') or _less(0.0, minimum, '0 < h_v(l=0)')
 
 
-def _load(m: Metric, c: CloudView, oe: Array, ol: Array, rng: np.random.Generator) -> str:
+def _load(m: Metric, c: CloudNorm, oe: Array, ol: Array, rng: np.random.Generator) -> str:
     e = _draw(rng, 0.1, 2.0, oe.shape[1])
     load = e * _draw(rng, 0.0, 2.0, len(e))
     more = load + _draw(rng, 0.01, 0.3, len(e)) * (_draw(rng, 0.0, 1.0, len(e)) < 0.5)
@@ -134,7 +134,7 @@ def _load(m: Metric, c: CloudView, oe: Array, ol: Array, rng: np.random.Generato
     )
 
 
-def _configuration(m: Metric, c: CloudView, oe: Array, ol: Array, rng: np.random.Generator) -> str:
+def _configuration(m: Metric, c: CloudNorm, oe: Array, ol: Array, rng: np.random.Generator) -> str:
     load = _draw(rng, 0.2, 2.0, oe.shape[1])
     best = _first(m, c, load, load, oe, ol)
     for scale in rng.uniform(0.1, 2.0, 4):
@@ -147,7 +147,7 @@ def _configuration(m: Metric, c: CloudView, oe: Array, ol: Array, rng: np.random
     return ''
 
 
-def _self_dealing(m: Metric, c: CloudView, oe: Array, ol: Array, rng: np.random.Generator) -> str:
+def _self_dealing(m: Metric, c: CloudNorm, oe: Array, ol: Array, rng: np.random.Generator) -> str:
     busy = _draw(rng, 0.4, 1.0, oe.shape[1])
     idle_e, idle_l = busy, busy * 0.25
     honest, dealt = (

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nova_market.core.exchange.received_allocations import NOTHING, Granted
+from nova_market.core.exchange.received_allocations import NOTHING, EffectiveAllocations
 from nova_market.core.exchange.totals import CloudTotals
 from nova_market.core.fairness import host_division, memory_guarantee, priority
-from nova_market.core.fairness.cloud_norm import CloudView, actual_quotas, ratio, resource_weights
+from nova_market.core.fairness.cloud_norm import CloudNorm, actual_quotas, ratio, resource_weights
 from nova_market.core.fairness.endowment import Endowment, host_share, virtual_resources
 from nova_market.core.fairness.heaviness import Greediness, Metric
 from nova_market.core.fairness.priority import PrioritySettings
@@ -81,7 +81,7 @@ class RoundPlan:
     """
 
     weighing: Weighing
-    view: CloudView
+    view: CloudNorm
     totals: CloudTotals
     fresh: bool
     owners: Rows
@@ -93,7 +93,7 @@ class RoundPlan:
     wanted: Mapping[str, Values]
     state: Mapping[Incarnation, float]
     policy: str = host_division.FAIRNESS
-    granted: Granted = NOTHING
+    granted: EffectiveAllocations = NOTHING
 
     @property
     def guests(self) -> tuple[Guest, ...]:
@@ -110,7 +110,7 @@ class RoundPlan:
 
 def view_of(
     totals: CloudTotals, core_score: float, settings: FairnessSettings
-) -> tuple[CloudView, Array]:
+) -> tuple[CloudNorm, Array]:
     """The cloud as the totals show it, and the actual quota per owner of the totals."""
     quota, virtual_quota = actual_quotas(
         totals.owners,
@@ -121,7 +121,7 @@ def view_of(
         (totals.owner_count, totals.quota_tally),
     )
     utilisation = ratio(totals.load, totals.supply)
-    view = CloudView(
+    view = CloudNorm(
         supply=totals.supply,
         weights=resource_weights(
             settings.resources, totals.supply, utilisation, settings.weighting
@@ -135,7 +135,7 @@ def view_of(
 
 
 def weigh(
-    measurement: Measurement, supply: HostSupply, view: CloudView, settings: FairnessSettings
+    measurement: Measurement, supply: HostSupply, view: CloudNorm, settings: FairnessSettings
 ) -> Weighing:
     """Heaviness of the VMs of this host (Listing 1, lines 5-6)."""
     offered = supply_vector(supply)
@@ -180,7 +180,7 @@ def decide(
     supply: HostSupply,
     settings: FairnessSettings,
     cpu_unit: int = 1024,
-    granted: Granted = NOTHING,
+    granted: EffectiveAllocations = NOTHING,
 ) -> RoundPlan:
     """Heaviness of the users, priorities and wanted values of the VMs (Listing 1, lines 9-11).
 
@@ -242,7 +242,7 @@ def _divide(
     x: Array,
     settings: FairnessSettings,
     cpu_unit: int,
-    granted: Granted,
+    granted: EffectiveAllocations,
 ) -> host_division.Division:
     """The host among its guests, as the policy says."""
     size = np.array([g.vcpus * cpu_unit for g in guests], dtype=float)
@@ -277,7 +277,7 @@ def _active(weighing: Weighing, settings: FairnessSettings) -> Flags:
     return active
 
 
-def _entitled(quota: Array, view: CloudView, settings: FairnessSettings) -> Array:
+def _entitled(quota: Array, view: CloudNorm, settings: FairnessSettings) -> Array:
     """Relative right of each owner of the totals; of mean 1 over all owners of the cloud."""
     if settings.entitlement != 'quota' or not len(quota):
         return np.ones(len(quota))

@@ -24,7 +24,7 @@ FITS = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Placement:
+class Layout:
     """What the search starts from.
 
     host:     (servers,) row of the host each server is on
@@ -58,10 +58,10 @@ class Placement:
         return len(self.open)
 
 
-def unconstrained(host: Rows, bids: Array, caps: Array, ideal: Array, capacity: Array) -> Placement:
+def unconstrained(host: Rows, bids: Array, caps: Array, ideal: Array, capacity: Array) -> Layout:
     """A placement where anything may move anywhere."""
     servers, hosts = len(host), capacity.shape[1]
-    return Placement(
+    return Layout(
         host=host,
         bids=bids,
         caps=caps,
@@ -77,7 +77,7 @@ def unconstrained(host: Rows, bids: Array, caps: Array, ideal: Array, capacity: 
     )
 
 
-def host_errors(placement: Placement, hosts: Rows, members: Sequence[Rows]) -> Array:
+def host_errors(placement: Layout, hosts: Rows, members: Sequence[Rows]) -> Array:
     """Largest error, eq. (2), on each of `hosts` if it held these members; -inf on an empty one."""
     lengths = np.array([len(rows) for rows in members])
     errors = np.full(len(hosts), -np.inf)
@@ -101,10 +101,10 @@ def host_errors(placement: Placement, hosts: Rows, members: Sequence[Rows]) -> A
     return errors
 
 
-class Layout:
+class LayoutState:
     """A placement that moves are tried on. Remembers; each move touches two hosts only."""
 
-    def __init__(self, placement: Placement) -> None:
+    def __init__(self, placement: Layout) -> None:
         self.placement = placement
         self.host = placement.host.copy()
         order = np.argsort(self.host, kind='stable')

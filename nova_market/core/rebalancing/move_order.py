@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nova_market.core.rebalancing.layout import FITS, NOWHERE, Layout, Placement
+from nova_market.core.rebalancing.layout import FITS, NOWHERE, Layout, LayoutState
 from nova_market.core.rebalancing.tabu_search import BalancePlan
 from nova_market.core.resource import Array, Rows
 from nova_market.core.share import shares_at, water_levels
@@ -71,14 +71,14 @@ NO_WAY = 'its host has no room for it at any step, and no third host has'
 NO_GAIN = 'what can be carried out of the plan would make the largest error worse'
 
 
-def executable(
-    placement: Placement,
+def ordered_moves(
+    placement: Layout,
     plan: BalancePlan,
     price: Array,
     settings: MigrationSettings | None = None,
 ) -> MigrationPlan:
     """The plan's moves that pay, in an order in which everything fits at every step."""
-    layout = Layout(placement)
+    layout = LayoutState(placement)
     start = layout.errors.copy()
     for server in plan.moved:
         layout.move(int(server), int(plan.host[server]))
@@ -109,7 +109,7 @@ def executable(
     )
 
 
-def delivered(placement: Placement, host: int, members: Rows, price: Array) -> float:
+def delivered(placement: Layout, host: int, members: Rows, price: Array) -> float:
     """Micro-credits per period that the servers of a host are charged for: price * min(ideal, actual)."""
     alone = np.zeros(len(members), dtype=np.intp)
     value = 0.0
@@ -123,7 +123,7 @@ def delivered(placement: Placement, host: int, members: Rows, price: Array) -> f
 
 
 def _worthwhile(
-    layout: Layout, plan: BalancePlan, price: Array, settings: MigrationSettings
+    layout: LayoutState, plan: BalancePlan, price: Array, settings: MigrationSettings
 ) -> tuple[dict[int, float], list[tuple[int, str]]]:
     """(gain of each move that stays, those that go): the last found is looked at first."""
     placement = layout.placement
@@ -148,21 +148,23 @@ def _worthwhile(
     return gains, dropped
 
 
-def _value(layout: Layout, hosts: tuple[int, int], price: Array) -> float:
+def _value(layout: LayoutState, hosts: tuple[int, int], price: Array) -> float:
     return sum(delivered(layout.placement, h, layout.members[h], price) for h in hosts)
 
 
-def _worst(layout: Layout, hosts: tuple[int, int]) -> float:
+def _worst(layout: LayoutState, hosts: tuple[int, int]) -> float:
     return float(layout.errors[list(hosts)].max())
 
 
-def _ordered(placement: Placement, targets: dict[int, int]) -> tuple[list[Step], Layout, list[int]]:
+def _ordered(
+    placement: Layout, targets: dict[int, int]
+) -> tuple[list[Step], LayoutState, list[int]]:
     """(steps, where they lead, servers that can't move): smallest servers first.
 
     When nothing fits, one server makes way through a third host, and stays there when its target never
     gets free; without a third host it stays where it is.
     """
-    layout = Layout(placement)
+    layout = LayoutState(placement)
     pending = sorted(targets, key=lambda s: (float(placement.size[0, s]), s))
     steps: list[Step] = []
     stuck: list[int] = []
@@ -185,7 +187,7 @@ def _ordered(placement: Placement, targets: dict[int, int]) -> tuple[list[Step],
     return steps, layout, stuck
 
 
-def _step(layout: Layout, steps: list[Step], server: int, target: int, *, hop: bool) -> bool:
+def _step(layout: LayoutState, steps: list[Step], server: int, target: int, *, hop: bool) -> bool:
     """Make the step when it fits now."""
     if not _fits(layout.placement, layout.used, server, target) or _kept_apart(
         layout, server, target
@@ -195,17 +197,17 @@ def _step(layout: Layout, steps: list[Step], server: int, target: int, *, hop: b
     return True
 
 
-def _fits(placement: Placement, used: Array, server: int, host: int) -> bool:
+def _fits(placement: Layout, used: Array, server: int, host: int) -> bool:
     room = placement.room[:, host] * (1.0 + FITS)
     return bool((used[:, host] + placement.size[:, server] <= room).all())
 
 
-def _kept_apart(layout: Layout, server: int, host: int) -> bool:
+def _kept_apart(layout: LayoutState, server: int, host: int) -> bool:
     group = layout.placement.apart[server]
     return bool(group != NOWHERE and (layout.placement.apart[layout.members[host]] == group).any())
 
 
-def _third_host(layout: Layout, server: int, target: int) -> int:
+def _third_host(layout: LayoutState, server: int, target: int) -> int:
     """The host with most RAM free where the server may wait; NOWHERE when there is none."""
     hosts = np.arange(layout.placement.hosts)
     fine = layout.allowed(np.array([server]), hosts, len(layout.host) + 1)[0]

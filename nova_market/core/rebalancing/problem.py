@@ -16,7 +16,7 @@ import numpy as np
 from nova_market.core.market.inventory import ANTI_AFFINITY, CloudHost, CloudServer
 from nova_market.core.market.round import RoundOutcome
 from nova_market.core.market.snapshot import MarketSnapshot
-from nova_market.core.rebalancing.layout import FITS, NOWHERE, Placement
+from nova_market.core.rebalancing.layout import FITS, NOWHERE, Layout
 from nova_market.core.rebalancing.plan import StoredMove
 from nova_market.core.resource import Array, Rows
 
@@ -41,7 +41,7 @@ class MarketView:
     others: Sequence[CloudServer] = ()
 
 
-def placement_of(view: MarketView, resting: Collection[str] = ()) -> Placement:
+def placement_of(view: MarketView, resting: Collection[str] = ()) -> Layout:
     """What the search starts from; `resting` are servers that may not move yet."""
     row = {host.name: number for number, host in enumerate(view.hosts)}
     others = [server for server in view.others if server.host in row]
@@ -54,7 +54,7 @@ def placement_of(view: MarketView, resting: Collection[str] = ()) -> Placement:
     size, room = _sizes(view.hosts, everybody)
     zones = _numbers(host.zone for host in view.hosts)
     groups = _numbers(s.group for s in everybody if s.group_policy == ANTI_AFFINITY)
-    return Placement(
+    return Layout(
         host=host,
         bids=_and_nothing(view.outcome.bids.astype(np.float64), len(others)),
         caps=_and_nothing(view.snapshot.caps, len(others)),

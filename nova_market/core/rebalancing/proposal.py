@@ -6,7 +6,7 @@ Implements rules A2, A3 and A4 of doc/source/specs/market.rst (Merkat, INRIA RR-
 
 from dataclasses import dataclass
 
-from nova_market.core.rebalancing.move_order import MigrationPlan, executable
+from nova_market.core.rebalancing.move_order import MigrationPlan, ordered_moves
 from nova_market.core.rebalancing.plan import StoredMove, StoredPlan
 from nova_market.core.rebalancing.problem import MarketView, placement_of
 from nova_market.core.rebalancing.settings import RebalancingSettings
@@ -29,7 +29,7 @@ def search(view: MarketView, rest: frozenset[str], settings: RebalancingSettings
     placement = placement_of(view, rest)
     better = balanced(placement, settings.balance)
     return Search(
-        view=view, plan=executable(placement, better, view.outcome.price, settings.migration)
+        view=view, plan=ordered_moves(placement, better, view.outcome.price, settings.migration)
     )
 
 

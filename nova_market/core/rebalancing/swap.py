@@ -13,7 +13,7 @@ from itertools import islice
 
 import numpy as np
 
-from nova_market.core.rebalancing.layout import FITS, NOWHERE, Layout, load
+from nova_market.core.rebalancing.layout import FITS, NOWHERE, LayoutState, load
 from nova_market.core.resource import Array, Flags, Rows
 
 Move = tuple[int, int]
@@ -23,7 +23,7 @@ PAIRS = 4_000
 """So many swaps are ranked at most; more would cost more than they find."""
 
 
-def partners(layout: Layout, hosts: Rows, source: int, servers: int) -> Rows:
+def partners(layout: LayoutState, hosts: Rows, source: int, servers: int) -> Rows:
     """Servers on the least loaded of `hosts`, as many as PAIRS allows for `servers` on the other side."""
     capacity = layout.placement.capacity
     ready = hosts[layout.placement.open[hosts] & (hosts != source)]
@@ -34,7 +34,7 @@ def partners(layout: Layout, hosts: Rows, source: int, servers: int) -> Rows:
 
 
 def best_swap(
-    layout: Layout,
+    layout: LayoutState,
     here: Rows,
     there: Rows,
     inflow: int,
@@ -72,7 +72,7 @@ def best_ranked(rank: Array, breadth: int) -> tuple[Rows, Rows]:
     return rows, columns
 
 
-def _free(layout: Layout, servers: Rows) -> Rows:
+def _free(layout: LayoutState, servers: Rows) -> Rows:
     placement = layout.placement
     free: Rows = servers[
         (placement.apart[servers] == NOWHERE) & (placement.zone[servers] == NOWHERE)
@@ -80,7 +80,7 @@ def _free(layout: Layout, servers: Rows) -> Rows:
     return free
 
 
-def _fits(layout: Layout, here: Rows, there: Rows, inflow: int) -> Flags:
+def _fits(layout: LayoutState, here: Rows, there: Rows, inflow: int) -> Flags:
     """(here, there): do both fit where the other was, and may both hosts receive?"""
     p = layout.placement
     source, targets = layout.host[here[:1]], layout.host[there]
@@ -95,7 +95,7 @@ def _fits(layout: Layout, here: Rows, there: Rows, inflow: int) -> Flags:
     return fits
 
 
-def _load_after(layout: Layout, here: Rows, there: Rows) -> Array:
+def _load_after(layout: LayoutState, here: Rows, there: Rows) -> Array:
     """(here, there): the larger load of the two hosts after each swap."""
     p = layout.placement
     source, targets = layout.host[here[:1]], layout.host[there]

@@ -19,7 +19,7 @@ from itertools import islice
 
 import numpy as np
 
-from nova_market.core.rebalancing.layout import Layout, Placement, load
+from nova_market.core.rebalancing.layout import Layout, LayoutState, load
 from nova_market.core.rebalancing.swap import Move, best_ranked, best_swap, partners
 from nova_market.core.resource import Array, Rows
 
@@ -69,7 +69,7 @@ class _Score:
     total: float
 
 
-def balanced(placement: Placement, settings: BalanceSettings | None = None) -> BalancePlan:
+def balanced(placement: Layout, settings: BalanceSettings | None = None) -> BalancePlan:
     """Algorithm 1. Never worse than the start; at most `migrations` servers end up elsewhere."""
     chosen = settings or BalanceSettings()
     search = _Search(placement, chosen)
@@ -98,9 +98,9 @@ def balanced(placement: Placement, settings: BalanceSettings | None = None) -> B
 class _Search:
     """The state of one search."""
 
-    def __init__(self, placement: Placement, settings: BalanceSettings) -> None:
+    def __init__(self, placement: Layout, settings: BalanceSettings) -> None:
         self._settings = settings
-        self._layout = Layout(placement)
+        self._layout = LayoutState(placement)
         self._free_at = np.zeros(placement.servers, dtype=np.intp)
         self._host_free_at = np.zeros(placement.hosts, dtype=np.intp)
         # on a small cloud the whole tenure would leave nothing to move
@@ -245,7 +245,7 @@ class _Search:
         return np.maximum(left[:, None], joined) + TIE * joined
 
 
-def _mark_of(layout: Layout, moves: list[Move]) -> int:
+def _mark_of(layout: LayoutState, moves: list[Move]) -> int:
     """What the moves change in the mark of a placement: the xor of one number per server and host."""
     mark = 0
     for server, target in moves:

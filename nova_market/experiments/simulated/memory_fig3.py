@@ -7,7 +7,7 @@ For machines without root; the real one is fairness_fig3.
 from pathlib import Path
 
 from nova_market.adapters.in_memory.clock import ManualClock
-from nova_market.adapters.in_memory.host import Demand, MemoryHost, Program
+from nova_market.adapters.in_memory.host import Demand, InMemoryHost, Program
 from nova_market.adapters.state_file import JsonFile
 from nova_market.adapters.transport.local import LocalHub, LocalTransport
 from nova_market.adapters.transport.wire_format import PlainFormat
@@ -17,7 +17,7 @@ from nova_market.core.resource import GuestId, HostName, OwnerId
 from nova_market.experiments.guests.recording import Recording
 from nova_market.services.exchange.broadcast import BroadcastExchange
 from nova_market.services.fairness.agent import Agent
-from nova_market.services.fairness.originals import Journal
+from nova_market.services.fairness.originals import OriginalValues
 from nova_market.services.fairness.status import render, status_document
 
 MIB = 1024 * 1024
@@ -37,7 +37,7 @@ def run(
     Returns the recording and the status as an operator would see it ('' without the service).
     """
     clock = ManualClock()
-    host = MemoryHost(clock, HostSupply(cores=1.0, memory_bytes=2048 * MIB))
+    host = InMemoryHost(clock, HostSupply(cores=1.0, memory_bytes=2048 * MIB))
     for number, (name, owner) in enumerate(guests.items()):
         host.add(_guest(name, owner), _program(0.0 if number == 0 else alone * duration))
     agent = _agent(host, clock, interval, enforce, directory)
@@ -75,7 +75,7 @@ def _program(start: float) -> Program:
 
 
 def _agent(
-    host: MemoryHost, clock: ManualClock, interval: float, enforce: bool, directory: Path
+    host: InMemoryHost, clock: ManualClock, interval: float, enforce: bool, directory: Path
 ) -> Agent:
     settings = FairnessSettings(interval=interval, resources=('cpu',), totals_ttl=3 * interval)
     name = HostName('memory')
@@ -97,7 +97,7 @@ def _agent(
         controls=('cpu',),
         exchange=exchange,
         settings=settings,
-        journal=Journal(JsonFile(str(directory / 'originals.json')), 'memory'),
+        journal=OriginalValues(JsonFile(str(directory / 'originals.json')), 'memory'),
         clock=clock,
         dry_run=not enforce,
     )

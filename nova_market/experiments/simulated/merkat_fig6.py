@@ -21,21 +21,21 @@ from typing import Any
 import numpy as np
 
 from nova_market.core.app.policies.policy_interface import (
-    Applications,
     Backlog,
     Band,
     MarketState,
-    Reason,
-    State,
+    PolicyInput,
+    PolicyState,
+    StepReason,
 )
-from nova_market.core.app.policies.price_smoothing import remembered
+from nova_market.core.app.policies.price_smoothing import smoothed_market
 from nova_market.core.app.policies.queue_driven import queue_driven
 from nova_market.core.ledger.money import MICRO
 from nova_market.core.resource import Array, Flags, Values
 from nova_market.errors import BadWorkload
 from nova_market.experiments.guests.recording import Recording, plot, write_summary
 from nova_market.experiments.simulated.framework import Framework, Jobs
-from nova_market.sim.market.one_host import Bidders, divide, empty_market
+from nova_market.sim.market.one_host import Bidders, empty_market, one_host_round
 
 SERVERS = 224
 SWEEPS, SWEEP, EVERY = 8, 1000, 3600.0
@@ -150,9 +150,9 @@ def simulate(setting: Setting) -> tuple[Recording, tuple[Framework, ...]]:
             bid, lost = _control(frameworks, known, (bid, allocation, lost), now)
         if now % ROUND == 0:
             bidders = _bidders(frameworks, bid)
-            divided = divide(market, bidders)
+            divided = one_host_round(market, bidders)
             market, allocation = divided.market, divided.allocation
-            known = remembered(market, known.price) if setting.memory else market
+            known = smoothed_market(market, known.price) if setting.memory else market
             recording.add(now, _row(frameworks, allocation, market))
         for framework, speed in zip(frameworks, allocation[0], strict=True):
             framework.tick(now, TICK, min(float(speed), 1.0))
@@ -174,7 +174,7 @@ def _control(
         framework.resize(count, now)
     # those that finish a job before they go are paid out of the same total
     bid = steps.bid * steps.count / np.maximum(_counts(frameworks), 1)
-    return bid, (steps.why & int(Reason.TOO_DEAR)) > 0
+    return bid, (steps.why & int(StepReason.TOO_DEAR)) > 0
 
 
 def _counts(frameworks: tuple[Framework, ...]) -> Values:
@@ -183,13 +183,13 @@ def _counts(frameworks: tuple[Framework, ...]) -> Values:
 
 def _seen(
     frameworks: tuple[Framework, ...], market: MarketState, last: tuple[Array, Array, Flags]
-) -> Applications:
+) -> PolicyInput:
     bid, allocation, lost = last
     most = np.array([[1.0, 1.0], [0.0, 0.0]])
     nothing, one = np.zeros(2), np.ones(2)
-    return Applications(
+    return PolicyInput(
         market=market,
-        state=np.full(2, int(State.RUNNING)),
+        state=np.full(2, int(PolicyState.RUNNING)),
         count=_counts(frameworks),
         least_count=np.full(2, LEAST),
         most_count=np.full(2, int(market.capacity[0])),

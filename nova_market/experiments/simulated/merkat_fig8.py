@@ -22,19 +22,19 @@ import numpy as np
 from nova_market.core.app.policies.full_deadline import full_deadline
 from nova_market.core.app.policies.merkat_policies import Policy
 from nova_market.core.app.policies.policy_interface import (
-    Applications,
     Band,
     Deadlines,
     MarketState,
-    State,
-    Steps,
+    PolicyInput,
+    PolicyOutput,
+    PolicyState,
     explain,
 )
 from nova_market.core.app.progress import Progress, lateness, reference_seconds_each
 from nova_market.core.ledger.money import MICRO
 from nova_market.errors import BadWorkload
 from nova_market.experiments.guests.recording import Recording, plot, write_summary
-from nova_market.sim.market.one_host import Bidders, Divided, divide, empty_market
+from nova_market.sim.market.one_host import Bidders, Divided, empty_market, one_host_round
 
 CAPACITY = (7.0, 23.0 * 1024)
 """Of a node, section 3.2.3: 700 CPU units and 23 GB are handed out."""
@@ -72,7 +72,7 @@ class Run:
 
     setting: Setting
     policy: Policy
-    state: int = int(State.WAITING)
+    state: int = int(PolicyState.WAITING)
     done: float = 0.0
     reported: tuple[float, float] = (0.0, 0.0)
     bid: Any = field(default_factory=lambda: np.zeros((2, 1)))
@@ -101,7 +101,7 @@ class Run:
         """One step of the controller; what figure 9 shows."""
         progress, left = self.progress(now), self.deadline(now) - now
         seen = self._seen(progress, left, market)
-        steps: Steps = self.policy(seen)
+        steps: PolicyOutput = self.policy(seen)
         reason = explain(steps, 0)
         if reason and (not self.said or self.said[-1][1] != reason):
             self.said.append((now, reason))
@@ -115,13 +115,13 @@ class Run:
             'high.seconds': reference * HIGH,
         }
 
-    def _seen(self, progress: Progress, left: float, market: MarketState) -> Applications:
+    def _seen(self, progress: Progress, left: float, market: MarketState) -> PolicyInput:
         full = self.setting.work / self.setting.iterations
         todo = np.array([(progress.total - progress.done) * full])
         most = np.array(VM)[:, None]
-        one, runs = np.ones(1, dtype=np.int64), self.state == State.RUNNING
+        one, runs = np.ones(1, dtype=np.int64), self.state == PolicyState.RUNNING
         late = lateness(np.array([progress.remaining]), np.array([left]))
-        return Applications(
+        return PolicyInput(
             market=market,
             state=np.array([self.state]),
             count=one,
@@ -197,12 +197,12 @@ def simulate(setting: Setting, policy: Policy = full_deadline) -> tuple[Recordin
         if now % CONTROL == 0:
             told = run.control(now, market)
         if now % ROUND == 0:
-            divided = divide(market, _bidders(run, now))
+            divided = one_host_round(market, _bidders(run, now))
             market = divided.market
             _take(run, divided)
             recording.add(now, _row(run, divided, now) | told)
         run.work(now)
-        if np.isfinite(run.ended) or run.state == State.DROPPED:
+        if np.isfinite(run.ended) or run.state == PolicyState.DROPPED:
             break
     return recording, run
 
@@ -210,7 +210,7 @@ def simulate(setting: Setting, policy: Policy = full_deadline) -> tuple[Recordin
 def _bidders(run: Run, now: int) -> Bidders:
     """The application, then those of the best-effort ones that are there by now."""
     there = min(now // ROUND, OTHERS)
-    runs = int(run.state == State.RUNNING)
+    runs = int(run.state == PolicyState.RUNNING)
     others = np.tile(np.array(OTHERS_BID)[:, None] * MICRO, there)
     return Bidders(
         count=np.array([runs] + [1] * there),

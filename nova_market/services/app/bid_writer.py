@@ -11,7 +11,7 @@ default would count, and its project would pay: so such bids stay until the serv
 from collections.abc import Sequence
 
 from nova_market.core.app.controller_state import remembered
-from nova_market.core.app.record import Intention, StoredApp, StoredSlot
+from nova_market.core.app.record import DesiredServerState, StoredApp, StoredSlot
 from nova_market.core.ledger.posting import AccountId, account
 from nova_market.core.market.bid import StoredBid
 from nova_market.errors import UnknownAccount
@@ -42,7 +42,7 @@ class Bidding:
         for slot in slots:
             if not slot.server_id:
                 continue
-            if slot.intention is Intention.PRESENT:
+            if slot.intention is DesiredServerState.PRESENT:
                 cpu, mib = memory.of(slot.component).bid
                 self._put(app, slot.server_id, int(cpu), int(mib))
             else:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
-from nova_market.core.app.record import AppState, StoredApp, Wish
+from nova_market.core.app.record import AppState, DesiredState, StoredApp
 from nova_market.core.app.server import AppAccess
 from nova_market.core.ledger.posting import Posting, Reason, account, posting_key
 from nova_market.errors import BalanceTooLow, Conflict, TrustGone, UnknownAccount, UnknownApp
@@ -106,7 +106,7 @@ def abandoned(stores: Stores, app_id: str) -> Left:
             f'there is no application {app_id!r:.80}: see nova-market-controller status'
         )
     if app.state is not AppState.DELETING:
-        app = stores.apps.change(app_id, {'wish': Wish.DELETE}, app.generation)
+        app = stores.apps.change(app_id, {'wish': DesiredState.DELETE}, app.generation)
     servers = [one.server_id for one in stores.slots.slots(app_id) if one.server_id]
     trusts = [
         *([app.trust_id] if app.trust_id else []),

@@ -15,7 +15,14 @@ from functools import partial
 
 from nova_market.core.app.controller_state import Pair, remembered
 from nova_market.core.app.decision import Decision, decisions
-from nova_market.core.app.record import ENDED, AppEvent, AppState, Intention, StoredApp, StoredSlot
+from nova_market.core.app.record import (
+    ENDED,
+    AppEvent,
+    AppState,
+    DesiredServerState,
+    StoredApp,
+    StoredSlot,
+)
 from nova_market.core.app.server import AppAccess
 from nova_market.core.app.slots import slots_for
 from nova_market.core.app.template import AppTemplate, Component, parsed
@@ -24,17 +31,17 @@ from nova_market.errors import BadTemplate
 from nova_market.ports import AppCloud, Clock, Leadership
 from nova_market.services.app.bid_writer import Bidding
 from nova_market.services.app.closing import Closing, pay_back
-from nova_market.services.app.failures import AWAY, DATABASE_AWAY, Troubles
+from nova_market.services.app.failures import AWAY, DATABASE_AWAY, AppFailures
 from nova_market.services.app.inputs import Gathering, Known, Stores
 from nova_market.services.app.replaced_trusts import ReplacedTrusts
-from nova_market.services.app.server_reconciler import Acting, Listing
+from nova_market.services.app.server_reconciler import Listing, ServerReconciler
 from nova_market.services.app.settings import ControllerSettings
 
 LOG = logging.getLogger(__name__)
 
 INTENTIONS = {
-    AppState.RUNNING: Intention.PRESENT,
-    AppState.SUSPENDED: Intention.SUSPENDED,
+    AppState.RUNNING: DesiredServerState.PRESENT,
+    AppState.SUSPENDED: DesiredServerState.SUSPENDED,
 }
 
 Group = tuple[str, tuple[tuple[str, float], ...]]
@@ -74,13 +81,13 @@ class Controller:
         self._observe = observe
         self._gathering = Gathering(stores, clock, settings)
         self._bidding = Bidding(stores)
-        self._acting = Acting(stores, cloud, clock, settings, self._bidding)
+        self._acting = ServerReconciler(stores, cloud, clock, settings, self._bidding)
         self._replaced = ReplacedTrusts(stores, cloud, clock)
         self._closing = Closing(stores, cloud)
         self._leads = False
         self._due = 0.0
         self._outage = ''
-        self._troubles = Troubles(stores.events, clock)
+        self._troubles = AppFailures(stores.events, clock)
         self._most: dict[str, dict[str, Pair]] = {}
         self._unready: dict[str, int] = {}
         self._seen = Seen()
@@ -309,7 +316,7 @@ class Controller:
     def _meant(self, app: StoredApp, slots: Sequence[StoredSlot]) -> Sequence[StoredSlot]:
         """Its rows, with what is meant now: of what is over, nothing is to stay."""
         counts = {one.component: 0 for one in slots} if _over(app) else {}
-        leaving = slots_for(app, slots, counts, Intention.GONE)
+        leaving = slots_for(app, slots, counts, DesiredServerState.GONE)
         if not leaving:
             return slots
         self._stores.slots.put(leaving)
@@ -365,7 +372,7 @@ def _slots_after(view: AppView, one: Decision) -> list[StoredSlot]:
     """Rows that change with the decision."""
     if one.state in ENDED:
         counts = {component.name: 0 for component in view.template.components}
-        return slots_for(view.app, view.slots, counts, Intention.GONE)
+        return slots_for(view.app, view.slots, counts, DesiredServerState.GONE)
     intention = INTENTIONS.get(one.state)
     if intention is None:
         return []

@@ -41,7 +41,7 @@ NAMES = re.compile(r'[0-9a-f-]{8,}|[0-9]+')
 """Ids, numbers, addresses: what differs between two texts of one trouble."""
 
 
-class Troubles:
+class AppFailures:
     """One pass after the other; remembers what was said."""
 
     def __init__(self, events: EventStore, clock: Clock) -> None:

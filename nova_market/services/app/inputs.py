@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nova_market.core.app.controller_state import AppMemory, ComponentMemory, Pair, remembered
+from nova_market.core.app.controller_state import ComponentMemory, ControllerState, Pair, remembered
 from nova_market.core.app.policies.policy_interface import MarketState
 from nova_market.core.app.record import AppReport, StoredApp, StoredSlot
 from nova_market.core.app.template import AppTemplate, parsed
@@ -139,8 +139,12 @@ class Gathering:
         return {one.id: one for one in found}
 
     def _counted(
-        self, app: StoredApp, memory: AppMemory, slots: Sequence[StoredSlot], market: MarketNow
-    ) -> AppMemory:
+        self,
+        app: StoredApp,
+        memory: ControllerState,
+        slots: Sequence[StoredSlot],
+        market: MarketNow,
+    ) -> ControllerState:
         """With what was confirmed and charged since; the newest round is not over yet."""
         first = max(memory.counted + 1, market.period - CATCH_UP)
         if not memory.counted:
@@ -193,12 +197,14 @@ def _purse(app: StoredApp, accounts: Mapping[AccountId, Account]) -> Purse:
     )
 
 
-def _full(memory: AppMemory, slots: Sequence[StoredSlot], servers: set[str]) -> float:
+def _full(memory: ControllerState, slots: Sequence[StoredSlot], servers: set[str]) -> float:
     """CPU that these servers could use."""
     return sum(memory.of(one.component).most[0] for one in slots if one.server_id in servers)
 
 
-def _sized(memory: AppMemory, template: AppTemplate, most: Mapping[str, Pair]) -> AppMemory:
+def _sized(
+    memory: ControllerState, template: AppTemplate, most: Mapping[str, Pair]
+) -> ControllerState:
     parts: dict[str, ComponentMemory] = {}
     for one in template.components:
         known = memory.of(one.name)

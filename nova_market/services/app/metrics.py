@@ -8,7 +8,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from nova_market.core.app.record import AppState, Intention
+from nova_market.core.app.record import AppState, DesiredServerState
 from nova_market.services.app.controller import Seen
 
 PREFIX = 'nova_market_controller'
@@ -46,7 +46,7 @@ class ControllerCollector(Collector):
         servers = GaugeMetricFamily(
             f'{PREFIX}_servers', 'Their servers, by what is intended.', labels=['intention']
         )
-        for intention in Intention:
+        for intention in DesiredServerState:
             servers.add_metric([str(intention)], seen.servers.get(str(intention), 0))
         yield servers
         for name, text, value in (

@@ -16,7 +16,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from nova_market.core.app.record import AppEvent, Intention, StoredApp, StoredSlot
+from nova_market.core.app.record import AppEvent, DesiredServerState, StoredApp, StoredSlot
 from nova_market.core.app.server import AppAccess, AppServer, NewServer, ServerState
 from nova_market.core.app.template import AppTemplate, Component, parsed
 from nova_market.errors import CloudRefused, CloudUnavailable
@@ -63,7 +63,7 @@ class _Job:
         return found if one is None or one in found else [*found, one]
 
 
-class Acting:
+class ServerReconciler:
     """One pass over the slots of one application at a time."""
 
     def __init__(
@@ -121,7 +121,11 @@ class Acting:
     def _hold(self, job: _Job, slots: Iterable[StoredSlot]) -> None:
         now = self._clock.wall()
         for slot in slots:
-            if slot.attempts and not slot.server_id and slot.intention is Intention.PRESENT:
+            if (
+                slot.attempts
+                and not slot.server_id
+                and slot.intention is DesiredServerState.PRESENT
+            ):
                 job.tried[slot.component] = max(slot.attempts, job.tried.get(slot.component, 0))
                 if now < slot.retry_at:
                     job.held.add(slot.component)
@@ -164,7 +168,7 @@ class Acting:
                 self._bidding.forget(one.id)
             else:
                 self._bidding.silence(job.app, one.id)
-        if slot.intention is Intention.GONE:
+        if slot.intention is DesiredServerState.GONE:
             return self._leave(job, slot, kept)
         if kept is None:
             return self._make(job, slot)
@@ -174,7 +178,7 @@ class Acting:
         """Another server than the row says has this place, or none has."""
         if slot.server_id:
             self._bidding.forget(slot.server_id)
-            if slot.intention is not Intention.GONE:
+            if slot.intention is not DesiredServerState.GONE:
                 self._tell(
                     job, 'lost', f'server {slot.server_id} of {slot.label} is gone or unmarked'
                 )
@@ -196,7 +200,7 @@ class Acting:
     def _make(self, job: _Job, slot: StoredSlot) -> StoredSlot:
         now = self._clock.wall()
         held = job.blind or slot.component in job.held
-        if slot.intention is not Intention.PRESENT or now < slot.retry_at or held:
+        if slot.intention is not DesiredServerState.PRESENT or now < slot.retry_at or held:
             return slot
         component = _component(job.template, slot)
         if component is None:
@@ -223,7 +227,7 @@ class Acting:
         return slot
 
     def _keep(self, job: _Job, slot: StoredSlot, kept: AppServer) -> StoredSlot:
-        suspends = slot.intention is Intention.SUSPENDED
+        suspends = slot.intention is DesiredServerState.SUSPENDED
         if kept.state is ServerState.FAILED:
             if self._clock.wall() < slot.retry_at:
                 return slot

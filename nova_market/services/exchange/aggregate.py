@@ -25,7 +25,7 @@ from nova_market.core.exchange.totals import CloudTotals
 from nova_market.core.resource import HostName
 from nova_market.errors import MalformedReport, OversizedReport
 from nova_market.ports import Clock, Membership, Transport, WireFormat
-from nova_market.services.exchange.health import FORGED, OTHER_TOPOLOGY, Drops, Health
+from nova_market.services.exchange.health import FORGED, OTHER_TOPOLOGY, DropCounter, LinkHealth
 
 LOG = logging.getLogger(__name__)
 
@@ -71,8 +71,8 @@ class AggregateExchange:
         self._correspondent = Correspondent(host, metric, ttl, epoch)
         self._last: HostReport | None = None
         self._asked: tuple[HostName, ...] = ()
-        self._drops = Drops(host)
-        self._health = Health(ttl, clock.monotonic())
+        self._drops = DropCounter(host)
+        self._health = LinkHealth(ttl, clock.monotonic())
         self._said = 0.0
         self._late: Counter[HostName] = Counter()
         self._patience = min(PATIENCE, ttl / 30.0)

@@ -21,11 +21,11 @@ from nova_market.core.exchange.allocation_messages import (
     market_letter,
     market_values,
 )
-from nova_market.core.exchange.received_allocations import AllocationBook, Granted
+from nova_market.core.exchange.received_allocations import EffectiveAllocations, ReceivedAllocations
 from nova_market.core.resource import HostName, OwnerId
 from nova_market.errors import MalformedReport, OversizedReport
 from nova_market.ports import Clock, StateFile, Transport, WireFormat
-from nova_market.services.exchange.health import FORGED, Drops
+from nova_market.services.exchange.health import FORGED, DropCounter
 
 LOG = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ MISDIRECTED = 'misdirected'
 Receive = Callable[[HostName | None, bytes], None]
 
 
-class MarketLine:
+class AllocationReceiver:
     """Implements ports.Transport, for the topology, and ports.Allocations, for the agent."""
 
     def __init__(
@@ -58,9 +58,9 @@ class MarketLine:
         self._clock = clock
         self._engines = frozenset(engines)
         self._record = record
-        self._book = AllocationBook()
+        self._book = ReceivedAllocations()
         self._lock = threading.Lock()
-        self._drops = Drops(host)
+        self._drops = DropCounter(host)
         self._wake: Callable[[str], None] = _nobody
         self._silent = False
 
@@ -101,7 +101,7 @@ class MarketLine:
 
     # -- ports.Allocations
 
-    def look(self) -> Granted:
+    def look(self) -> EffectiveAllocations:
         with self._lock:
             granted = self._book.look(self._clock.monotonic())
             silent = not granted.in_force and granted.period >= 0
@@ -114,7 +114,10 @@ class MarketLine:
         return granted
 
     def confirm(
-        self, granted: Granted, servers: Sequence[str], heaviness: Mapping[OwnerId, float]
+        self,
+        granted: EffectiveAllocations,
+        servers: Sequence[str],
+        heaviness: Mapping[OwnerId, float],
     ) -> None:
         engine = HostName(granted.engine)
         letter = Confirmation(
@@ -179,7 +182,7 @@ class MarketLine:
             return self._book.take(letter, self._clock.wall(), self._clock.monotonic())
 
 
-def read_letter(wire: WireFormat, frame: bytes, drops: Drops) -> MarketLetter | str | None:
+def read_letter(wire: WireFormat, frame: bytes, drops: DropCounter) -> MarketLetter | str | None:
     """The letter of the market in a frame; None when it holds none, '' when it was no good and is dropped."""
     if PREFIX not in frame:
         return None  # most frames: they are decoded once, by the topology

@@ -25,7 +25,7 @@ from nova_market.core.resource import HostName, OwnerId
 from nova_market.errors import MalformedReport
 from nova_market.ports import Clock, Membership, Transport, WireFormat
 from nova_market.services.exchange.allocation_receiver import MISDIRECTED, read_letter
-from nova_market.services.exchange.health import FORGED, Drops
+from nova_market.services.exchange.health import FORGED, DropCounter
 
 LOG = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class _Period:
     heaviness: dict[OwnerId, float] = field(default_factory=dict)
 
 
-class TransportEnforcement:
+class AllocationSender:
     """Implements ports.Enforcement."""
 
     def __init__(
@@ -72,7 +72,7 @@ class TransportEnforcement:
         self._membership = membership
         self._periods: dict[int, _Period] = {}
         self._lock = threading.Lock()
-        self._drops = Drops(name)
+        self._drops = DropCounter(name)
 
     @property
     def dropped(self) -> Mapping[str, int]:

@@ -15,12 +15,12 @@ from collections.abc import Mapping
 
 from nova_market.core.exchange.codec import from_values, to_values
 from nova_market.core.exchange.messages import Departure, HostReport, Word
-from nova_market.core.exchange.report_table import Echo, ReportBook
+from nova_market.core.exchange.report_table import LoopbackMonitor, ReportTable
 from nova_market.core.exchange.totals import CloudTotals
 from nova_market.core.resource import HostName
 from nova_market.errors import MalformedReport, OversizedReport
 from nova_market.ports import Clock, Membership, Transport, WireFormat
-from nova_market.services.exchange.health import FORGED, OTHER_TOPOLOGY, Drops, Health
+from nova_market.services.exchange.health import FORGED, OTHER_TOPOLOGY, DropCounter, LinkHealth
 
 LOG = logging.getLogger(__name__)
 
@@ -46,12 +46,12 @@ class BroadcastExchange:
         self._wire = wire
         self._membership = membership
         now = clock.monotonic()
-        self._book = ReportBook(metric, ttl)
-        self._echo = Echo(now, ttl)
+        self._book = ReportTable(metric, ttl)
+        self._echo = LoopbackMonitor(now, ttl)
         self._heard = now - 2.0 * ttl
         self._last: HostReport | None = None
-        self._drops = Drops(host)
-        self._health = Health(ttl, now)
+        self._drops = DropCounter(host)
+        self._health = LinkHealth(ttl, now)
         self._lock = threading.Lock()
 
     @property

@@ -27,7 +27,7 @@ SILENCE = 1.5
 take over before that."""
 
 
-class Drops:
+class DropCounter:
     """Reason -> messages of peers that were thrown away. Safe for threads."""
 
     def __init__(self, host: HostName) -> None:
@@ -59,7 +59,7 @@ class Drops:
             LOG.debug('a message is dropped as %s: %s', reason, detail)
 
 
-class Health:
+class LinkHealth:
     """One line when the exchange goes down, one when it works again. Safe for threads."""
 
     def __init__(self, ttl: float, started: float) -> None:

@@ -30,7 +30,7 @@ from nova_market.core.host.sample import Control, HostSupply, Limits
 from nova_market.core.resource import GuestId, HostName, OwnerId
 from nova_market.errors import HostUnavailable
 from nova_market.ports import Actuator, Allocations, Clock, Exchange, HostDriver
-from nova_market.services.fairness.originals import Journal
+from nova_market.services.fairness.originals import OriginalValues
 
 LOG = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class Agent:
         controls: Collection[str],
         exchange: Exchange,
         settings: FairnessSettings,
-        journal: Journal,
+        journal: OriginalValues,
         clock: Clock,
         quotas: Quotas | None = None,
         dry_run: bool = False,

@@ -17,7 +17,7 @@ LOG = logging.getLogger(__name__)
 FORMAT = 1
 
 
-class Journal:
+class OriginalValues:
     def __init__(self, file: StateFile, boot: str) -> None:
         """boot: identity of the running kernel; entries of another boot are void."""
         self._file = file

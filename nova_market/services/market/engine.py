@@ -23,7 +23,7 @@ from nova_market.errors import (
     SchemaBehind,
 )
 from nova_market.ports import Clock, Enforcement, Leadership, Notices, RoundStore
-from nova_market.services.market.rounds import Decided, OpenRound, Rounds
+from nova_market.services.market.rounds import Decided, OpenRound, RoundRunner
 
 LOG = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class Engine:
     def __init__(
         self,
         *,
-        rounds: Rounds,
+        rounds: RoundRunner,
         store: RoundStore,
         enforcement: Enforcement,
         leadership: Leadership,

@@ -35,7 +35,7 @@ class _Asked:
     at: float
 
 
-class PlanRun:
+class MigrationRunner:
     """Remembers only what it waits for; `forget` when somebody else leads. For one thread."""
 
     def __init__(

@@ -21,7 +21,7 @@ from nova_market.core.rebalancing.proposal import Search, proposal, search, summ
 from nova_market.core.rebalancing.settings import AUTO, OFF, RebalancingSettings
 from nova_market.errors import CloudUnavailable, Conflict, DatabaseUnavailable
 from nova_market.ports import Clock, MarketCloud, PlanStore
-from nova_market.services.market.migration_runner import PAGE, PlanRun
+from nova_market.services.market.migration_runner import PAGE, MigrationRunner
 
 LOG = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Rebalancing:
         self._clock = clock
         self._settings = settings
         self._executor = executor or ThreadPoolExecutor(1, 'rebalancing')
-        self._run = PlanRun(plans, cloud, clock, settings)
+        self._run = MigrationRunner(plans, cloud, clock, settings)
         self._search: Future[Search] | None = None
         self._searched: int | None = None
         self._ended: dict[str, tuple[StoredMove, ...]] = {}

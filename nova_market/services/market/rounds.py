@@ -71,7 +71,7 @@ class Decided:
         )
 
 
-class Rounds:
+class RoundRunner:
     """The steps of a round. Remembers nothing: what counts is stored."""
 
     def __init__(

@@ -61,7 +61,7 @@ def budget_of(job: int) -> AccountId:
     return account('budget', f'job-{job:09d}')
 
 
-class Purses:
+class SimulatedAccounts:
     """Accounts of projects and of the jobs that are there. Remembers what currencies remember."""
 
     def __init__(self, setting: MoneySetting, targets: Values, project: Rows) -> None:

@@ -29,9 +29,9 @@ from nova_market.core.resource import Array, HostName, Rows, Values
 from nova_market.ports import PlanStore
 from nova_market.services.market.engine import Engine
 from nova_market.services.market.rebalancing import Rebalancing
-from nova_market.services.market.rounds import Decided, Rounds
+from nova_market.services.market.rounds import Decided, RoundRunner
 from nova_market.sim.cloud.accounts import budget_of, closing, grants, opening, project_name
-from nova_market.sim.cloud.hosts import Park
+from nova_market.sim.cloud.hosts import SimulatedHosts
 from nova_market.sim.cloud.market import CloudSetting, Offers, OpenStores, Ruling
 from nova_market.sim.cloud.migrations import Flights, Move, MoveSetting
 
@@ -70,7 +70,7 @@ class EngineMarket:
 
     def __init__(
         self,
-        park: Park,
+        park: SimulatedHosts,
         setting: CloudSetting,
         targets: Values,
         project: Rows,
@@ -115,7 +115,7 @@ class EngineMarket:
         )
         enforcement, clock = MemoryEnforcement(), self._clock
         made = Engine(
-            rounds=Rounds(self._cloud, self._stores, enforcement, clock, settings),
+            rounds=RoundRunner(self._cloud, self._stores, enforcement, clock, settings),
             store=self._stores.rounds,
             enforcement=enforcement,
             leadership=SoleLeader(),
@@ -269,7 +269,7 @@ class EngineMarket:
         self._clock.advance(max(wall - self._clock.wall(), 0.0))
 
 
-def _hosts(park: Park) -> list[CloudHost]:
+def _hosts(park: SimulatedHosts) -> list[CloudHost]:
     return [
         CloudHost(
             name=HostName(name),

@@ -28,7 +28,7 @@ class HostKind:
     memory_mib: float
 
 
-class Park:
+class SimulatedHosts:
     """Remembers what is taken of each host."""
 
     def __init__(

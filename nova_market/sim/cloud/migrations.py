@@ -14,11 +14,11 @@ import numpy as np
 
 from nova_market.core.market.round import RoundOutcome
 from nova_market.core.market.snapshot import MarketSnapshot
-from nova_market.core.rebalancing.layout import FITS, NOWHERE, Placement
-from nova_market.core.rebalancing.move_order import MigrationSettings, executable
+from nova_market.core.rebalancing.layout import FITS, NOWHERE, Layout
+from nova_market.core.rebalancing.move_order import MigrationSettings, ordered_moves
 from nova_market.core.rebalancing.tabu_search import BalanceSettings, balanced
 from nova_market.core.resource import Array, Flags, Rows
-from nova_market.sim.cloud.hosts import Park
+from nova_market.sim.cloud.hosts import SimulatedHosts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ Step = tuple[int, int, int]
 class Flights:
     """Migrations that go on: their RAM and vCPUs are taken on both hosts."""
 
-    def __init__(self, park: Park) -> None:
+    def __init__(self, park: SimulatedHosts) -> None:
         self._park = park
         self._flying: dict[int, tuple[Move, Array]] = {}
 
@@ -89,7 +89,7 @@ class Flights:
 class Mover:
     """Remembers the plan that runs, the move that goes on, and who rests."""
 
-    def __init__(self, park: Park, setting: MoveSetting, rate: float) -> None:
+    def __init__(self, park: SimulatedHosts, setting: MoveSetting, rate: float) -> None:
         """rate: MiB/s; 0 takes no time"""
         self._park, self._setting, self._rate = park, setting, rate
         self._flights = Flights(park)
@@ -140,7 +140,7 @@ class Mover:
         rests = np.array([self._rests_until.get(s, now) > now for s in riders.server.tolist()])
         placement = self._placement(riders, snapshot, outcome, ~rests.astype(np.bool_))
         better = balanced(placement, self._setting.balance)
-        plan = executable(placement, better, outcome.price, self._setting.migration)
+        plan = ordered_moves(placement, better, outcome.price, self._setting.migration)
         server = riders.server.tolist()
         self._found = [(server[step.server], step.source, step.target) for step in plan.steps]
 
@@ -173,10 +173,10 @@ class Mover:
 
     def _placement(
         self, riders: Riders, snapshot: MarketSnapshot, outcome: RoundOutcome, movable: Flags
-    ) -> Placement:
+    ) -> Layout:
         park, count = self._park, len(riders.server)
         vcpus, ram = riders.size
-        return Placement(
+        return Layout(
             host=riders.host,
             bids=outcome.bids.astype(np.float64),
             caps=snapshot.caps,

@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nova_market.core.app.policies.merkat_policies import Policy
-from nova_market.core.app.policies.policy_interface import MarketState, State
+from nova_market.core.app.policies.policy_interface import MarketState, PolicyState
 from nova_market.core.resource import Array, Flags, Rows, Values
 from nova_market.core.scheduler.request import ServerRequest
 from nova_market.core.scheduler.snapshot import SchedulerSnapshot
 from nova_market.sim.cloud.accounts import project_name
 from nova_market.sim.cloud.costs import Costs
-from nova_market.sim.cloud.hosts import Park
+from nova_market.sim.cloud.hosts import SimulatedHosts
 from nova_market.sim.cloud.market import CloudMarket, Offers, Ruling
 from nova_market.sim.cloud.scheduler import PlacingSetting, places
 from nova_market.sim.cloud.scheduler_snapshot import scheduler_view
@@ -50,7 +50,7 @@ class CloudRun(MarketRun):
         self,
         workload: Workload,
         terms: Terms,
-        park: Park,
+        park: SimulatedHosts,
         market: CloudMarket,
         policy: Policy,
         setting: MarketSetting,
@@ -103,7 +103,7 @@ class CloudRun(MarketRun):
         self._free_what_left(now)
         state, homeless = self._settled(rows, before, steps.state, now)
         self._state[rows] = state
-        runs = state == State.RUNNING
+        runs = state == PolicyState.RUNNING
         self._note_changes(rows, before, runs, now)
         bidders = rows[runs]
         ruling = self._decide(period, bidders)
@@ -128,15 +128,19 @@ class CloudRun(MarketRun):
     ) -> tuple[Values, int]:
         """(states after placement, how many found no room): leave first, then come, in order."""
         state = wanted.copy()
-        for at in np.flatnonzero((before == State.RUNNING) & (wanted != State.RUNNING)).tolist():
+        for at in np.flatnonzero(
+            (before == PolicyState.RUNNING) & (wanted != PolicyState.RUNNING)
+        ).tolist():
             job = int(rows[at])
             written = self._costs.suspend(self._most[MEMORY, [job]])[0]
-            if wanted[at] == State.SUSPENDED and written > 0:
+            if wanted[at] == PolicyState.SUSPENDED and written > 0:
                 self._leaving.append((now + float(written), job))
             else:
                 self._vacate(job)
         homeless = 0
-        for at in np.flatnonzero((before != State.RUNNING) & (wanted == State.RUNNING)).tolist():
+        for at in np.flatnonzero(
+            (before != PolicyState.RUNNING) & (wanted == PolicyState.RUNNING)
+        ).tolist():
             if not self._house(int(rows[at])):
                 state[at] = before[at]
                 self._bid[:, rows[at]] = 0.0

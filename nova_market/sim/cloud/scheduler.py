@@ -17,7 +17,7 @@ from nova_market.core.scheduler.host_demand import newcomers_since
 from nova_market.core.scheduler.request import ServerRequest
 from nova_market.core.scheduler.snapshot import SchedulerSnapshot
 from nova_market.core.scheduler.weights import by_allocation_error, by_bid_load, by_servers
-from nova_market.sim.cloud.hosts import Park
+from nova_market.sim.cloud.hosts import SimulatedHosts
 
 OPINIONS = ('cpu', 'ram', 'bid_load', 'allocation_error', 'packing')
 
@@ -48,7 +48,7 @@ class PlacingSetting:
 
 
 def places(
-    park: Park,
+    park: SimulatedHosts,
     snapshot: SchedulerSnapshot,
     request: ServerRequest,
     setting: PlacingSetting,
@@ -90,7 +90,7 @@ class _Bench:
 
     def __init__(
         self,
-        park: Park,
+        park: SimulatedHosts,
         snapshot: SchedulerSnapshot,
         request: ServerRequest,
         weights: Weights,

@@ -10,12 +10,12 @@ import numpy as np
 from nova_market.core.resource import Array
 from nova_market.core.scheduler.snapshot import SchedulerSnapshot, demand_at_levels
 from nova_market.sim.cloud.accounts import project_name
-from nova_market.sim.cloud.hosts import WIDTH, Park
+from nova_market.sim.cloud.hosts import WIDTH, SimulatedHosts
 from nova_market.sim.cloud.market import Ruling
 
 
 def scheduler_view(
-    period: int, park: Park, ruling: Ruling, vcpus: Array, available: Array
+    period: int, park: SimulatedHosts, ruling: Ruling, vcpus: Array, available: Array
 ) -> SchedulerSnapshot:
     """vcpus: (hosts,) taken when the round was decided; available: (projects,)"""
     snapshot, outcome = ruling.snapshot, ruling.outcome

@@ -11,8 +11,8 @@ from nova_market.core.ledger.posting import AccountId
 from nova_market.core.market.round import decide
 from nova_market.core.market.snapshot import MarketSnapshot
 from nova_market.core.resource import Array, Rows, Values
-from nova_market.sim.cloud.accounts import Purses
-from nova_market.sim.cloud.hosts import WIDTH, Park
+from nova_market.sim.cloud.accounts import SimulatedAccounts
+from nova_market.sim.cloud.hosts import WIDTH, SimulatedHosts
 from nova_market.sim.cloud.market import CloudSetting, Offers, Ruling
 from nova_market.sim.cloud.migrations import Mover
 
@@ -21,11 +21,16 @@ class VectorMarket:
     """Implements CloudMarket on arrays; a period is charged for as soon as it is decided."""
 
     def __init__(
-        self, park: Park, setting: CloudSetting, targets: Values, project: Rows, rate: float
+        self,
+        park: SimulatedHosts,
+        setting: CloudSetting,
+        targets: Values,
+        project: Rows,
+        rate: float,
     ) -> None:
         """rate: MiB/s of a migration"""
         self._park, self._setting = park, setting
-        self._purses = Purses(setting.money, targets, project)
+        self._purses = SimulatedAccounts(setting.money, targets, project)
         self._reserve = np.array(setting.reserve)
         self._price = self._demand = np.zeros(WIDTH)
         self._mover = Mover(park, setting.moves, rate) if setting.moves else None

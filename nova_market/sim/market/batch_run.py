@@ -20,11 +20,11 @@ import numpy as np
 
 from nova_market.core.app.policies.merkat_policies import Policy
 from nova_market.core.app.policies.policy_interface import (
-    Applications,
     Band,
     Deadlines,
     MarketState,
-    State,
+    PolicyInput,
+    PolicyState,
 )
 from nova_market.core.app.progress import lateness
 from nova_market.core.ledger.money import MICRO
@@ -107,7 +107,7 @@ class MarketRun:
         self._most = np.stack([np.ones(count), memory])
         self._budget = terms.budget * MICRO
         self._remaining = workload.run.copy()
-        self._state = np.full(count, int(State.WAITING))
+        self._state = np.full(count, int(PolicyState.WAITING))
         self._bid, self._change, self._allocation = np.zeros((3, WIDTH, count))
         self._ready, self._lost = np.zeros((2, count))
         self._start, self._end = np.full((2, count), np.nan)
@@ -146,7 +146,7 @@ class MarketRun:
             arrived = until
             self._round(rows, now)
             self._work(rows, now)
-            rows = rows[np.isnan(self._end[rows]) & (self._state[rows] != State.DROPPED)]
+            rows = rows[np.isnan(self._end[rows]) & (self._state[rows] != PolicyState.DROPPED)]
             number += 1
             yield now
 
@@ -166,7 +166,7 @@ class MarketRun:
         self._state[rows] = steps.state
         self._bid[:, rows] = steps.bid
         self._change[:, rows] = steps.change
-        runs = steps.state == State.RUNNING
+        runs = steps.state == PolicyState.RUNNING
         self._note_changes(rows, before, runs, now)
         bidders = rows[runs]
         outcome = decide(self._snapshot(bidders), self._pricing)
@@ -183,19 +183,19 @@ class MarketRun:
 
     def _note_changes(self, rows: Rows, before: Values, runs: Array, now: float) -> None:
         """Starts, resumes and suspensions; the first two cost time."""
-        entered = runs & (before != State.RUNNING)
+        entered = runs & (before != PolicyState.RUNNING)
         if entered.any():
-            first = entered & (before == State.WAITING)
+            first = entered & (before == PolicyState.WAITING)
             self._start[rows[first]] = now
             self._ready[rows[entered]] = now + self._entry_cost(rows, first)[entered]
-        left = (before == State.RUNNING) & (self._state[rows] == State.SUSPENDED)
+        left = (before == PolicyState.RUNNING) & (self._state[rows] == PolicyState.SUSPENDED)
         self._suspensions[rows[left]] += 1
 
     def _entry_cost(self, rows: Rows, first: Flags) -> Array:
         """Seconds until those that enter make progress, (len(rows),); the others are not looked at."""
         return np.where(first, self._setting.start_cost, self._setting.resume_cost)
 
-    def _seen(self, rows: Rows, now: float) -> Applications:
+    def _seen(self, rows: Rows, now: float) -> PolicyInput:
         setting, count = self._setting, len(rows)
         most = self._most[:, rows]
         least = most.copy()
@@ -206,7 +206,7 @@ class MarketRun:
             remaining, speed, out=np.where(remaining > 0, np.inf, 0.0), where=speed > 0
         )
         servers = self._jobs.processors[rows]
-        return Applications(
+        return PolicyInput(
             market=self._market,
             state=self._state[rows],
             count=servers,
@@ -251,7 +251,7 @@ class MarketRun:
         done = speed * np.maximum(now + period - begins, 0.0)
         remaining = self._remaining[rows]
         # a job of no work ends when it starts
-        ends = (done >= remaining - DONE) & (self._state[rows] == State.RUNNING)
+        ends = (done >= remaining - DONE) & (self._state[rows] == PolicyState.RUNNING)
         needed = np.divide(remaining, speed, out=np.zeros_like(speed), where=speed > 0)
         self._end[rows[ends]] = begins[ends] + needed[ends]
         self._remaining[rows] = np.where(ends, 0.0, remaining - done)

@@ -42,7 +42,9 @@ def empty_market(capacity: Array, reserve: Array) -> MarketState:
     return MarketState(price=reserve, capacity=capacity, idle=capacity, reserve=reserve)
 
 
-def divide(market: MarketState, bidders: Bidders, pricing: Pricing = clearing_price) -> Divided:
+def one_host_round(
+    market: MarketState, bidders: Bidders, pricing: Pricing = clearing_price
+) -> Divided:
     """The round after `market`. Equal servers of one application get equal parts, so they bid as one."""
     width, rows = bidders.bid.shape
     snapshot = MarketSnapshot(

@@ -16,7 +16,7 @@ from nova_market.core.resource import Array, Rows, Values
 from nova_market.errors import BadScenario
 from nova_market.sim.baseline.batch import easy, edf, fcfs
 from nova_market.sim.baseline.schedule import Schedule
-from nova_market.sim.cloud.hosts import Park
+from nova_market.sim.cloud.hosts import SimulatedHosts
 from nova_market.sim.cloud.market import CloudMarket, CloudSetting, OpenStores
 from nova_market.sim.cloud.run import CloudLog, CloudRun
 from nova_market.sim.cloud.vector_market import VectorMarket
@@ -115,7 +115,7 @@ def _on_hosts(
     open_stores: OpenStores | None,
 ) -> CloudRun:
     seed, jobs, wanted = workload
-    park = Park(cloud.kinds, cloud.reserve, cloud.ratios)
+    park = SimulatedHosts(cloud.kinds, cloud.reserve, cloud.ratios)
     jobs = _with_memory(jobs, park, cloud, np.random.default_rng([seed, 2]))
     payers = np.random.default_rng([seed, 3]).integers(cloud.money.projects, size=len(jobs))
     period, reserve = scenario.market.period, scenario.market.reserve
@@ -143,7 +143,7 @@ def _on_hosts(
 
 
 def _market(
-    park: Park,
+    park: SimulatedHosts,
     cloud: CloudPlan,
     setting: CloudSetting,
     money: tuple[Values, Rows],
@@ -162,7 +162,7 @@ def _market(
 
 
 def _with_memory(
-    jobs: Workload, park: Park, cloud: CloudPlan, rng: np.random.Generator
+    jobs: Workload, park: SimulatedHosts, cloud: CloudPlan, rng: np.random.Generator
 ) -> Workload:
     """What a log does not say is drawn; nobody needs more than the smallest host has."""
     most = float(park.room[1].min())

@@ -10,10 +10,10 @@ from nova_market.core.app.record import (
     AppEvent,
     AppReport,
     AppState,
-    Intention,
+    DesiredServerState,
+    DesiredState,
     StoredApp,
     StoredSlot,
-    Wish,
 )
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import account
@@ -101,13 +101,13 @@ def test_the_owner_changes_what_he_has_read(store):
     """Of two changes of the same generation one wins; asking again for what is there is no conflict."""
     store.create(app(), most=1)
     other = {**TEMPLATE, 'name': 'other'}
-    changed = store.change('a', {'template': other, 'wish': Wish.SUSPEND}, 1)
-    assert (changed.name, changed.wish, changed.generation) == ('other', Wish.SUSPEND, 2)
-    assert changed == store.app('a') == store.change('a', {'wish': Wish.SUSPEND}, 1)
+    changed = store.change('a', {'template': other, 'wish': DesiredState.SUSPEND}, 1)
+    assert (changed.name, changed.wish, changed.generation) == ('other', DesiredState.SUSPEND, 2)
+    assert changed == store.app('a') == store.change('a', {'wish': DesiredState.SUSPEND}, 1)
     with pytest.raises(Conflict, match='generation 2, not 1'):
-        store.change('a', {'wish': Wish.RUN}, 1)
+        store.change('a', {'wish': DesiredState.RUN}, 1)
     with pytest.raises(Conflict, match='no application'):
-        store.change('b', {'wish': Wish.RUN}, 1)
+        store.change('b', {'wish': DesiredState.RUN}, 1)
     with pytest.raises(BadAmount, match='state'):
         store.change('a', {'state': AppState.FINISHED}, 2)
 
@@ -121,7 +121,7 @@ def test_what_runs_on_the_servers_is_kept_apart(store):
     assert changed == store.change('a', {'user_data': {'web': 'x'}, 'credential': 'c'}, 1)
     with pytest.raises(Conflict):
         store.change('a', {'user_data': {'web': 'y'}}, 1)
-    store.change('a', {'wish': Wish.SUSPEND}, 2)
+    store.change('a', {'wish': DesiredState.SUSPEND}, 2)
     assert store.user_data('a') == {'web': 'x'}
     assert store.user_data('b') == {}
 
@@ -130,7 +130,7 @@ def test_a_trust_that_is_replaced_is_kept_until_it_is_ended(store):
     """Once, whoever asks how often; what the change does not touch replaces none."""
     store.create(app('a', trust_id='t1'), most=2)
     store.create(app('b'), most=2)
-    store.change('a', {'wish': Wish.SUSPEND}, 1)
+    store.change('a', {'wish': DesiredState.SUSPEND}, 1)
     for _ in range(2):
         store.change('a', {'trust_id': 't2'}, 2)
     store.change('a', {'trust_id': 't2'}, 3)
@@ -150,10 +150,10 @@ def test_what_is_being_deleted_is_never_taken_back(store):
     store.create(app(), most=1)
     store.decide('a', AppState.WAITING, {'state': AppState.FINISHED, 'closed': True}, [])
     assert list(store.open()) == []
-    deleted = store.change('a', {'wish': Wish.DELETE}, 1)
+    deleted = store.change('a', {'wish': DesiredState.DELETE}, 1)
     assert (deleted.state, deleted.closed) == (AppState.DELETING, False)
     with pytest.raises(Conflict, match='being deleted'):
-        store.change('a', {'wish': Wish.RUN}, 2)
+        store.change('a', {'wish': DesiredState.RUN}, 2)
     assert [one.id for one in store.open()] == ['a']
 
 
@@ -184,7 +184,7 @@ def test_a_decision_counts_only_for_the_state_it_was_made_in(store):
     told = {'state': AppState.RUNNING, 'memory': {'bid': (1.0, 2.0)}}
     store.decide('a', AppState.WAITING, told, [])
     store.decide('a', AppState.WAITING, told, [])
-    store.change('a', {'wish': Wish.DELETE}, 1)
+    store.change('a', {'wish': DesiredState.DELETE}, 1)
     with pytest.raises(Conflict, match='is deleting, not running'):
         store.decide('a', AppState.RUNNING, {'period': 9}, [slot()])
     assert store.slots('a') == []
@@ -197,7 +197,7 @@ def test_rows_of_servers_are_replaced_and_dropped(store):
     store.create(app('a'), most=2)
     store.create(app('b'), most=2)
     store.put([slot(2), slot(1), slot(1, 'b')])
-    gone = slot(2, intention=Intention.GONE, server_id='s', attempts=3, retry_at=2.5)
+    gone = slot(2, intention=DesiredServerState.GONE, server_id='s', attempts=3, retry_at=2.5)
     store.put([gone])
     assert store.all() == {'a': [slot(1), gone], 'b': [slot(1, 'b')]}
     store.drop([gone])

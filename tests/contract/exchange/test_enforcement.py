@@ -16,8 +16,8 @@ from nova_market.adapters.transport.oslo import OsloTransport
 from nova_market.adapters.transport.wire_format import FORMATS
 from nova_market.adapters.transport.zmq.transport import ZmqTransport
 from nova_market.core.market.inventory import Allocation
-from nova_market.services.exchange.allocation_receiver import MarketLine
-from nova_market.services.exchange.allocation_sender import AGAIN, TransportEnforcement
+from nova_market.services.exchange.allocation_receiver import AllocationReceiver
+from nova_market.services.exchange.allocation_sender import AGAIN, AllocationSender
 from tests.support.exchange.exchanges import Roll
 from tests.support.exchange.oslo import configured, eventually
 
@@ -65,7 +65,7 @@ class ByLetters:
         self._make = make_transport
         self._wire = wire
         self._silent = set()
-        self.enforcement = TransportEnforcement(
+        self.enforcement = AllocationSender(
             name=ENGINE,
             transport=make_transport(ENGINE, self.roll),
             wire=FORMATS[wire](),
@@ -77,7 +77,7 @@ class ByLetters:
         self.roll.hosts[ENGINE] = getattr(self.enforcement._transport, 'endpoint', '')
 
     def host(self, name):
-        line = MarketLine(
+        line = AllocationReceiver(
             host=name,
             transport=self._make(name, self.roll),
             wire=FORMATS[self._wire](),

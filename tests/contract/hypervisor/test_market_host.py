@@ -6,11 +6,11 @@ import pytest
 from nova_market.adapters.in_memory.clock import ManualClock
 from nova_market.adapters.state_file import JsonFile
 from nova_market.adapters.transport.local import LocalHub, LocalTransport
-from nova_market.core.exchange.received_allocations import Granted
+from nova_market.core.exchange.received_allocations import EffectiveAllocations
 from nova_market.core.fairness.round import FairnessSettings
 from nova_market.core.market.inventory import Allocation
 from nova_market.services.fairness.agent import Agent
-from nova_market.services.fairness.originals import Journal
+from nova_market.services.fairness.originals import OriginalValues
 from tests.support.exchange.exchanges import Roll, put_together
 from tests.support.hypervisor.worlds import MIB, World, uuid_of
 
@@ -19,11 +19,11 @@ class Grants:
     """ports.Allocations that a test writes."""
 
     def __init__(self):
-        self.granted = Granted()
+        self.granted = EffectiveAllocations()
         self.confirmed = ()
 
     def grant(self, period, **cores):
-        self.granted = Granted(
+        self.granted = EffectiveAllocations(
             engine='engine1',
             period=period,
             strength=1.0,
@@ -66,7 +66,7 @@ def agent(world: World, grants: Grants, tmp_path):
         controls=('cpu', 'memory'),
         exchange=exchange,
         settings=FairnessSettings(resources=('cpu',), policy='market'),
-        journal=Journal(JsonFile(str(tmp_path / 'originals.json')), 'boot'),
+        journal=OriginalValues(JsonFile(str(tmp_path / 'originals.json')), 'boot'),
         clock=clock,
         market=grants,
     )

@@ -13,7 +13,7 @@ import pytest
 
 from nova_market.cmd import experiment
 from nova_market.core.app.policies.full_deadline import full_deadline
-from nova_market.core.app.policies.policy_interface import State, Steps
+from nova_market.core.app.policies.policy_interface import PolicyOutput, PolicyState
 from nova_market.errors import BadWorkload
 from nova_market.experiments.simulated.merkat_fig8 import Setting, judge, simulate
 
@@ -52,10 +52,12 @@ def test_a_policy_that_does_not_react_misses_the_deadline():
     """What is judged is the controller's doing: bids that rest after the start are not enough."""
 
     def stubborn(seen):
-        if seen.state[0] == State.WAITING:
+        if seen.state[0] == PolicyState.WAITING:
             return full_deadline(seen)
         none = seen.state * 0
-        return Steps(state=seen.state, count=seen.count, bid=seen.bid, change=seen.change, why=none)
+        return PolicyOutput(
+            state=seen.state, count=seen.count, bid=seen.bid, change=seen.change, why=none
+        )
 
     _, run = simulate(PLAIN, stubborn)
     assert not run.ended <= PLAIN.deadline_then
@@ -64,7 +66,7 @@ def test_a_policy_that_does_not_react_misses_the_deadline():
 def test_a_deadline_that_cannot_be_met_is_given_up():
     """Half of the work is left when a tenth of its time is."""
     _, run = simulate(Setting(deadline_then=4500.0))
-    assert run.state == State.DROPPED and run.said[-1][1].startswith('not even full')
+    assert run.state == PolicyState.DROPPED and run.said[-1][1].startswith('not even full')
 
 
 @pytest.mark.parametrize('given', [{'work': 0.0}, {'work': 13000.0}, {'moved': -1.0}])

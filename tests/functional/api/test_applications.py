@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from nova_market.core.app.record import AppEvent, AppState, Wish
+from nova_market.core.app.record import AppEvent, AppState, DesiredState
 from nova_market.core.ledger.account import Account
 from nova_market.errors import DatabaseUnavailable
 from tests.support.market.api import ALICE, BOB, OF_ALICE, OF_BOB, OPERATOR, make_market
@@ -346,7 +346,7 @@ def test_it_is_suspended_resumed_and_deleted_once(market):
     assert market.call('POST', f'{ONE}/resume', MEMBER).json['errors'][0]['code'] == (
         'market.app.deleting'
     )
-    assert market.stores.apps.app(APP).wish is Wish.DELETE
+    assert market.stores.apps.app(APP).wish is DesiredState.DELETE
 
 
 def test_what_has_ended_is_not_changed_but_deleted(market):

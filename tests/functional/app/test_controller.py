@@ -11,7 +11,7 @@ import pytest
 from oslo_db.exception import DBConnectionError
 
 from nova_market.adapters.leadership import SoleLeader
-from nova_market.core.app.record import AppState, Wish
+from nova_market.core.app.record import AppState, DesiredState
 from nova_market.core.app.template import stamp
 from nova_market.core.ledger.posting import account
 from nova_market.db.ledger import DatabaseLedger
@@ -139,7 +139,7 @@ def test_what_reports_that_it_is_done_is_finished(bed):
     spent = found.figures['spent']
     assert bed.market.balance('red') == pytest.approx(1000 * CREDIT - spent, abs=2 * CREDIT)
     sums_to_nothing(bed)
-    bed.change('job', wish=Wish.DELETE)  # its trust is gone already
+    bed.change('job', wish=DesiredState.DELETE)  # its trust is gone already
     bed.run(1)
     assert bed.app('job') is None
 
@@ -297,13 +297,13 @@ def test_its_owner_suspends_and_resumes_it(bed):
     """It stays as he wants it, whatever the price; what is suspended costs nothing."""
     bed.add('app', template())
     bed.run(3)
-    bed.change('app', wish=Wish.SUSPEND)
+    bed.change('app', wish=DesiredState.SUSPEND)
     bed.run(3)
     assert bed.app('app').state is AppState.SUSPENDED and bed.cores('app') == 0
     spent = bed.app('app').figures['spent']
     bed.run(2)
     assert bed.app('app').figures['spent'] == spent
-    bed.change('app', wish=Wish.RUN)
+    bed.change('app', wish=DesiredState.RUN)
     bed.run(3)
     assert bed.app('app').state is AppState.RUNNING and bed.cores('app') > 0
     assert len(bed.own('app')) == 1
@@ -315,7 +315,7 @@ def test_what_is_deleted_is_forgotten_with_its_servers(database):
     bed = Bed(database, boot=100.0)
     bed.add('app', template(components=[component(count=(2, 2))]))
     bed.run(1)
-    bed.change('app', wish=Wish.DELETE)
+    bed.change('app', wish=DesiredState.DELETE)
     bed.run(2)
     assert (bed.app('app'), bed.own('app'), bed.cloud.trusts) == (None, {}, {})
     assert bed.market.balance('red') == 1000 * CREDIT
@@ -390,7 +390,7 @@ def test_an_application_waits_for_its_servers_of_a_cell_that_is_away(bed):
     bed.run(2)
     (only,) = bed.own('app')['worker-1']
     bed.cloud.hide(only)
-    bed.change('app', wish=Wish.DELETE)
+    bed.change('app', wish=DesiredState.DELETE)
     bed.run(2)
     assert bed.app('app').state is AppState.DELETING and only in bed.cloud._made
     bed.cloud.hide(only, False)
@@ -410,7 +410,7 @@ def test_only_what_has_marks_and_a_row_is_touched(bed):
         bed.cloud.put(name, 'red', metadata, flavor)
     bed.add('app', template())
     bed.run(3)
-    bed.change('app', wish=Wish.DELETE)
+    bed.change('app', wish=DesiredState.DELETE)
     bed.run(3)
     assert bed.app('app') is None
     assert sorted(bed.cloud._made) == ['plain', 'row-less', 'stranger']

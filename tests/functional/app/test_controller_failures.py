@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from nova_market.adapters.leadership import SoleLeader
-from nova_market.core.app.record import AppState, Wish
+from nova_market.core.app.record import AppState, DesiredState
 from nova_market.core.ledger.posting import account
 from nova_market.errors import CloudAway, CloudUnavailable
 from nova_market.services.app.closing import abandoned
@@ -199,7 +199,7 @@ def test_who_loses_the_lead_stops_in_the_middle(bed):
 # what it costs
 
 
-@pytest.mark.parametrize('wish', [Wish.SUSPEND, Wish.DELETE])
+@pytest.mark.parametrize('wish', [DesiredState.SUSPEND, DesiredState.DELETE])
 def test_what_nova_refuses_to_stop_pays_no_more(bed, wish):
     """A locked server: nothing is bid from the budget, nor by default from its project; it is said once."""
     bed.add('app', template())
@@ -210,10 +210,10 @@ def test_what_nova_refuses_to_stop_pays_no_more(bed, wish):
     assert bids(bed) == {first(bed): (0, 0, account('budget', 'app'))}
     (why,) = bed.reasons('app', 'refused')
     assert 'is locked' in why
-    assert bed.cores('app') == 0 or wish is Wish.SUSPEND
+    assert bed.cores('app') == 0 or wish is DesiredState.SUSPEND
     bed.cloud.locked = set()
     bed.run(2)
-    rest = {} if wish is Wish.DELETE else {first(bed): (0, 0, account('budget', 'app'))}
+    rest = {} if wish is DesiredState.DELETE else {first(bed): (0, 0, account('budget', 'app'))}
     assert bids(bed) == rest
 
 
@@ -223,7 +223,7 @@ def test_without_its_trust_what_is_deleted_pays_no_more(bed):
     bed.run(2)
     server = first(bed)
     bed.cloud.trusts.clear()
-    bed.change('app', wish=Wish.DELETE)
+    bed.change('app', wish=DesiredState.DELETE)
     bed.run(2)
     before = bed.market.balance('red')
     assert before == pytest.approx(1000 * CREDIT, abs=20 * CREDIT)
@@ -286,7 +286,7 @@ def test_a_trust_that_can_not_be_used_now_is_not_forgotten(bed):
     bed.add('app', template(), purse=0)
     bed.run(2)
     bed.cloud.barred = set(bed.cloud.trusts)
-    bed.change('app', wish=Wish.DELETE)
+    bed.change('app', wish=DesiredState.DELETE)
     bed.run(3)
     assert bed.app('app').state is AppState.DELETING and len(bed.cloud.trusts) == 1
     bed.cloud.barred = set()
@@ -325,7 +325,7 @@ def test_a_server_that_comes_late_is_not_left_behind(database):
     bed.controller.tick()
     (late,) = bed.cloud._made
     made = bed.cloud._made.pop(late)
-    bed.change('app', wish=Wish.DELETE)
+    bed.change('app', wish=DesiredState.DELETE)
     bed.clock.advance(30)
     bed.run(1)
     bed.cloud._made[late] = made
@@ -340,7 +340,7 @@ def test_what_was_refused_does_not_keep_the_end_back(bed):
     bed.run(9)
     (slot,) = bed.stores.slots.slots('app')
     assert slot.retry_at > bed.clock.wall() + 120
-    bed.change('app', wish=Wish.DELETE)
+    bed.change('app', wish=DesiredState.DELETE)
     bed.run(1)
     assert bed.app('app') is None
 

@@ -15,7 +15,7 @@ import pytest
 
 from nova_market.adapters.clock import SystemClock
 from nova_market.adapters.leadership import SoleLeader
-from nova_market.core.app.record import AppState, Intention, Wish
+from nova_market.core.app.record import AppState, DesiredServerState, DesiredState
 from nova_market.core.ledger.posting import account
 from nova_market.db.database import Database
 from nova_market.db.ledger import DatabaseLedger
@@ -32,7 +32,10 @@ WRITES = frozenset(
         'set', 'close', 'post',
     }
 )  # fmt: skip
-MEANT = {AppState.RUNNING: Intention.PRESENT, AppState.SUSPENDED: Intention.SUSPENDED}
+MEANT = {
+    AppState.RUNNING: DesiredServerState.PRESENT,
+    AppState.SUSPENDED: DesiredServerState.SUSPENDED,
+}
 
 
 @pytest.fixture(name='server')
@@ -75,11 +78,14 @@ class Story:
         bed.report('app', metric=5.0)
         self.turns(3)
         self.check(AppState.RUNNING)
-        for wish, state in ((Wish.SUSPEND, AppState.SUSPENDED), (Wish.RUN, AppState.RUNNING)):
+        for wish, state in (
+            (DesiredState.SUSPEND, AppState.SUSPENDED),
+            (DesiredState.RUN, AppState.RUNNING),
+        ):
             bed.change('app', wish=wish)
             self.turns(4)
             self.check(state)
-        bed.change('app', wish=Wish.DELETE)
+        bed.change('app', wish=DesiredState.DELETE)
         self.turns(5)
         self.check_gone()
         return self
@@ -217,7 +223,7 @@ def test_kill_9_of_the_command(database, command):
 
         _until(settled, 60)
         for name in apps:
-            _again(lambda name=name: bed.change(name, wish=Wish.DELETE))
+            _again(lambda name=name: bed.change(name, wish=DesiredState.DELETE))
         _until(lambda: all(bed.app(name) is None for name in apps), 60)
         stop.set()
         runs.join(10)

@@ -6,7 +6,7 @@ The controller of Merkat (INRIA RR-8648), section 2.3.1, on a real database, a c
 
 import pytest
 
-from nova_market.core.app.record import Wish
+from nova_market.core.app.record import DesiredState
 from nova_market.errors import CloudUnavailable
 from tests.support.app_bed import Bed, component, host, template
 
@@ -34,7 +34,7 @@ def test_a_crowd_of_servers_holds_nobody_up(database):
         bed.controller.turn()
         assert len(bed.own('app')) == made
     bed.cloud.locked = {one for n in range(1, 26) for one in bed.own('app')[f'worker-{n}']}
-    bed.change('app', wish=Wish.DELETE)
+    bed.change('app', wish=DesiredState.DELETE)
     for _ in range(4):
         bed.cloud.asked.clear()
         bed.controller.turn()
@@ -54,7 +54,7 @@ def test_a_server_that_nova_fails_to_delete_keeps_no_other(database, monkeypatch
         delete(access, server_id)
 
     monkeypatch.setattr(bed.cloud, 'delete', failing)
-    bed.change('app', wish=Wish.DELETE)
+    bed.change('app', wish=DesiredState.DELETE)
     bed.run(1)
     assert list(bed.cloud._made) == [broken]
 

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from nova_market.core.app.record import Wish
+from nova_market.core.app.record import DesiredState
 from nova_market.db import schema
 from nova_market.db.database import Database
 from nova_market.errors import CloudUnavailable
@@ -71,7 +71,7 @@ def test_a_trust_that_keystone_fails_to_end_does_not_keep_the_end_back(bed, take
         forget(access)
 
     monkeypatch.setattr(bed.cloud, 'forget', failing)
-    bed.change('app', wish=Wish.DELETE)
+    bed.change('app', wish=DesiredState.DELETE)
     bed.run(2)
     assert bed.app('app') is None and list(bed.cloud.trusts) == [taken[0]]
 
@@ -82,7 +82,7 @@ def test_many_trusts_that_are_replaced_hold_up_nobody_else(bed, taken):
         bed.change('app', trust_id=bed.cloud.trust('red'))
     bed.controller.turn()
     assert len(bed.cloud.trusts) == 14 - MOST
-    bed.change('app', wish=Wish.DELETE)
+    bed.change('app', wish=DesiredState.DELETE)
     bed.run(2)
     assert bed.app('app') is None and bed.cloud.trusts == {}
 
@@ -92,7 +92,7 @@ def test_a_deleted_application_leaves_no_trust_that_works(bed, taken, barred, ca
     """One that nobody can use now does not hold it back; an administrator is told its id."""
     if barred:
         bed.cloud.barred.add(taken[0])
-    bed.change('app', wish=Wish.DELETE)
+    bed.change('app', wish=DesiredState.DELETE)
     bed.run(2)
     assert bed.app('app') is None and taken[1] not in bed.cloud.trusts
     assert (taken[0] in bed.cloud.trusts) is barred
@@ -101,7 +101,7 @@ def test_a_deleted_application_leaves_no_trust_that_works(bed, taken, barred, ca
 
 def test_a_cloud_that_is_away_holds_the_end_back(bed, taken):
     """So that no trust is forgotten that could be ended."""
-    bed.change('app', wish=Wish.DELETE)
+    bed.change('app', wish=DesiredState.DELETE)
     bed.cloud.available = False
     bed.run(2)
     assert bed.app('app') is not None

@@ -19,8 +19,8 @@ from nova_market.core.exchange.allocation_messages import (
     market_values,
 )
 from nova_market.core.market.inventory import Allocation
-from nova_market.services.exchange.allocation_receiver import MarketLine
-from nova_market.services.exchange.allocation_sender import AGAIN, KEPT, TransportEnforcement
+from nova_market.services.exchange.allocation_receiver import AllocationReceiver
+from nova_market.services.exchange.allocation_sender import AGAIN, KEPT, AllocationSender
 from tests.functional.exchange.test_zmq import Town
 from tests.support.exchange.exchanges import Roll, put_together, sums
 from tests.support.exchange.oslo import configured, eventually
@@ -53,7 +53,7 @@ class Street:
     def __init__(self):
         self.clock = ManualClock()
         self.hub = LocalHub()
-        self.line = MarketLine(
+        self.line = AllocationReceiver(
             host='a',
             transport=LocalTransport(host='a', hub=self.hub),
             wire=PLAIN,
@@ -70,7 +70,7 @@ class Street:
             membership=Roll('a'),
         )
         self.exchange.start()
-        self.engine = TransportEnforcement(
+        self.engine = AllocationSender(
             name=ENGINE,
             transport=LocalTransport(host=ENGINE, hub=self.hub),
             wire=PLAIN,
@@ -214,7 +214,7 @@ def test_a_letter_that_got_lost_is_sent_again(street):
 def test_an_engine_takes_over(street):
     """The next leader sends the same period again, and is confirmed to."""
     street.engine.send(7, street.clock.wall() + 180.0, {'a': letter(street.clock).allocations})
-    other = TransportEnforcement(
+    other = AllocationSender(
         name='engine2',
         transport=LocalTransport(host='engine2', hub=street.hub),
         wire=PLAIN,
@@ -261,7 +261,7 @@ def test_over_zmq_the_key_is_the_name(town):
         town.start(one)
         town.hosts[one].stop()
     roll = Roll()
-    line = MarketLine(
+    line = AllocationReceiver(
         host='a',
         transport=town_transport(town, 'a'),
         wire=CompactFormat(),
@@ -269,7 +269,7 @@ def test_over_zmq_the_key_is_the_name(town):
         engines=[ENGINE],
     )
     line.start(lambda sender, frame: None)
-    engine = TransportEnforcement(
+    engine = AllocationSender(
         name=ENGINE,
         transport=town_transport(town, ENGINE),
         wire=CompactFormat(),
@@ -317,9 +317,11 @@ def test_over_oslo_the_name_is_what_the_letter_says(caplog):
         made = [
             OsloTransport(conf=conf, host=one, ttl=60.0, transport=shared) for one in ('a', ENGINE)
         ]
-        line = MarketLine(host='a', transport=made[0], wire=PLAIN, clock=clock, engines=[ENGINE])
+        line = AllocationReceiver(
+            host='a', transport=made[0], wire=PLAIN, clock=clock, engines=[ENGINE]
+        )
         line.start(lambda sender, frame: None)
-        engine = TransportEnforcement(
+        engine = AllocationSender(
             name=ENGINE, transport=made[1], wire=PLAIN, clock=clock, membership=Roll()
         )
         engine.start()

@@ -15,7 +15,7 @@ from nova_market.core.ledger.currency import recharge
 from nova_market.core.ledger.posting import BANK, ESCROW, Posting, Reason, account
 from nova_market.core.market.bid import StoredBid
 from nova_market.errors import BalanceTooLow
-from nova_market.services.market.rounds import Rounds
+from nova_market.services.market.rounds import RoundRunner
 from tests.support.market_bed import CREDIT, SETTINGS, Market, bidding, server
 
 pytestmark = pytest.mark.functional
@@ -165,7 +165,7 @@ def test_moved_away_while_the_round_is_decided(market, caplog):
     leak = Leaking(market.stores.rounds, lambda: move(market, RED, WEB, 90 * CREDIT))
     stores = replace(market.stores, rounds=leak)
     parts = (market.cloud, stores, market.enforcement, market.clock, market.settings)
-    rounds = Rounds(*parts)
+    rounds = RoundRunner(*parts)
     decided = rounds.decide(market.engine.period())
     rounds.send(decided.stored, decided.allocated)
     assert market.cores()['r'] == pytest.approx(4 * 50 / 55 * 10 / 50)

@@ -23,7 +23,7 @@ from nova_market.core.market.record import RoundState
 from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.ledger_tables import Base, accounts, horizons
 from nova_market.services.market.past import all_allocations
-from nova_market.services.market.rounds import Rounds
+from nova_market.services.market.rounds import RoundRunner
 from tests.support.market_bed import CREDIT, SETTINGS, Market, bidding, server, stores_of
 
 pytestmark = [pytest.mark.functional, pytest.mark.timeout(240)]
@@ -128,7 +128,7 @@ def lives(base, until):
     first = market.another(
         'first',
         SoleLeader(),
-        rounds=Rounds(
+        rounds=RoundRunner(
             market.cloud,
             mortal,
             market.enforcement,

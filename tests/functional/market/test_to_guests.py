@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from nova_market.adapters.in_memory.host import Demand, MemoryHost, steady
+from nova_market.adapters.in_memory.host import Demand, InMemoryHost, steady
 from nova_market.adapters.leadership import SoleLeader
 from nova_market.adapters.state_file import JsonFile
 from nova_market.adapters.transport.local import LocalHub, LocalTransport
@@ -13,11 +13,11 @@ from nova_market.adapters.transport.wire_format import PlainFormat
 from nova_market.core.fairness.round import FairnessSettings
 from nova_market.core.ledger.posting import account
 from nova_market.core.market.bid import StoredBid
-from nova_market.services.exchange.allocation_receiver import MarketLine
-from nova_market.services.exchange.allocation_sender import TransportEnforcement
+from nova_market.services.exchange.allocation_receiver import AllocationReceiver
+from nova_market.services.exchange.allocation_sender import AllocationSender
 from nova_market.services.fairness.agent import Agent
-from nova_market.services.fairness.originals import Journal
-from nova_market.services.market.rounds import Rounds
+from nova_market.services.fairness.originals import OriginalValues
+from nova_market.services.market.rounds import RoundRunner
 from tests.support.exchange.exchanges import Roll, put_together
 from tests.support.host_builders import MIB, guest, supply
 from tests.support.market_bed import CREDIT, PERIOD, Market, bidding, host, server
@@ -42,14 +42,14 @@ class City:
         self.clock = market.clock
         self.path = path
         self.hub = LocalHub()
-        self.host = MemoryHost(self.clock, supply(cores=2.0))
+        self.host = InMemoryHost(self.clock, supply(cores=2.0))
         for name, owner in (('r', 'red'), ('b', 'blue')):
             self.host.add(guest(name, owner, vcpus=2), BUSY)
         self.agent = self.new_agent()
         self.engines = {name: self.new_engine(name) for name in ENGINES}
 
     def new_agent(self):
-        line = MarketLine(
+        line = AllocationReceiver(
             host='a',
             transport=LocalTransport(host='a', hub=self.hub),
             wire=PlainFormat(),
@@ -73,7 +73,7 @@ class City:
             controls=('cpu',),
             exchange=exchange,
             settings=settings,
-            journal=Journal(JsonFile(str(self.path / 'originals.json')), 'boot'),
+            journal=OriginalValues(JsonFile(str(self.path / 'originals.json')), 'boot'),
             clock=self.clock,
             market=line,
         )
@@ -81,7 +81,7 @@ class City:
         return made
 
     def new_engine(self, name):
-        enforcement = TransportEnforcement(
+        enforcement = AllocationSender(
             name=name,
             transport=LocalTransport(host=name, hub=self.hub),
             wire=PlainFormat(),
@@ -90,7 +90,7 @@ class City:
         )
         market = self.market
         settings = replace(market.settings, name=name)
-        rounds = Rounds(market.cloud, market.stores, enforcement, self.clock, settings)
+        rounds = RoundRunner(market.cloud, market.stores, enforcement, self.clock, settings)
         made = market.another(name, SoleLeader(), enforcement=enforcement, rounds=rounds)
         made.start()
         return made

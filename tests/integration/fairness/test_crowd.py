@@ -12,7 +12,7 @@ from nova_market.adapters.transport.local import LocalTransport
 from nova_market.core.fairness.round import FairnessSettings
 from nova_market.core.resource import HostName
 from nova_market.services.fairness.agent import Agent
-from nova_market.services.fairness.originals import Journal
+from nova_market.services.fairness.originals import OriginalValues
 from tests.support.exchange.exchanges import Roll, put_together
 from tests.support.hypervisor.worlds import LibvirtBed, WorldOfLibvirt
 
@@ -53,7 +53,7 @@ def test_two_hundred_guests_at_once(world: WorldOfLibvirt, tmp_path: Path):
             membership=Roll(host),
         ),
         settings=settings,
-        journal=Journal(JsonFile(str(tmp_path / 'originals.json')), 'boot'),
+        journal=OriginalValues(JsonFile(str(tmp_path / 'originals.json')), 'boot'),
         clock=clock,
     )
     first = world.start(0, owner='first')

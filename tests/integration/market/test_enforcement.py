@@ -21,7 +21,7 @@ from nova_market.core.market.inventory import Allocation
 from nova_market.experiments.guests.observer import Observer
 from nova_market.experiments.guests.processes import away_from
 from nova_market.experiments.guests.service_process import ServiceProcess
-from nova_market.services.exchange.allocation_sender import TransportEnforcement
+from nova_market.services.exchange.allocation_sender import AllocationSender
 from nova_market.testbed.broker import free_ports
 from nova_market.testbed.guest import Guest, GuestSpec
 from nova_market.testbed.host import Host
@@ -78,9 +78,9 @@ def endpoint(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def engine(endpoint: str, tmp_path: Path) -> Iterator[TransportEnforcement]:
+def engine(endpoint: str, tmp_path: Path) -> Iterator[AllocationSender]:
     members = {HOST: endpoint}
-    made = TransportEnforcement(
+    made = AllocationSender(
         name=ENGINE,
         transport=ZmqTransport(
             ENGINE,
@@ -143,7 +143,7 @@ def eventually(ask: Callable[[], object], seconds: float = 20.0) -> None:
 
 
 def allocate(
-    engine: TransportEnforcement, guests: dict[str, Guest], period: int, cores: dict[str, float],
+    engine: AllocationSender, guests: dict[str, Guest], period: int, cores: dict[str, float],
     life: float = 600.0,
 ) -> None:  # fmt: skip
     """Tell the host, and wait until it has confirmed it for all guests."""
@@ -169,7 +169,7 @@ def measured(host: Host) -> dict[str, float]:
 
 def test_guests_get_the_cpu_that_is_allocated(
     service: ServiceProcess,
-    engine: TransportEnforcement,
+    engine: AllocationSender,
     host: Host,
     guests: dict[str, Guest],
 ):
@@ -194,7 +194,7 @@ def test_guests_get_the_cpu_that_is_allocated(
 
 
 def test_a_silent_market_and_a_killed_service(
-    service: ServiceProcess, engine: TransportEnforcement, guests: dict[str, Guest]
+    service: ServiceProcess, engine: AllocationSender, guests: dict[str, Guest]
 ):
     """A service that was killed goes on with what it knew; weights fade when nothing new comes."""
     allocate(engine, guests, 1, {'m1': 0.6, 'm2': 0.3, 'm3': 0.1})

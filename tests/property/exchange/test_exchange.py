@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nova_market.core.exchange.codec import decode, encode, from_wire, to_wire
 from nova_market.core.exchange.messages import Departure, HostReport
-from nova_market.core.exchange.report_table import ReportBook
+from nova_market.core.exchange.report_table import ReportTable
 from nova_market.core.exchange.totals import add_up
 from nova_market.core.exchange.validation import MAX_AMOUNT, MAX_QUOTA
 from nova_market.core.resource import RESOURCES
@@ -109,7 +109,7 @@ def test_the_newest_wins_in_any_order_of_arrival(orders):
     there, back = orders
     outcomes = []
     for order in (there, back):
-        book = ReportBook('greediness', 30.0)
+        book = ReportTable('greediness', 30.0)
         for host, incarnation, sequence in order:
             value = incarnation * 10.0 + sequence
             book.put(
@@ -125,7 +125,7 @@ def test_the_newest_wins_in_any_order_of_arrival(orders):
 @given(st.lists(st.tuples(st.sampled_from('abc'), st.floats(0.0, 100.0)), max_size=20))
 def test_hosts_counted_are_those_heard_of_lately(heard):
     """Exactly the hosts with a report younger than the time to live count."""
-    book = ReportBook('greediness', 30.0)
+    book = ReportTable('greediness', 30.0)
     last = {}
     for number, (host, now) in enumerate(sorted(heard, key=lambda item: item[1])):
         book.put(report(host, sequence=number + 1), now)

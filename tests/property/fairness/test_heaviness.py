@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from nova_market.core.fairness.cloud_norm import CloudView
+from nova_market.core.fairness.cloud_norm import CloudNorm
 from nova_market.core.fairness.heaviness import Greediness
 
 RESOURCES = 3
@@ -17,7 +17,7 @@ row = hnp.arrays(float, RESOURCES, elements=amounts)
 neighbours = hnp.arrays(float, st.tuples(st.integers(1, 4), st.just(RESOURCES)), elements=amounts)
 ratios = hnp.arrays(float, RESOURCES, elements=st.floats(0.0, 3.0))
 clouds = st.builds(
-    lambda supply, users: CloudView(
+    lambda supply, users: CloudNorm(
         supply=supply, weights=np.full(RESOURCES, 1 / RESOURCES), users=users
     ),
     hnp.arrays(float, RESOURCES, elements=st.floats(5.0, 500.0)),
@@ -92,7 +92,7 @@ def test_p8_exact_fit_costs_nothing_more(cloud, e, others, scale):
     hnp.arrays(float, RESOURCES, elements=st.floats(0.01, 100.0)),
 )
 def test_p9_units_do_not_matter(cloud, e, part, others, scale, unit):
-    other = CloudView(supply=cloud.supply * unit, weights=cloud.weights, users=cloud.users)
+    other = CloudNorm(supply=cloud.supply * unit, weights=cloud.weights, users=cloud.users)
     one = first(cloud, e, e * part, others, loaded(others, scale))
     two = first(other, e * unit, e * part * unit, others * unit, loaded(others, scale) * unit)
     assert np.isclose(one, two, rtol=1e-9)

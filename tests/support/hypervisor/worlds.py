@@ -24,7 +24,7 @@ from nova_market.adapters.hypervisor.connection import start_event_loop
 from nova_market.adapters.hypervisor.libvirt_host import LibvirtHost
 from nova_market.adapters.hypervisor.supply import SupplySettings
 from nova_market.adapters.in_memory.clock import ManualClock
-from nova_market.adapters.in_memory.host import Demand, MemoryHost, Program, steady
+from nova_market.adapters.in_memory.host import Demand, InMemoryHost, Program, steady
 from nova_market.core.resource import GuestId
 from nova_market.ports import Actuator, HostDriver
 from tests.support import host_builders
@@ -72,7 +72,7 @@ def uuid_of(number: int) -> GuestId:
 class WorldInMemory:
     def __init__(self) -> None:
         self._clock = ManualClock()
-        self._host = MemoryHost(self._clock, host_builders.supply(cores=1.0))
+        self._host = InMemoryHost(self._clock, host_builders.supply(cores=1.0))
         self.driver: HostDriver = self._host
         self.actuators: Mapping[str, Actuator] = {one.name: one for one in self._host.actuators()}
 

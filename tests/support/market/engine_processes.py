@@ -21,7 +21,7 @@ from nova_market.core.ledger.currency import recharge
 from nova_market.core.market.settings import MarketSettings
 from nova_market.db.database import Database
 from nova_market.services.market.engine import Engine
-from nova_market.services.market.rounds import Rounds
+from nova_market.services.market.rounds import RoundRunner
 from tests.support.market_bed import CREDIT, bidding, host, server, stores_of
 
 LENGTH = 60
@@ -70,7 +70,7 @@ def run(url: str, directory: str, period: float, name: str) -> None:
     )
     leadership = ToozLeadership(name, f'file://{directory}', clock, beat=period / 10)
     engine = Engine(
-        rounds=Rounds(cloud, stores, enforcement, clock, chosen),
+        rounds=RoundRunner(cloud, stores, enforcement, clock, chosen),
         store=stores.rounds,
         enforcement=enforcement,
         leadership=leadership,

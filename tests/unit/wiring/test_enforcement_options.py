@@ -8,7 +8,7 @@ from nova_market.adapters.transport.membership import StaticMembers, ToozMembers
 from nova_market.adapters.transport.wire_format import CompactFormat, PlainFormat
 from nova_market.conf import exchange, fairness, opts
 from nova_market.errors import ConfigurationError
-from nova_market.services.exchange.allocation_receiver import MarketLine
+from nova_market.services.exchange.allocation_receiver import AllocationReceiver
 from nova_market.services.fairness.settings import load_settings
 from nova_market.wiring.exchange import build_enforcement, build_exchange, engines_of
 from tests.support.exchange.oslo import configured
@@ -70,7 +70,7 @@ def test_the_line_goes_between_transport_and_topology(conf):
         'compute1',
         load_settings(conf),
         ManualClock(),
-        lambda transport, wire: MarketLine(
+        lambda transport, wire: AllocationReceiver(
             host='compute1',
             transport=transport,
             wire=wire,
@@ -78,7 +78,7 @@ def test_the_line_goes_between_transport_and_topology(conf):
             engines=['engine1'],
         ),
     )
-    assert isinstance(made._transport, MarketLine)
+    assert isinstance(made._transport, AllocationReceiver)
 
 
 def test_an_engine_over_oslo(conf):

@@ -35,7 +35,7 @@ IDLE = 900.0
 
 
 @dataclass(slots=True)
-class Line:
+class Connection:
     """One connection; `attempt` counts how often it was made, and chooses among the keys."""
 
     host: HostName
@@ -49,7 +49,7 @@ class Line:
     refused: bool = False
 
 
-class Lines:
+class Connections:
     """Used by one thread at a time."""
 
     def __init__(
@@ -58,9 +58,9 @@ class Lines:
         self._host = host
         self._ring = ring
         self._refuse = refuse
-        self._lines: dict[HostName, Line] = {}
-        self._by_address: dict[str, Line] = {}
-        self._by_route: dict[bytes, Line] = {}
+        self._lines: dict[HostName, Connection] = {}
+        self._by_address: dict[str, Connection] = {}
+        self._by_route: dict[bytes, Connection] = {}
         self._made = 0
         self.socket = tuned(context)
         self.monitor = watched(self.socket, 'lines', LINE_EVENTS)
@@ -175,7 +175,7 @@ class Lines:
             return f'host {host} has the same address as {other.host} ({address})'
         # never the same route twice: libzmq ends the process on a route that is still in use
         self._made += 1
-        line = Line(
+        line = Connection(
             host=host,
             address=address,
             route=b'line%d' % self._made,

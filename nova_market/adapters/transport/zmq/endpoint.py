@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 
 import zmq
 
-from nova_market.adapters.transport.zmq.connections import Lines
+from nova_market.adapters.transport.zmq.connections import Connections
 from nova_market.adapters.transport.zmq.keys import KeyRing
-from nova_market.adapters.transport.zmq.listener import Gate, Letter, Refuse
+from nova_market.adapters.transport.zmq.listener import Letter, Listener, Refuse
 from nova_market.core.resource import HostName
 
 ROUND = 64
@@ -20,7 +20,7 @@ ROUND = 64
 Ready = Mapping[object, int]
 
 
-class Junction:
+class Endpoint:
     """Used by one thread at a time."""
 
     def __init__(
@@ -32,11 +32,11 @@ class Junction:
         """
         self._context = zmq.Context(io_threads=1)
         try:
-            self._gate = Gate(self._context, bind, host, ring, refuse)
+            self._gate = Listener(self._context, bind, host, ring, refuse)
         except BaseException:
             self._context.destroy(linger=0)
             raise
-        self.lines = Lines(self._context, host, ring, refuse)
+        self.lines = Connections(self._context, host, ring, refuse)
         self.endpoint = self._gate.endpoint
         self._poller = zmq.Poller()
         self._poller.register(bell, zmq.POLLIN)

@@ -53,7 +53,7 @@ class Letter:
     frame: bytes
 
 
-class Gate:
+class Listener:
     """Used by one thread at a time."""
 
     def __init__(

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 
 from oslo_config import cfg
 
-from nova_market.adapters.transport.zmq.endpoint import Junction
+from nova_market.adapters.transport.zmq.endpoint import Endpoint
 from nova_market.adapters.transport.zmq.keys import KeyDirectory, KeyRing
 from nova_market.adapters.transport.zmq.listener import OVERSIZED
 from nova_market.adapters.transport.zmq.sockets import MAX_FRAME, bindable, is_loopback, usable
@@ -87,7 +87,7 @@ class ZmqTransport:
         self._wake = -1
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self._junction: Junction | None = None
+        self._junction: Endpoint | None = None
         self._signature: tuple[object, ...] = ()
         self._ring: KeyRing | None = None
 
@@ -116,7 +116,7 @@ class ZmqTransport:
         self._ring = ring
         wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         try:
-            self._junction = Junction(self._bind, self._host, ring, self._drop, wake)
+            self._junction = Endpoint(self._bind, self._host, ring, self._drop, wake)
         except BaseException:
             os.close(wake)
             raise
@@ -214,7 +214,7 @@ class ZmqTransport:
         for host in waiting:
             self._send_to(self._junction, host, addresses.get(host, ''), now)
 
-    def _send_to(self, junction: Junction, host: HostName, address: str, now: float) -> None:
+    def _send_to(self, junction: Endpoint, host: HostName, address: str, now: float) -> None:
         """Send what waits for a host, in order, as far as it goes now."""
         while True:
             with self._lock:
@@ -232,7 +232,7 @@ class ZmqTransport:
             self._connect(junction, host, address, now)
             return
 
-    def _connect(self, junction: Junction, host: HostName, address: str, now: float) -> None:
+    def _connect(self, junction: Endpoint, host: HostName, address: str, now: float) -> None:
         """Make a line to a host; without an address its mail is thrown away."""
         if not usable(address):
             reason = NO_ADDRESS
@@ -266,7 +266,7 @@ class ZmqTransport:
 
     def _reopen(self) -> None:
         try:
-            self._junction = Junction(self._bind, self._host, self._ring, self._drop, self._wake)
+            self._junction = Endpoint(self._bind, self._host, self._ring, self._drop, self._wake)
             self._trouble = ''
         except ConfigurationError as error:
             self._trouble = str(error)

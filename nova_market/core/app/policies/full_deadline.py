@@ -17,10 +17,10 @@ import numpy as np
 
 from nova_market.core.app.policies.merkat_policies import chosen, vertical
 from nova_market.core.app.policies.policy_interface import (
-    Applications,
-    Reason,
-    State,
-    Steps,
+    PolicyInput,
+    PolicyOutput,
+    PolicyState,
+    StepReason,
     bought,
     cost,
     others_pay,
@@ -35,7 +35,7 @@ RESUME = 1.1
 """Part of the needed speed that must be affordable before it resumes; above 1 against swings."""
 
 
-def full_deadline(seen: Applications, *, resume: float = RESUME) -> Steps:
+def full_deadline(seen: PolicyInput, *, resume: float = RESUME) -> PolicyOutput:
     """One step of every application; DROPPED ones stay so. resume: as RESUME.
 
     :raises BadSnapshot: without deadlines.
@@ -46,26 +46,28 @@ def full_deadline(seen: Applications, *, resume: float = RESUME) -> Steps:
     need, hopeless = seen.deadlines.needed, seen.deadlines.hopeless
     reach = affordable_part(seen, others)  # of the full speed, as need is
     least = _part(seen.least[CPU], seen.most[CPU])
-    runs = seen.state == State.RUNNING
-    starts = (seen.state == State.WAITING) & (reach >= least) & ~hopeless
-    resumes = (seen.state == State.SUSPENDED) & (reach >= np.minimum(need * resume, 1.0))
+    runs = seen.state == PolicyState.RUNNING
+    starts = (seen.state == PolicyState.WAITING) & (reach >= least) & ~hopeless
+    resumes = (seen.state == PolicyState.SUSPENDED) & (reach >= np.minimum(need * resume, 1.0))
     resumes &= ~hopeless
     unmet = seen.band.performance > seen.band.high
     leaves = runs & unmet & (reach < need) & ~hopeless
     steps = chosen(runs & ~leaves, vertical(seen), _at_rest(seen))
     steps = chosen(starts | resumes, _entering(seen, need, others), steps)
-    state = np.where(starts | resumes, int(State.RUNNING), seen.state)
-    state = np.where(leaves, int(State.SUSPENDED), state)
-    gone = hopeless | (seen.state == State.DROPPED)
-    state = np.where(gone, int(State.DROPPED), state)
-    why = steps.why | np.where(starts, int(Reason.STARTED), 0)
-    why |= np.where(resumes, int(Reason.RESUMED), 0) | np.where(leaves, int(Reason.SUSPENDED), 0)
-    why = np.where(hopeless & (seen.state != State.DROPPED), int(Reason.HOPELESS), why)
+    state = np.where(starts | resumes, int(PolicyState.RUNNING), seen.state)
+    state = np.where(leaves, int(PolicyState.SUSPENDED), state)
+    gone = hopeless | (seen.state == PolicyState.DROPPED)
+    state = np.where(gone, int(PolicyState.DROPPED), state)
+    why = steps.why | np.where(starts, int(StepReason.STARTED), 0)
+    why |= np.where(resumes, int(StepReason.RESUMED), 0) | np.where(
+        leaves, int(StepReason.SUSPENDED), 0
+    )
+    why = np.where(hopeless & (seen.state != PolicyState.DROPPED), int(StepReason.HOPELESS), why)
     bid = np.where(gone, 0.0, steps.bid)
     return replace(steps, state=state, bid=bid, why=why)
 
 
-def affordable_part(seen: Applications, others: Array) -> Array:
+def affordable_part(seen: PolicyInput, others: Array) -> Array:
     """Part of the full CPU allocation that the whole budget buys, 0 to 1, with memory in full."""
     whole = seen.most * seen.count
     prices = cost(whole, others, seen.market)
@@ -81,7 +83,7 @@ def _part(amount: Array, whole: Array) -> Array:
     return part
 
 
-def _entering(seen: Applications, need: Array, others: Array) -> Steps:
+def _entering(seen: PolicyInput, need: Array, others: Array) -> PolicyOutput:
     """The first bid: what reaches the reference performance, within the budget."""
     part = np.clip(need / seen.band.reference, 0.0, 1.0)
     target = seen.most * seen.count
@@ -92,7 +94,9 @@ def _entering(seen: Applications, need: Array, others: Array) -> Steps:
     fits = np.isfinite(bids).all(axis=0) & (bids.sum(axis=0) <= budget)
     bids = np.where(fits, bids, _all_in(bids, budget))
     none = np.zeros_like(seen.state)
-    return Steps(state=seen.state, count=seen.count, bid=bids, change=np.zeros_like(bids), why=none)
+    return PolicyOutput(
+        state=seen.state, count=seen.count, bid=bids, change=np.zeros_like(bids), why=none
+    )
 
 
 def _all_in(bids: Array, budget: Array) -> Array:
@@ -106,10 +110,10 @@ def _all_in(bids: Array, budget: Array) -> Array:
     return spent
 
 
-def _at_rest(seen: Applications) -> Steps:
+def _at_rest(seen: PolicyInput) -> PolicyOutput:
     """Nothing is bid, nothing changes."""
     nothing = np.zeros_like(seen.bid)
-    return Steps(
+    return PolicyOutput(
         state=seen.state,
         count=seen.count,
         bid=nothing,

@@ -25,10 +25,10 @@ from dataclasses import replace
 import numpy as np
 
 from nova_market.core.app.policies.policy_interface import (
-    Applications,
-    Reason,
-    State,
-    Steps,
+    PolicyInput,
+    PolicyOutput,
+    PolicyState,
+    StepReason,
     cost,
     others_pay,
 )
@@ -42,10 +42,10 @@ SIMILAR = 0.1
 
 ROUNDING = 1e-9
 
-Policy = Callable[[Applications], Steps]
+Policy = Callable[[PolicyInput], PolicyOutput]
 
 
-def vertical(seen: Applications) -> Steps:
+def vertical(seen: PolicyInput) -> PolicyOutput:
     """Algorithm 2: bids follow the gap between performance and reference, within the budget."""
     band = seen.band
     ahead, behind = band.performance < band.low, band.performance > band.high
@@ -65,17 +65,17 @@ def vertical(seen: Applications) -> Steps:
     wanted = np.where(damped, seen.bid + (wanted - seen.bid) / 2.0, wanted)
     bid, short = _within_budget(seen, wanted)
     why = (
-        _flag(_any(fall), Reason.AHEAD)
-        | _flag(_any(rise & behind), Reason.BEHIND)
-        | _flag(_any(trim & (trimmed < seen.bid)), Reason.FULL)
-        | _flag(_any(starved), Reason.STARVED)
-        | _flag(_any(damped), Reason.DAMPED)
-        | _flag(short, Reason.SHORT)
+        _flag(_any(fall), StepReason.AHEAD)
+        | _flag(_any(rise & behind), StepReason.BEHIND)
+        | _flag(_any(trim & (trimmed < seen.bid)), StepReason.FULL)
+        | _flag(_any(starved), StepReason.STARVED)
+        | _flag(_any(damped), StepReason.DAMPED)
+        | _flag(short, StepReason.SHORT)
     )
-    return Steps(state=seen.state, count=seen.count, bid=bid, change=bid - seen.bid, why=why)
+    return PolicyOutput(state=seen.state, count=seen.count, bid=bid, change=bid - seen.bid, why=why)
 
 
-def horizontal(seen: Applications) -> Steps:
+def horizontal(seen: PolicyInput) -> PolicyOutput:
     """Algorithm 3: a server more or less, never more than the budget buys in full."""
     band = seen.band
     behind = band.performance > band.high
@@ -86,19 +86,19 @@ def horizontal(seen: Applications) -> Steps:
     return sized(seen, np.clip(wanted, seen.least_count, seen.most_count))
 
 
-def sized(seen: Applications, wanted: Values) -> Steps:
+def sized(seen: PolicyInput, wanted: Values) -> PolicyOutput:
     """The wanted number of servers as far as the budget buys them full allocations (lines 7 to 12)."""
     count, bid = upper_bound(seen, wanted)
     why = (
-        _flag(count > seen.count, Reason.GREW)
-        | _flag((count < seen.count) & (wanted < seen.count), Reason.SHRANK)
-        | _flag(count < np.minimum(wanted, seen.count), Reason.TOO_DEAR)
-        | _flag(count < wanted, Reason.SHORT)
+        _flag(count > seen.count, StepReason.GREW)
+        | _flag((count < seen.count) & (wanted < seen.count), StepReason.SHRANK)
+        | _flag(count < np.minimum(wanted, seen.count), StepReason.TOO_DEAR)
+        | _flag(count < wanted, StepReason.SHORT)
     )
-    return Steps(state=seen.state, count=count, bid=bid, change=bid - seen.bid, why=why)
+    return PolicyOutput(state=seen.state, count=count, bid=bid, change=bid - seen.bid, why=why)
 
 
-def upper_bound(seen: Applications, wanted: Values) -> tuple[Values, Array]:
+def upper_bound(seen: PolicyInput, wanted: Values) -> tuple[Values, Array]:
     """GetUpperBound: (number of servers, bid of each) with full allocations within the budget.
 
     By binary search in [least_count, wanted]: the cost rises with the number. Below least_count it does not
@@ -118,7 +118,7 @@ def upper_bound(seen: Applications, wanted: Values) -> tuple[Values, Array]:
     return low, _scaled(bids, seen.budget / servers)
 
 
-def hybrid(seen: Applications) -> Steps:
+def hybrid(seen: PolicyInput) -> PolicyOutput:
     """Section 2.3.4: bids first; when servers are full and that is not enough, more servers.
 
     Servers go first when there are more than the least and the rest would do.
@@ -130,9 +130,9 @@ def hybrid(seen: Applications) -> Steps:
     return chosen(grows | shrinks, broad, upright)
 
 
-def chosen(first: Flags, these: Steps, those: Steps) -> Steps:
+def chosen(first: Flags, these: PolicyOutput, those: PolicyOutput) -> PolicyOutput:
     """Steps of `these` where first, of `those` elsewhere."""
-    return Steps(
+    return PolicyOutput(
         state=np.where(first, these.state, those.state),
         count=np.where(first, these.count, those.count),
         bid=np.where(first, these.bid, those.bid),
@@ -141,11 +141,11 @@ def chosen(first: Flags, these: Steps, those: Steps) -> Steps:
     )
 
 
-def running(seen: Applications, policy: Policy = vertical) -> Steps:
+def running(seen: PolicyInput, policy: Policy = vertical) -> PolicyOutput:
     """The policy for those that run; the others are left as they are."""
     steps = policy(seen)
-    runs = seen.state == State.RUNNING
-    still = Steps(
+    runs = seen.state == PolicyState.RUNNING
+    still = PolicyOutput(
         state=seen.state,
         count=seen.count,
         bid=seen.bid,
@@ -155,7 +155,7 @@ def running(seen: Applications, policy: Policy = vertical) -> Steps:
     return replace(chosen(runs, steps, still), state=seen.state)
 
 
-def _total(seen: Applications, others: Array, count: Values) -> Array:
+def _total(seen: PolicyInput, others: Array, count: Values) -> Array:
     price: Array = cost(count * seen.most, others, seen.market).sum(axis=0)
     return price
 
@@ -176,7 +176,7 @@ def _swings(change: Array, last: Array) -> Flags:
     return swings
 
 
-def _within_budget(seen: Applications, bids: Array) -> tuple[Array, Flags]:
+def _within_budget(seen: PolicyInput, bids: Array) -> tuple[Array, Flags]:
     """Lines 21 to 29; the budget of one server is its part of the application's."""
     budget = seen.budget / np.maximum(seen.count, 1)
     short = bids.sum(axis=0) > budget
@@ -208,6 +208,6 @@ def _any(flags: Flags) -> Flags:
     return found
 
 
-def _flag(where: Flags, reason: Reason) -> Values:
+def _flag(where: Flags, reason: StepReason) -> Values:
     flags: Values = np.where(where, int(reason), 0)
     return flags

@@ -18,7 +18,7 @@ from nova_market.core.resource import Array, Flags, Values
 from nova_market.errors import BadSnapshot
 
 
-class State(IntEnum):
+class PolicyState(IntEnum):
     """Of an application; DROPPED never comes back."""
 
     WAITING = 0
@@ -27,7 +27,7 @@ class State(IntEnum):
     DROPPED = 3
 
 
-class Reason(IntFlag):
+class StepReason(IntFlag):
     """Why a step was taken."""
 
     NONE = 0
@@ -48,20 +48,20 @@ class Reason(IntFlag):
 
 
 MEANING = {
-    Reason.AHEAD: 'it is better than it needs to be: bids fall',
-    Reason.BEHIND: 'it is worse than it needs to be: bids rise',
-    Reason.FULL: 'it has as much of a resource as it can use: its bid falls to what that costs',
-    Reason.STARVED: 'it has less of a resource than it can live with: its bid rises',
-    Reason.DAMPED: 'the last change went the other way by as much: this one is half as large',
-    Reason.SHORT: 'its budget does not pay for more: bids favour what is scarce',
-    Reason.STARTED: 'the least allocation can be paid',
-    Reason.RESUMED: 'the price fell: the deadline can be met again',
-    Reason.SUSPENDED: 'its budget does not buy what meets the deadline: it waits for a lower price',
-    Reason.HOPELESS: 'not even full allocations would meet the deadline',
-    Reason.GREW: 'another server',
-    Reason.SHRANK: 'a server less',
-    Reason.TOO_DEAR: 'servers are given back: the budget does not pay for all of them',
-    Reason.HELD_BACK: 'no new servers: some were given back for the price a period ago',
+    StepReason.AHEAD: 'it is better than it needs to be: bids fall',
+    StepReason.BEHIND: 'it is worse than it needs to be: bids rise',
+    StepReason.FULL: 'it has as much of a resource as it can use: its bid falls to what that costs',
+    StepReason.STARVED: 'it has less of a resource than it can live with: its bid rises',
+    StepReason.DAMPED: 'the last change went the other way by as much: this one is half as large',
+    StepReason.SHORT: 'its budget does not pay for more: bids favour what is scarce',
+    StepReason.STARTED: 'the least allocation can be paid',
+    StepReason.RESUMED: 'the price fell: the deadline can be met again',
+    StepReason.SUSPENDED: 'its budget does not buy what meets the deadline: it waits for a lower price',
+    StepReason.HOPELESS: 'not even full allocations would meet the deadline',
+    StepReason.GREW: 'another server',
+    StepReason.SHRANK: 'a server less',
+    StepReason.TOO_DEAR: 'servers are given back: the budget does not pay for all of them',
+    StepReason.HELD_BACK: 'no new servers: some were given back for the price a period ago',
 }
 
 
@@ -118,7 +118,7 @@ class Backlog:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Applications:
+class PolicyInput:
     """One column per application.
 
     count: servers now, between least_count and most_count once it runs
@@ -150,7 +150,7 @@ class Applications:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Steps:
+class PolicyOutput:
     """What to do: states, numbers of servers, the bid of each server, and why."""
 
     state: Values
@@ -160,13 +160,13 @@ class Steps:
     why: Values
 
 
-def explain(steps: Steps, application: int) -> str:
+def explain(steps: PolicyOutput, application: int) -> str:
     """Why this step was taken; empty when nothing changes."""
-    why = Reason(int(steps.why[application]))
+    why = StepReason(int(steps.why[application]))
     return '; '.join(text for flag, text in MEANING.items() if flag in why)
 
 
-def others_pay(seen: Applications) -> Array:
+def others_pay(seen: PolicyInput) -> Array:
     """What all others pay for each resource, (resources, applications).
 
     price * (capacity - idle) is what everybody pays, the application itself included: an own share of

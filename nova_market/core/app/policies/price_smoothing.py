@@ -20,7 +20,7 @@ KEEP = 0.9
 """Part of the remembered price that is left a round later: half of it after about seven rounds."""
 
 
-def remembered(market: MarketState, memory: Array, keep: float = KEEP) -> MarketState:
+def smoothed_market(market: MarketState, memory: Array, keep: float = KEEP) -> MarketState:
     """The market at the larger of its price and what is left of the last remembered one.
 
     memory: (resources,) the price of what this function returned a round ago

@@ -15,14 +15,14 @@ from dataclasses import replace
 import numpy as np
 
 from nova_market.core.app.policies.merkat_policies import sized
-from nova_market.core.app.policies.policy_interface import Applications, Reason, Steps
+from nova_market.core.app.policies.policy_interface import PolicyInput, PolicyOutput, StepReason
 from nova_market.errors import BadSnapshot
 
 GROWTH = 0.25
 """Part of the present servers that may be asked for in one period."""
 
 
-def queue_driven(seen: Applications, *, growth: float = GROWTH) -> Steps:
+def queue_driven(seen: PolicyInput, *, growth: float = GROWTH) -> PolicyOutput:
     """One server for each task that runs or waits, within the limits, step by step. growth: as GROWTH.
 
     :raises BadSnapshot: without backlogs.
@@ -35,4 +35,4 @@ def queue_driven(seen: Applications, *, growth: float = GROWTH) -> Steps:
     grown = np.minimum(needed, seen.count + np.where(backlog.lost, 0, step))
     held = backlog.lost & (needed > seen.count)
     steps = sized(seen, np.maximum(grown, seen.least_count))
-    return replace(steps, why=steps.why | np.where(held, int(Reason.HELD_BACK), 0))
+    return replace(steps, why=steps.why | np.where(held, int(StepReason.HELD_BACK), 0))

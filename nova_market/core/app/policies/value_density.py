@@ -27,10 +27,10 @@ that keep full_deadline among those with this policy more are in time, and when 
 import numpy as np
 
 from nova_market.core.app.policies.policy_interface import (
-    Applications,
-    Reason,
-    State,
-    Steps,
+    PolicyInput,
+    PolicyOutput,
+    PolicyState,
+    StepReason,
     bought,
     cost,
     others_pay,
@@ -56,7 +56,7 @@ LEAST_SPLIT = 0.05
 """Part of a bid that every resource in use gets: who bids nothing for what gets scarce gets none of it."""
 
 
-def value_density(seen: Applications) -> Steps:
+def value_density(seen: PolicyInput) -> PolicyOutput:
     """One step of every application; DROPPED ones stay so.
 
     :raises BadSnapshot: without deadlines.
@@ -64,27 +64,27 @@ def value_density(seen: Applications) -> Steps:
     if seen.deadlines is None:
         raise BadSnapshot('value_density needs the deadlines of the applications')
     need, hopeless = seen.deadlines.needed, seen.deadlines.hopeless
-    gone = hopeless | (seen.state == State.DROPPED)
-    runs = seen.state == State.RUNNING
+    gone = hopeless | (seen.state == PolicyState.DROPPED)
+    runs = seen.state == PolicyState.RUNNING
     others = others_pay(seen)
     money = _split(seen, _worth(seen, need, runs), others)
     reach = _reach(seen, money, others)
     enters = ~runs & ~gone & (reach >= need)
     late = seen.band.performance > seen.band.high
     leaves = runs & ~gone & late & (reach < need) & _outbid(money, others)
-    state = np.where(enters, int(State.RUNNING), seen.state)
-    state = np.where(leaves, int(State.SUSPENDED), state)
-    state = np.where(gone, int(State.DROPPED), state)
-    bid = np.where(state == State.RUNNING, money / np.maximum(seen.count, 1), 0.0)
+    state = np.where(enters, int(PolicyState.RUNNING), seen.state)
+    state = np.where(leaves, int(PolicyState.SUSPENDED), state)
+    state = np.where(gone, int(PolicyState.DROPPED), state)
+    bid = np.where(state == PolicyState.RUNNING, money / np.maximum(seen.count, 1), 0.0)
     why = np.zeros_like(seen.state)
     for flags, reason in (
-        (enters & (seen.state == State.WAITING), Reason.STARTED),
-        (enters & (seen.state == State.SUSPENDED), Reason.RESUMED),
-        (leaves, Reason.SUSPENDED),
-        (hopeless & (seen.state != State.DROPPED), Reason.HOPELESS),
+        (enters & (seen.state == PolicyState.WAITING), StepReason.STARTED),
+        (enters & (seen.state == PolicyState.SUSPENDED), StepReason.RESUMED),
+        (leaves, StepReason.SUSPENDED),
+        (hopeless & (seen.state != PolicyState.DROPPED), StepReason.HOPELESS),
     ):
         why = np.where(flags, why | int(reason), why)
-    return Steps(state=state, count=seen.count, bid=bid, change=bid - seen.bid, why=why)
+    return PolicyOutput(state=state, count=seen.count, bid=bid, change=bid - seen.bid, why=why)
 
 
 def worth(budget: Array, work: Array, urgency: Array) -> Array:
@@ -93,7 +93,7 @@ def worth(budget: Array, work: Array, urgency: Array) -> Array:
     return value
 
 
-def _worth(seen: Applications, need: Array, runs: Flags) -> Array:
+def _worth(seen: PolicyInput, need: Array, runs: Flags) -> Array:
     """What an application bids in all: its worth, more for those who run, at least above the reserve."""
     assert seen.deadlines is not None
     whole = seen.most * seen.count
@@ -110,7 +110,7 @@ def _outbid(money: Array, others: Array) -> Flags:
     return found
 
 
-def _split(seen: Applications, total: Array, others: Array) -> Array:
+def _split(seen: PolicyInput, total: Array, others: Array) -> Array:
     """The bid by resource: by what full allocations cost now, and LEAST_SPLIT of it for each in use."""
     whole = seen.most * seen.count
     # a whole cloud has no finite price: all that there is
@@ -122,7 +122,7 @@ def _split(seen: Applications, total: Array, others: Array) -> Array:
     return money
 
 
-def _reach(seen: Applications, money: Array, others: Array) -> Array:
+def _reach(seen: PolicyInput, money: Array, others: Array) -> Array:
     """Part of the full speed that it buys: a server with half its memory has half its speed at most."""
     whole = seen.most * seen.count
     amount = bought(money, others, seen.market)

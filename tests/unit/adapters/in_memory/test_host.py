@@ -4,20 +4,20 @@
 import pytest
 
 from nova_market.adapters.in_memory.clock import ManualClock
-from nova_market.adapters.in_memory.host import BYTES_PER_OPERATION, Demand, MemoryHost, steady
+from nova_market.adapters.in_memory.host import BYTES_PER_OPERATION, Demand, InMemoryHost, steady
 from nova_market.core.host.sample import HostSupply
 from tests.support.host_builders import guest, supply
 
 BUSY = steady(Demand(cpu=8.0))
 
 
-def used_cpu(host: MemoryHost) -> dict[str, float]:
+def used_cpu(host: InMemoryHost) -> dict[str, float]:
     return {item.guest.id: item.counters.cpu_time_ns / 1e9 for item in host.sample().guests}
 
 
-def make(clock: ManualClock | None = None, **changes) -> tuple[MemoryHost, ManualClock]:
+def make(clock: ManualClock | None = None, **changes) -> tuple[InMemoryHost, ManualClock]:
     clock = clock or ManualClock()
-    return MemoryHost(clock, supply(**changes)), clock
+    return InMemoryHost(clock, supply(**changes)), clock
 
 
 def test_equal_weights_share_equally_and_no_guest_gets_more_than_its_vcpus():
@@ -95,7 +95,7 @@ def test_hosts_share_a_clock():
 
 def test_controls_can_refuse_and_be_out_of_reach():
     clock = ManualClock()
-    host = MemoryHost(
+    host = InMemoryHost(
         clock, HostSupply(cores=1, memory_bytes=1), uncontrollable={'disk': 'no weights here'}
     )
     pinned = host.add(guest('a', 'dora', dedicated=True, hugepages=True), BUSY)

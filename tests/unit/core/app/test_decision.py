@@ -7,12 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nova_market.core.app.controller_state import AppMemory, ComponentMemory, remembered
+from nova_market.core.app.controller_state import ComponentMemory, ControllerState, remembered
 from nova_market.core.app.decision import Rules, decisions
 from nova_market.core.app.policies.full_deadline import full_deadline
 from nova_market.core.app.policies.merkat_policies import horizontal, vertical
 from nova_market.core.app.policies.policy_interface import MarketState
-from nova_market.core.app.record import AppReport, AppState, Intention, StoredApp, StoredSlot, Wish
+from nova_market.core.app.record import (
+    AppReport,
+    AppState,
+    DesiredServerState,
+    DesiredState,
+    StoredApp,
+    StoredSlot,
+)
 from nova_market.core.app.server import NewServer
 from nova_market.core.app.slots import slots_for
 from nova_market.core.app.template import document, parsed, stamp
@@ -48,7 +55,7 @@ def view(
     slo=None,
     *,
     state=AppState.RUNNING,
-    wish=Wish.RUN,
+    wish=DesiredState.RUN,
     count=1,
     most_count=1,
     got=(1.0, 1024.0),
@@ -67,7 +74,7 @@ def view(
     }  # fmt: skip
     template = parsed(given)
     slots = [slot(n + 1, server_id=f's{n + 1}') for n in range(count)]
-    memory = AppMemory(components={'w': ComponentMemory(bid=(1e6, 1e4), most=(2.0, 2048.0))})
+    memory = ControllerState(components={'w': ComponentMemory(bid=(1e6, 1e4), most=(2.0, 2048.0))})
     app = StoredApp(
         id='a', project_id='p', user_id='u', template=document(template), state=state, wish=wish
     )
@@ -153,7 +160,7 @@ def test_a_server_that_says_nothing_has_its_work_before_it():
     assert not is_finished(three)
     lost = replace(three, slots=[*three.slots[:2], slot(3)])
     assert progress_of(lost).total == 30.0 and not is_finished(lost)
-    left = replace(three, slots=[*three.slots[:2], slot(3, intention=Intention.GONE)])
+    left = replace(three, slots=[*three.slots[:2], slot(3, intention=DesiredServerState.GONE)])
     assert progress_of(left).total == 20.0 and is_finished(left)
     none = replace(three, slots=[slot(1)])
     assert progress_of(none) is None and not is_finished(none)
@@ -186,11 +193,15 @@ def test_an_outlier_does_not_end_an_application():
     """Twice as long at most in one report; nothing is learned over a suspension."""
     one = view(reports=[report(total=50.0, done=15.0, seconds_each=900.0)])
     told = {'components': one.memory.components, 'at': NOW - 60, 'done': 14.0, 'each': 10.0}
-    assert learned(replace(one, memory=AppMemory(**told))).each == 20.0
-    resumed = replace(one, app=replace(one.app, changed_at=NOW - 30), memory=AppMemory(**told))
+    assert learned(replace(one, memory=ControllerState(**told))).each == 20.0
+    resumed = replace(
+        one, app=replace(one.app, changed_at=NOW - 30), memory=ControllerState(**told)
+    )
     memory = learned(resumed)
     assert (memory.at, memory.done, memory.each) == (NOW, 15.0, 10.0)
-    rests = replace(one, app=replace(one.app, state=AppState.SUSPENDED), memory=AppMemory(**told))
+    rests = replace(
+        one, app=replace(one.app, state=AppState.SUSPENDED), memory=ControllerState(**told)
+    )
     assert learned(rests).each == 10.0
 
 
@@ -229,7 +240,7 @@ def test_only_all_of_some_work_is_the_end(total, done, over):
 def test_memory_is_the_same_after_a_restart():
     memory = view().memory
     assert remembered(memory.document()) == memory
-    assert remembered({}) == AppMemory()
+    assert remembered({}) == ControllerState()
 
 
 # decisions
@@ -275,11 +286,11 @@ def test_an_end_counts_what_the_last_round_costs():
 @pytest.mark.parametrize(
     ('limit', 'before', 'wish', 'state'),
     [
-        (2e6, None, Wish.RUN, AppState.RUNNING),
-        (1e6, None, Wish.RUN, AppState.WAITING),
-        (1e6, NOW, Wish.RUN, AppState.CANCELLED),
-        (1e6, NOW + 1, Wish.RUN, AppState.WAITING),
-        (2e6, None, Wish.SUSPEND, AppState.WAITING),
+        (2e6, None, DesiredState.RUN, AppState.RUNNING),
+        (1e6, None, DesiredState.RUN, AppState.WAITING),
+        (1e6, NOW, DesiredState.RUN, AppState.CANCELLED),
+        (1e6, NOW + 1, DesiredState.RUN, AppState.WAITING),
+        (2e6, None, DesiredState.SUSPEND, AppState.WAITING),
     ],
 )
 def test_terms_of_a_start(limit, before, wish, state):
@@ -384,7 +395,7 @@ def test_a_component_that_can_not_be_made_holds_no_other():
 # slots
 
 
-def counted(count, slots, intention=Intention.PRESENT):
+def counted(count, slots, intention=DesiredServerState.PRESENT):
     app = view().app
     after = {one.number: one for one in slots}
     after |= {one.number: one for one in slots_for(app, slots, {'w': count}, intention)}
@@ -393,28 +404,30 @@ def counted(count, slots, intention=Intention.PRESENT):
 
 def test_more_servers_take_the_lowest_numbers_that_are_free():
     """A number whose server is still going is not free."""
-    there = [slot(1, server_id='a'), slot(3, server_id='c', intention=Intention.GONE)]
+    there = [slot(1, server_id='a'), slot(3, server_id='c', intention=DesiredServerState.GONE)]
     found = counted(3, there)
     assert found == {
-        1: Intention.PRESENT,
-        2: Intention.PRESENT,
-        3: Intention.GONE,
-        4: Intention.PRESENT,
+        1: DesiredServerState.PRESENT,
+        2: DesiredServerState.PRESENT,
+        3: DesiredServerState.GONE,
+        4: DesiredServerState.PRESENT,
     }
 
 
 def test_fewer_servers_let_go_of_those_that_were_never_made_then_of_the_last():
     there = [slot(1), slot(2, server_id='b'), slot(3, server_id='c')]
-    assert counted(2, there)[1] is Intention.GONE
+    assert counted(2, there)[1] is DesiredServerState.GONE
     assert counted(1, there) == {
-        1: Intention.GONE,
-        2: Intention.PRESENT,
-        3: Intention.GONE,
+        1: DesiredServerState.GONE,
+        2: DesiredServerState.PRESENT,
+        3: DesiredServerState.GONE,
     }
 
 
 def test_suspending_makes_no_servers():
-    assert counted(3, [slot(1, server_id='a')], Intention.SUSPENDED) == {1: Intention.SUSPENDED}
+    assert counted(3, [slot(1, server_id='a')], DesiredServerState.SUSPENDED) == {
+        1: DesiredServerState.SUSPENDED
+    }
 
 
 def test_marks_can_not_be_overwritten():

@@ -13,8 +13,8 @@ from nova_market.core.exchange.report_table import (
     OTHER_METRIC,
     STALE,
     TOO_MANY_HOSTS,
-    Echo,
-    ReportBook,
+    LoopbackMonitor,
+    ReportTable,
 )
 from nova_market.core.exchange.totals import add_up
 from nova_market.core.exchange.validation import MAX_AMOUNT, MAX_OWNERS
@@ -186,7 +186,7 @@ def test_messages_have_no_blanks():
 
 
 def book(**changes):
-    return ReportBook(**({'metric': 'greediness', 'ttl': TTL} | changes))
+    return ReportTable(**({'metric': 'greediness', 'ttl': TTL} | changes))
 
 
 def sequence_of(a_book, now):
@@ -272,7 +272,7 @@ def test_a_host_replaces_its_own_report_whatever_its_clock_says():
 
 def test_a_transport_that_carried_nothing_is_out_of_order():
     """From the first second on, and ever more."""
-    echo = Echo(100.0, TTL)
+    echo = LoopbackMonitor(100.0, TTL)
     assert echo.age(100.0) > TTL
     echo.publish((1, 1), 100.0)
     assert echo.age(500.0) > 400.0
@@ -280,7 +280,7 @@ def test_a_transport_that_carried_nothing_is_out_of_order():
 
 def test_age_counts_from_when_the_report_was_published():
     """A long queue delivers, and what it delivers is old."""
-    echo = Echo(0.0, TTL)
+    echo = LoopbackMonitor(0.0, TTL)
     echo.publish((1, 1), 10.0)
     echo.publish((1, 2), 20.0)
     assert echo.receive((1, 1)) == ''
@@ -290,7 +290,7 @@ def test_age_counts_from_when_the_report_was_published():
 
 
 def test_an_echo_out_of_order_or_twice_is_stale():
-    echo = Echo(0.0, TTL)
+    echo = LoopbackMonitor(0.0, TTL)
     for number in (1, 2):
         echo.publish((1, number), 10.0 * number)
     assert [echo.receive((1, n)) for n in (2, 1, 2)] == ['', STALE, STALE]
@@ -302,7 +302,7 @@ def test_an_echo_out_of_order_or_twice_is_stale():
 )
 def test_somebody_speaks_in_our_name(version, answer):
     """What we have not said yet is foreign; an earlier life of this host may still be heard."""
-    echo = Echo(0.0, TTL)
+    echo = LoopbackMonitor(0.0, TTL)
     echo.publish((1, 5), 0.0)
     assert echo.receive(version) == answer
     assert echo.age(0.0) > TTL
@@ -310,7 +310,7 @@ def test_somebody_speaks_in_our_name(version, answer):
 
 def test_reports_under_way_are_bounded():
     """A broker that is down for days takes no memory; the newest still count."""
-    echo = Echo(0.0, TTL)
+    echo = LoopbackMonitor(0.0, TTL)
     for number in range(3 * MAX_PENDING):
         echo.publish((1, number), float(number))
     assert echo.receive((1, 0)) == STALE

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nova_market.core.fairness import metric_check
-from nova_market.core.fairness.cloud_norm import CloudView, actual_quotas, resource_weights
+from nova_market.core.fairness.cloud_norm import CloudNorm, actual_quotas, resource_weights
 from nova_market.core.fairness.endowment import host_share, host_share_uncapped, virtual_resources
 from nova_market.core.fairness.heaviness import (
     Asset,
@@ -44,9 +44,9 @@ SETS = {
 
 
 def cloud_with_norm(norm):
-    """A cloud in which CloudView.norm is the given vector."""
+    """A cloud in which CloudNorm.norm is the given vector."""
     norm = np.array(norm, dtype=float)
-    return CloudView(supply=np.ones(len(norm)) / norm, weights=np.ones(len(norm)), users=1)
+    return CloudNorm(supply=np.ones(len(norm)) / norm, weights=np.ones(len(norm)), users=1)
 
 
 @pytest.mark.parametrize('name', SETS)
@@ -87,7 +87,7 @@ def test_self_dealing_vector(metric, expected):
 
 def test_dominant_share_of_the_drf_paper():
     """TV10: CRS (9, 18), A three times (1, 4), B twice (3, 1): both dominant shares are 2/3."""
-    cloud = CloudView(supply=np.array([9.0, 18.0]), weights=np.array([0.5, 0.5]), users=2)
+    cloud = CloudNorm(supply=np.array([9.0, 18.0]), weights=np.array([0.5, 0.5]), users=2)
     metric = DominantResource()
     load = np.array([[1.0, 4.0]] * 3 + [[3.0, 1.0]] * 2)
     partial = metric.partial(load, np.zeros_like(load), cloud)
@@ -100,9 +100,9 @@ def test_bottleneck_heaviness():
     supply, weights = np.array([10.0, 10.0]), np.array([0.5, 0.5])
     quota = np.array([[5.0, 5.0], [5.0, 5.0]])
     sums = np.array([[7.5, 1.0], [2.5, 6.0]])
-    busy = CloudView(supply=supply, weights=weights, users=2, load=np.array([10.0, 7.0]))
+    busy = CloudNorm(supply=supply, weights=weights, users=2, load=np.array([10.0, 7.0]))
     np.testing.assert_allclose(Bottleneck().user(sums, quota, busy), [1.5, 0.5])
-    calm = CloudView(supply=supply, weights=weights, users=2, load=np.array([9.0, 7.0]))
+    calm = CloudNorm(supply=supply, weights=weights, users=2, load=np.array([9.0, 7.0]))
     np.testing.assert_allclose(Bottleneck().user(sums, quota, calm), [0.0, 0.0])
 
 
@@ -110,7 +110,7 @@ def test_user_heaviness_falls_with_quota():
     """Eq. 3 and 4: of two users with the same VM the one with the larger quota is lighter."""
     supply = np.array([12.0, 12.0])
     quota, _ = actual_quotas(['a', 'b'], {'a': (10, 1024), 'b': (5, 512)}, np.pad(supply, (0, 4)))
-    cloud = CloudView(
+    cloud = CloudNorm(
         supply=np.pad(supply, (0, 4)), weights=np.array([0.5, 0.5, 0, 0, 0, 0]), users=2
     )
     heaviness = Greediness().user(np.array([[1.0], [1.0]]), quota, cloud)
@@ -141,7 +141,7 @@ def test_norm_leaves_out_what_has_no_supply():
         ('cpu', 'disk_read'), supply, np.array([0.9, 0, 0.0, 0, 0, 0]), 'scarcity'
     )
     assert scarce[0] == pytest.approx(10 * scarce[2])
-    view = CloudView(supply=supply, weights=weights, users=2)
+    view = CloudNorm(supply=supply, weights=weights, users=2)
     np.testing.assert_allclose(view.norm, [0.25, 0, 0.125, 0, 0, 0])
 
 
@@ -149,7 +149,7 @@ def test_endowment_is_capped_at_the_flavor():
     """A lone small guest on a large host is endowed with what its flavor names."""
     supply = np.array([64.0, 100.0, 50.0, 0, 0, 0])
     virtual = virtual_resources(np.array([1.0]), np.array([2.0]), supply, 1.0)
-    cloud = CloudView(supply=supply, weights=np.ones(6) / 6, users=1)
+    cloud = CloudNorm(supply=supply, weights=np.ones(6) / 6, users=1)
     assert host_share(virtual, supply, cloud)[0, 0] == 1.0
     assert host_share_uncapped(virtual, supply, cloud)[0, 0] == 64.0
     assert host_share(virtual, supply, cloud)[0, 2] == pytest.approx(50.0 / 64)

@@ -13,8 +13,8 @@ from nova_market.core.exchange.received_allocations import (
     MAX_LIFE,
     NOTHING,
     OVERTAKEN,
-    AllocationBook,
-    Granted,
+    EffectiveAllocations,
+    ReceivedAllocations,
 )
 from nova_market.core.fairness.host_division import (
     by_allocations,
@@ -30,7 +30,7 @@ UNIT = 1024.0
 
 def granted(strength=1.0, **cores):
     """Cores by guest, with 64 MiB each."""
-    return Granted(
+    return EffectiveAllocations(
         engine='engine1',
         period=7,
         strength=strength,
@@ -131,7 +131,7 @@ def letter(period=7, expires=100.0, **cores):
 
 
 def test_the_newest_period_counts():
-    book = AllocationBook()
+    book = ReceivedAllocations()
     assert book.look(0.0) is NOTHING
     assert book.take(letter(7, a=1.0), wall=50.0, now=0.0) == ''
     assert book.take(letter(6, a=2.0), wall=50.0, now=0.0) == OVERTAKEN
@@ -140,11 +140,11 @@ def test_the_newest_period_counts():
 
 
 def test_an_expired_letter_is_refused():
-    assert AllocationBook().take(letter(expires=100.0), wall=100.0, now=0.0) == EXPIRED
+    assert ReceivedAllocations().take(letter(expires=100.0), wall=100.0, now=0.0) == EXPIRED
 
 
 def test_each_look_after_the_end_is_half_way():
-    book = AllocationBook()
+    book = ReceivedAllocations()
     book.take(letter(expires=100.0, a=1.0), wall=40.0, now=1000.0)
     assert book.look(1059.9).in_force
     assert [book.look(1060.0).strength for _ in range(3)] == [0.5, 0.25, 0.125]
@@ -157,7 +157,7 @@ def test_each_look_after_the_end_is_half_way():
 
 def test_the_life_of_a_letter_is_bounded():
     """A clock that is wrong by years, or an engine that is, does not bind the host for years."""
-    book = AllocationBook()
+    book = ReceivedAllocations()
     book.take(letter(expires=1e12, a=1.0), wall=0.0, now=0.0)
     assert book.look(MAX_LIFE - 1).in_force
     assert not book.look(MAX_LIFE).in_force

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nova_market.core.rebalancing.layout import NOWHERE
-from nova_market.core.rebalancing.move_order import executable
+from nova_market.core.rebalancing.move_order import ordered_moves
 from nova_market.core.rebalancing.plan import StoredMove
 from nova_market.core.rebalancing.problem import may_move, obstacle, placement_of
 from nova_market.core.rebalancing.tabu_search import balanced
@@ -21,7 +21,7 @@ MOVE = StoredMove(
 
 def moved(view, resting=()):
     placement = placement_of(view, resting)
-    plan = executable(placement, balanced(placement), np.ones(2))
+    plan = ordered_moves(placement, balanced(placement), np.ones(2))
     return {view.servers[step.server].id for step in plan.steps}
 
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from nova_market.core.market.round import decide
-from nova_market.core.rebalancing.layout import Layout, host_errors, unconstrained
+from nova_market.core.rebalancing.layout import LayoutState, host_errors, unconstrained
 from nova_market.core.rebalancing.move_order import (
     NO_GAIN,
     NO_WAY,
     NOT_WORTH,
     MigrationSettings,
-    executable,
+    ordered_moves,
 )
 from nova_market.core.rebalancing.tabu_search import BalancePlan, BalanceSettings, balanced
 from tests.support.market_builders import random_cloud, snapshot
@@ -116,7 +116,7 @@ def test_same_input_same_plan():
 def test_errors_of_touched_hosts_are_those_computed_anew():
     """Incremental equals full, after any moves."""
     placement = placement_of(random_cloud(7, 50, wanted=1.3))
-    layout, rng = Layout(placement), np.random.default_rng(5)
+    layout, rng = LayoutState(placement), np.random.default_rng(5)
     for _ in range(40):
         layout.move(int(rng.integers(50)), int(rng.integers(7)))
     members = [np.flatnonzero(layout.host == h) for h in range(7)]
@@ -152,7 +152,7 @@ SWAPPED = BalancePlan(
 
 def test_a_cycle_is_broken_through_a_third_host():
     placement = full_swap(4.0)
-    plan = executable(placement, SWAPPED, PRICE)
+    plan = ordered_moves(placement, SWAPPED, PRICE)
     assert [(s.server, s.target, s.hop) for s in plan.steps] == [
         (0, 2, True),
         (2, 0, False),
@@ -163,7 +163,7 @@ def test_a_cycle_is_broken_through_a_third_host():
 
 
 def test_a_cycle_without_a_third_host_is_dropped():
-    plan = executable(full_swap(3.0), SWAPPED, PRICE)
+    plan = ordered_moves(full_swap(3.0), SWAPPED, PRICE)
     assert plan.steps == ()
     assert plan.dropped == ((0, NO_WAY), (2, NO_WAY))
     assert plan.after == pytest.approx(plan.before)
@@ -171,8 +171,8 @@ def test_a_cycle_without_a_third_host_is_dropped():
 
 def test_a_move_that_costs_more_than_it_brings_is_dropped():
     placement = crowded(size=np.full((1, 4), 1024.0), room=np.full((1, 2), 1e6))
-    cheap = executable(placement, balanced(placement, EXACT), PRICE, MigrationSettings())
-    dear = executable(
+    cheap = ordered_moves(placement, balanced(placement, EXACT), PRICE, MigrationSettings())
+    dear = ordered_moves(
         placement, balanced(placement, EXACT), PRICE, MigrationSettings(cost_per_mib=1e9)
     )
     assert len(cheap.steps) == 2
@@ -185,23 +185,23 @@ def test_at_a_price_of_nothing_an_error_is_still_worth_a_free_copy():
     placement = crowded(size=np.full((1, 4), 1024.0), room=np.full((1, 2), 1e6))
     better = balanced(placement, EXACT)
     free = np.zeros(2)
-    assert len(executable(placement, better, free).steps) == 2
+    assert len(ordered_moves(placement, better, free).steps) == 2
     some = MigrationSettings(cost_per_mib=1e-9)
-    assert executable(placement, better, free, some).steps == ()
+    assert ordered_moves(placement, better, free, some).steps == ()
 
 
 def test_a_dear_move_stays_when_the_error_would_pass_the_start():
     """Never worse than the start, whatever the copy costs: here the start was at 10 %."""
     dear = MigrationSettings(cost_per_mib=1e12)
     small = replace(full_swap(4.0), size=np.full((1, 4), 1.0))
-    plan = executable(small, replace(SWAPPED, before=0.1), PRICE, dear)
+    plan = ordered_moves(small, replace(SWAPPED, before=0.1), PRICE, dear)
     assert {step.server for step in plan.steps} == {0, 2}
 
 
 def test_half_a_plan_that_is_worse_than_the_start_is_not_carried_out():
     """Host 0 is over its room, so server 2 can't follow, and server 0 alone would crowd host 1."""
     placement = replace(full_swap(0.0), room=np.array([[4.0, 12.0, 0.0]]))
-    plan = executable(placement, replace(SWAPPED, before=0.1), PRICE)
+    plan = ordered_moves(placement, replace(SWAPPED, before=0.1), PRICE)
     assert plan.steps == ()
     assert plan.dropped == ((0, NO_GAIN), (2, NO_WAY))
     assert plan.after == 0.1
@@ -209,7 +209,7 @@ def test_half_a_plan_that_is_worse_than_the_start_is_not_carried_out():
 
 def test_each_step_says_why():
     placement = crowded(size=np.full((1, 4), 1024.0), room=np.full((1, 2), 1e6))
-    step = executable(placement, balanced(placement, EXACT), PRICE).steps[0]
+    step = ordered_moves(placement, balanced(placement, EXACT), PRICE).steps[0]
     reason = step.reason('vm', 'h1', 'h2')
     assert (
         'server vm from h1 to h2: the largest error where it began falls from 50.00% to 0.00%'
@@ -226,7 +226,7 @@ def test_plans_of_random_clouds_are_executable():
         used = np.bincount(placement.host, placement.caps[1], 6)
         room = np.maximum(used * 1.02, placement.caps[1].sum() / 6 * 1.1)
         placement = replace(placement, size=placement.caps[1:2], room=room[None])
-        plan = executable(placement, balanced(placement, EXACT), PRICE)
+        plan = ordered_moves(placement, balanced(placement, EXACT), PRICE)
         host = run(placement, plan.steps)
         members = [np.flatnonzero(host == h) for h in range(6)]
         worst = max(host_errors(placement, np.arange(6), members).max(), 0.0)

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from nova_market.adapters.in_memory.clock import ManualClock
-from nova_market.adapters.in_memory.host import Demand, MemoryHost, steady
+from nova_market.adapters.in_memory.host import Demand, InMemoryHost, steady
 from nova_market.adapters.state_file import JsonFile
 from nova_market.adapters.transport.local import LocalHub, LocalTransport
 from nova_market.core.fairness.round import FairnessSettings
 from nova_market.errors import HostUnavailable
 from nova_market.services.fairness.agent import Agent
-from nova_market.services.fairness.originals import Journal
+from nova_market.services.fairness.originals import OriginalValues
 from nova_market.services.fairness.status import render, status_document
 from tests.support.exchange.exchanges import put_together
 from tests.support.host_builders import MIB, guest, supply
@@ -30,7 +30,7 @@ class World:
         self.clock = ManualClock()
         self.hub = LocalHub()
         self.tmp_path = tmp_path
-        self.hosts = {name: MemoryHost(self.clock, supply()) for name in names}
+        self.hosts = {name: InMemoryHost(self.clock, supply()) for name in names}
         self.agents = {name: self.agent(name, **agent) for name in names}
 
     def agent(self, name, controls=('cpu',), settings=CPU_ONLY, **changes):
@@ -44,7 +44,9 @@ class World:
                     'controls': controls,
                     'exchange': self.exchange(name, settings),
                     'settings': settings,
-                    'journal': Journal(JsonFile(str(self.tmp_path / f'{name}.json')), 'boot'),
+                    'journal': OriginalValues(
+                        JsonFile(str(self.tmp_path / f'{name}.json')), 'boot'
+                    ),
                     'clock': self.clock,
                 }
                 | changes

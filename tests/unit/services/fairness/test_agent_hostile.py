@@ -7,14 +7,14 @@ import errno
 import numpy as np
 import pytest
 
-from nova_market.adapters.in_memory.host import Demand, MemoryHost, steady
+from nova_market.adapters.in_memory.host import Demand, InMemoryHost, steady
 from nova_market.adapters.state_file import JsonFile
 from nova_market.adapters.transport.local import LocalTransport
 from nova_market.adapters.transport.wire_format import FORMATS
 from nova_market.core.exchange.codec import to_wire
 from nova_market.core.fairness.heaviness import DominantResource, Greediness
 from nova_market.core.fairness.round import FairnessSettings
-from nova_market.services.fairness.originals import Journal
+from nova_market.services.fairness.originals import OriginalValues
 from tests.support.host_builders import guest, report, supply
 from tests.unit.services.fairness.test_agent import BUSY, CPU_ONLY, World
 
@@ -114,7 +114,7 @@ def test_nothing_is_written_before_originals_are_on_disk(world, tmp_path):
     """The disk is full at first: every round fails before a guest is touched, until it is not."""
     file = FullDisk(str(tmp_path / 'full.json'))
     host = world.hosts['a']
-    world.agents['a'] = world.agent('a', journal=Journal(file, 'boot'))
+    world.agents['a'] = world.agent('a', journal=OriginalValues(file, 'boot'))
     for _ in range(2):
         with pytest.raises(OSError, match='No space left'):
             world.rounds(1)
@@ -122,7 +122,7 @@ def test_nothing_is_written_before_originals_are_on_disk(world, tmp_path):
     file.full = False
     world.rounds(1)
     assert host.value('cpu', 'e1') != 1024
-    assert len(Journal(file, 'boot').entries) == 3
+    assert len(OriginalValues(file, 'boot').entries) == 3
 
 
 def test_a_project_without_quota_runs_on(tmp_path):
@@ -152,7 +152,7 @@ def test_what_a_host_does_not_know_is_not_charged(tmp_path):
     heaviness = []
     for rate in (0.0, 1e8):
         world = World(tmp_path / str(rate), names=('a', 'b'), settings=settings)
-        world.hosts['b'] = MemoryHost(world.clock, supply(disk_read_bps=1e8))
+        world.hosts['b'] = InMemoryHost(world.clock, supply(disk_read_bps=1e8))
         world.agents['b'] = world.agent('b', settings=settings)
         world.hosts['a'].add(guest('d1', 'd'), steady(Demand(cpu=1.0, disk_read_bps=rate)))
         world.hosts['b'].add(guest('e1', 'e'), BUSY)

@@ -11,8 +11,8 @@ from nova_market.adapters.transport.wire_format import PlainFormat
 from nova_market.core.fairness.priority import PrioritySettings
 from nova_market.core.fairness.round import FairnessSettings
 from nova_market.core.market.inventory import Allocation
-from nova_market.services.exchange.allocation_receiver import MarketLine
-from nova_market.services.exchange.allocation_sender import TransportEnforcement
+from nova_market.services.exchange.allocation_receiver import AllocationReceiver
+from nova_market.services.exchange.allocation_sender import AllocationSender
 from nova_market.services.fairness.metrics import FairnessCollector
 from nova_market.services.fairness.status import render, status_document
 from tests.support.exchange.exchanges import Roll, put_together
@@ -31,7 +31,7 @@ class Market(World):
     def __init__(self, tmp_path, names=('a',), settings=MARKET, **agent):
         self.lines = {}
         super().__init__(tmp_path, names, settings=settings, **agent)
-        self.engine = TransportEnforcement(
+        self.engine = AllocationSender(
             name=ENGINE,
             transport=LocalTransport(host=ENGINE, hub=self.hub),
             wire=PlainFormat(),
@@ -46,7 +46,7 @@ class Market(World):
         return agent
 
     def exchange(self, name, settings):
-        self.lines[name] = MarketLine(
+        self.lines[name] = AllocationReceiver(
             host=name,
             transport=LocalTransport(host=name, hub=self.hub),
             wire=PlainFormat(),

@@ -6,13 +6,13 @@ import json
 import pytest
 
 from nova_market.adapters.state_file import JsonFile
-from nova_market.services.fairness.originals import Journal
+from nova_market.services.fairness.originals import OriginalValues
 
 D1, E1 = ('d1', 1), ('e1', 4)
 
 
 def journal(path, boot='b1'):
-    return Journal(JsonFile(str(path)), boot)
+    return OriginalValues(JsonFile(str(path)), boot)
 
 
 def test_entries_are_on_disk_at_once(tmp_path):

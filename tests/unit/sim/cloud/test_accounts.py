@@ -7,13 +7,13 @@ import pytest
 from nova_market.core.ledger.money import MICRO
 from nova_market.core.ledger.posting import BANK, MINT, account
 from nova_market.errors import BalanceTooLow
-from nova_market.sim.cloud.accounts import MoneySetting, Purses, budget_of
+from nova_market.sim.cloud.accounts import MoneySetting, SimulatedAccounts, budget_of
 
 JOBS = np.array([0, 1])
 
 
 def purses(targets=(10, 20), project=(0, 0), **setting):
-    made = Purses(
+    made = SimulatedAccounts(
         MoneySetting(**{'total': 100 * MICRO, **setting}),
         np.array(targets) * MICRO,
         np.array(project),
@@ -75,7 +75,9 @@ def test_nobody_pays_more_than_he_has():
 
 def test_grants_are_there_before_the_first_round():
     """For currencies that only pass round what there is."""
-    made = Purses(MoneySetting(total=0, grant=3 * MICRO, projects=2), np.zeros(0), np.zeros(0))
+    made = SimulatedAccounts(
+        MoneySetting(total=0, grant=3 * MICRO, projects=2), np.zeros(0), np.zeros(0)
+    )
     assert made.projects() == [3 * MICRO, 3 * MICRO]
 
 

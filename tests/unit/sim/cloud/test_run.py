@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nova_market.core.app.policies.full_deadline import full_deadline
-from nova_market.core.app.policies.policy_interface import State
+from nova_market.core.app.policies.policy_interface import PolicyState
 from nova_market.core.ledger.money import MICRO
 from nova_market.core.rebalancing.tabu_search import BalanceSettings
 from nova_market.sim.cloud.accounts import MoneySetting
@@ -104,7 +104,10 @@ def test_a_suspended_server_holds_its_ram_until_it_is_written():
     slow = replace(FREE, suspend_rate=10.0)
     run, _ = cloud_run(workload((0, 60, 1), memory=4096.0), due([400], [100]), ONE, costs=slow)
     next(run.rounds())
-    running, suspended = np.array([int(State.RUNNING)]), np.array([int(State.SUSPENDED)])
+    running, suspended = (
+        np.array([int(PolicyState.RUNNING)]),
+        np.array([int(PolicyState.SUSPENDED)]),
+    )
     run._settled(np.array([0]), running, suspended, 60.0)
     run._free_what_left(400.0)
     assert run._host[0] == 0 and not run._house(0)

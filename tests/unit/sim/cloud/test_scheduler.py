@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from nova_market.sim.cloud.hosts import HostKind, Park
+from nova_market.sim.cloud.hosts import HostKind, SimulatedHosts
 from nova_market.sim.cloud.scheduler import PlacingSetting, Weights, places
 from tests.support.scheduler_builders import CREDIT, ask, quiet, told, world
 
@@ -12,7 +12,7 @@ SPREAD = PlacingSetting()
 
 
 def park(hosts=2, cores=8.0, mib=8192.0, **more):
-    return Park([HostKind(count=hosts, cores=cores, memory_mib=mib)], **more)
+    return SimulatedHosts([HostKind(count=hosts, cores=cores, memory_mib=mib)], **more)
 
 
 def rng():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nova_market.core.app.policies.full_deadline import full_deadline
-from nova_market.core.app.policies.policy_interface import State
+from nova_market.core.app.policies.policy_interface import PolicyState
 from nova_market.sim.baseline.batch import fcfs
 from nova_market.sim.market.batch_run import MarketRun, MarketSetting
 from nova_market.sim.workload.job import Terms, Workload, offered_load, scaled, terms
@@ -124,7 +124,7 @@ def test_every_job_ends_or_is_dropped():
     jobs, wanted = crowded(seed=4, count=20)
     run = MarketRun(jobs, wanted, (32.0, BOUNDLESS), full_deadline, MarketSetting())
     result = run.run()
-    assert (result.schedule.finished() | (run._state == State.DROPPED)).all()
+    assert (result.schedule.finished() | (run._state == PolicyState.DROPPED)).all()
 
 
 @pytest.mark.parametrize('seed', [1, 2])
@@ -150,8 +150,8 @@ def test_a_policy_that_does_nothing_satisfies_nobody():
 
     def idle(seen):
         steps = full_deadline(seen)
-        waits = steps.state == State.RUNNING
-        return replace(steps, state=np.where(waits, int(State.WAITING), steps.state))
+        waits = steps.state == PolicyState.RUNNING
+        return replace(steps, state=np.where(waits, int(PolicyState.WAITING), steps.state))
 
     jobs, wanted = crowded(count=20)
     result = MarketRun(jobs, wanted, (32.0, BOUNDLESS), idle, MarketSetting(period=600.0)).run()

@@ -5,14 +5,19 @@ import numpy as np
 import pytest
 
 from nova_market.core.app.policies.full_deadline import affordable_part, full_deadline
-from nova_market.core.app.policies.policy_interface import Reason, State, explain, others_pay
+from nova_market.core.app.policies.policy_interface import (
+    PolicyState,
+    StepReason,
+    explain,
+    others_pay,
+)
 from nova_market.errors import BadSnapshot
 from tests.support.app_builders import applications, market
 
 
-def application(state=State.WAITING, **given):
+def application(state=PolicyState.WAITING, **given):
     """Ten servers of one core on a cloud of 100 that the others pay 1000 for."""
-    rests = state != State.RUNNING
+    rests = state != PolicyState.RUNNING
     known = {
         'state': state,
         'count': 10,
@@ -28,9 +33,9 @@ def application(state=State.WAITING, **given):
 
 def test_it_starts_when_the_least_allocation_can_be_paid():
     """A quarter of ten cores: 2.5 * 1000 / 97.5 = 25.6 credits."""
-    assert full_deadline(application(budget=25.0)).state[0] == State.WAITING
+    assert full_deadline(application(budget=25.0)).state[0] == PolicyState.WAITING
     steps = full_deadline(application(budget=26.0))
-    assert steps.state[0] == State.RUNNING
+    assert steps.state[0] == PolicyState.RUNNING
     assert steps.bid[0, 0] * 10 == pytest.approx(26.0)
     assert explain(steps, 0) == 'the least allocation can be paid'
 
@@ -43,41 +48,48 @@ def test_the_first_bid_buys_the_reference_performance():
 
 def test_it_adapts_while_it_runs():
     """The vertical policy, with the lateness as performance."""
-    steps = full_deadline(application(State.RUNNING, performance=1.2))
-    assert steps.state[0] == State.RUNNING and steps.bid[0, 0] == pytest.approx(12.5)
+    steps = full_deadline(application(PolicyState.RUNNING, performance=1.2))
+    assert steps.state[0] == PolicyState.RUNNING and steps.bid[0, 0] == pytest.approx(12.5)
 
 
 def test_it_suspends_when_all_its_credits_do_not_reach():
     """Needs 5 cores, about 53 credits."""
-    short = application(State.RUNNING, performance=1.2, budget=40.0)
+    short = application(PolicyState.RUNNING, performance=1.2, budget=40.0)
     steps = full_deadline(short)
-    assert steps.state[0] == State.SUSPENDED and steps.bid[0, 0] == 0.0
-    assert Reason.SUSPENDED in Reason(int(steps.why[0]))
-    assert full_deadline(application(State.RUNNING, performance=1.2)).state[0] == State.RUNNING
+    assert steps.state[0] == PolicyState.SUSPENDED and steps.bid[0, 0] == 0.0
+    assert StepReason.SUSPENDED in StepReason(int(steps.why[0]))
+    assert (
+        full_deadline(application(PolicyState.RUNNING, performance=1.2)).state[0]
+        == PolicyState.RUNNING
+    )
 
 
 def test_it_does_not_suspend_while_it_is_in_time():
     """Whatever it could buy: it has what it needs."""
-    assert full_deadline(application(State.RUNNING, budget=40.0)).state[0] == State.RUNNING
+    assert (
+        full_deadline(application(PolicyState.RUNNING, budget=40.0)).state[0] == PolicyState.RUNNING
+    )
 
 
 @pytest.mark.parametrize(('budget', 'state'), [(54.0, 'SUSPENDED'), (59.0, 'RUNNING')])
 def test_it_resumes_when_the_deadline_can_be_met_with_room(budget, state):
     """5 cores cost 52.6 of others' 1000; a tenth more is asked for, against swings."""
-    steps = full_deadline(application(State.SUSPENDED, budget=budget))
-    assert steps.state[0] == State[state]
+    steps = full_deadline(application(PolicyState.SUSPENDED, budget=budget))
+    assert steps.state[0] == PolicyState[state]
 
 
-@pytest.mark.parametrize('state', [State.WAITING, State.RUNNING, State.SUSPENDED, State.DROPPED])
+@pytest.mark.parametrize(
+    'state', [PolicyState.WAITING, PolicyState.RUNNING, PolicyState.SUSPENDED, PolicyState.DROPPED]
+)
 def test_it_gives_up_when_full_speed_is_too_slow(state):
     """And never comes back."""
     steps = full_deadline(application(state, deadlines=(1000.0, 999.0)))
-    assert steps.state[0] == State.DROPPED and (steps.bid == 0).all()
+    assert steps.state[0] == PolicyState.DROPPED and (steps.bid == 0).all()
 
 
 def test_dropped_stays_dropped():
     """Even if its deadline is moved."""
-    assert full_deadline(application(State.DROPPED)).state[0] == State.DROPPED
+    assert full_deadline(application(PolicyState.DROPPED)).state[0] == PolicyState.DROPPED
 
 
 def test_memory_is_bought_in_full_first():
@@ -108,7 +120,7 @@ def test_the_budget_is_never_exceeded():
         deadlines=(rng.uniform(0, 1000, 500), rng.uniform(-100, 2000, 500)),
     )
     steps = full_deadline(seen)
-    runs = steps.state == State.RUNNING
+    runs = steps.state == PolicyState.RUNNING
     spent = steps.bid.sum(axis=0) * seen.count
     assert (spent[runs] <= seen.budget[runs] * (1 + 1e-9)).all()
     assert (spent[~runs] == 0).all() and np.isfinite(steps.bid).all()

@@ -14,8 +14,8 @@ from nova_market.core.app.policies.merkat_policies import (
     vertical,
 )
 from nova_market.core.app.policies.policy_interface import (
-    Reason,
-    State,
+    PolicyState,
+    StepReason,
     bought,
     cost,
     explain,
@@ -77,7 +77,7 @@ def test_a_swing_is_halved():
     """Lines 7 to 10 and 15 to 18: as large as the last change and the other way."""
     steps = vertical(applications(performance=1.2, change=(-25.0, 0.0)))
     assert cpu(steps) == pytest.approx(112.5)
-    assert Reason.DAMPED in Reason(int(steps.why[0]))
+    assert StepReason.DAMPED in StepReason(int(steps.why[0]))
     down = vertical(applications(performance=0.6, change=(33.0, 0.0)))
     assert cpu(down) == pytest.approx(100 - 100 / 3 / 2)
 
@@ -140,7 +140,7 @@ def test_a_budget_favours_what_is_scarce():
     )
     steps = vertical(seen)
     assert steps.bid[:, 0] == pytest.approx([100.0, 50.0])
-    assert Reason.SHORT in Reason(int(steps.why[0]))
+    assert StepReason.SHORT in StepReason(int(steps.why[0]))
 
 
 def test_a_budget_is_shared_by_what_lacks():
@@ -258,7 +258,7 @@ def test_servers_are_given_back_when_the_price_rises():
     dear = replace(seen, market=market(price=(50.0, 0.0)))
     steps = horizontal(dear)
     assert steps.count[0] == 2
-    assert Reason.TOO_DEAR in Reason(int(steps.why[0]))
+    assert StepReason.TOO_DEAR in StepReason(int(steps.why[0]))
 
 
 def test_limits_hold():
@@ -284,7 +284,7 @@ def test_hybrid_gives_servers_back_before_bids_fall():
 
 def test_only_those_that_run_are_scaled():
     """Whoever waits or is suspended keeps what it has."""
-    seen = applications(2, state=[State.RUNNING, State.SUSPENDED], performance=1.8)
+    seen = applications(2, state=[PolicyState.RUNNING, PolicyState.SUSPENDED], performance=1.8)
     steps = running(seen)
     assert steps.bid[0].tolist() == [150.0, 100.0] and steps.why[1] == 0
 
@@ -305,7 +305,7 @@ def test_a_queue_asks_for_servers_step_by_step(waiting, busy, lost, count):
     seen = applications(count=8, most=(1.0, 0.0), backlog=(waiting, busy, lost))
     steps = queue_driven(seen)
     assert steps.count[0] == count
-    assert (Reason.HELD_BACK in Reason(int(steps.why[0]))) is (lost and waiting > 0)
+    assert (StepReason.HELD_BACK in StepReason(int(steps.why[0]))) is (lost and waiting > 0)
 
 
 def test_a_policy_says_what_it_lacks():
