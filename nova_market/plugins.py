@@ -13,7 +13,9 @@ def load_plugin(namespace: str, name: str, option: str) -> Any:
 
     :raises ConfigurationError: names the option, the value and what there is.
     """
-    manager = extension.ExtensionManager(namespace, on_load_failure_callback=_ignore)
+    manager: extension.ExtensionManager[Any] = extension.ExtensionManager(
+        namespace, on_load_failure_callback=_ignore
+    )
     try:
         return manager[name].plugin
     except KeyError:
@@ -23,5 +25,5 @@ def load_plugin(namespace: str, name: str, option: str) -> Any:
         ) from None
 
 
-def _ignore(manager: object, entry_point: object, error: Exception) -> None:
+def _ignore(manager: object, entry_point: object, error: BaseException) -> None:
     """A plug-in of somebody else that can't be imported is no reason not to start."""

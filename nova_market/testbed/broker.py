@@ -44,8 +44,8 @@ class Broker:
         self.user = 'market'
         self.password = secrets.token_hex(12)
         self.port, self._dist_port, self._epmd_port = free_ports(3)
-        self._epmd: subprocess.Popen | None = None
-        self._server: subprocess.Popen | None = None
+        self._epmd: subprocess.Popen[bytes] | None = None
+        self._server: subprocess.Popen[bytes] | None = None
         directory.mkdir(parents=True, exist_ok=True)
         (directory / 'plugins').write_text('[].\n')
         configuration = directory / 'rabbitmq.conf'
@@ -139,7 +139,7 @@ class Broker:
             + QUIET,
         }
 
-    def _spawn(self, command: list[str], log: str) -> subprocess.Popen:
+    def _spawn(self, command: list[str], log: str) -> subprocess.Popen[bytes]:
         with open(self.directory / log, 'ab') as stream:
             return subprocess.Popen(
                 command,
@@ -151,12 +151,14 @@ class Broker:
                 cwd=self.directory,
             )
 
-    def _wait(self, process: subprocess.Popen, port: int, attempt: Callable[[], object]) -> None:
+    def _wait(
+        self, process: subprocess.Popen[bytes], port: int, attempt: Callable[[], object]
+    ) -> None:
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             if process.poll() is not None:
                 raise ExperimentFailed(
-                    f'{process.args} ended ({process.returncode}): {self._logs()}'
+                    f'{process.args!r} ended ({process.returncode}): {self._logs()}'
                 )
             with contextlib.suppress(OSError, amqp.AMQPError):
                 attempt()
@@ -171,7 +173,7 @@ class Broker:
         return ''.join(path.read_text()[-1500:] for path in sorted(self.directory.glob('*.log')))
 
 
-def end(process: subprocess.Popen | None) -> None:
+def end(process: subprocess.Popen[bytes] | None) -> None:
     """End a process and what it started: they are a session of their own."""
     if process is None:
         return

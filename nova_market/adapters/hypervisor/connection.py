@@ -158,7 +158,7 @@ def is_gone(error: libvirt.libvirtError, domain: libvirt.virDomain) -> bool:
     try:
         return not domain.isActive()
     except libvirt.libvirtError as again:
-        return again.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN
+        return bool(again.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN)
 
 
 def start_event_loop() -> None:

@@ -7,6 +7,7 @@ Implements the central entity that knows quotas of IFI-2016.04, section III-E.
 import logging
 import threading
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from nova_market.core.resource import OwnerId
 from nova_market.errors import QuotaUnavailable
@@ -84,6 +85,8 @@ class QuotaReader:
                     done = False
             with self._changed:
                 self._changed.wait_for(
-                    lambda seen=before: self._stopped or self._owners != seen,
-                    self._refresh if done else RETRY,
+                    partial(self._has_changed, before), self._refresh if done else RETRY
                 )
+
+    def _has_changed(self, owners: frozenset[OwnerId]) -> bool:
+        return self._stopped or self._owners != owners

@@ -9,6 +9,7 @@ A line is used only while its handshake is done. What can't be sent waits in the
 wins, and not in libzmq, where the oldest would. Units: seconds of the monotonic clock.
 """
 
+import errno
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ import zmq
 
 from nova_market.adapters.transport.zmq.keys import KeyRing
 from nova_market.adapters.transport.zmq.listener import Letter, Refuse, fault
-from nova_market.adapters.transport.zmq.sockets import events, identify, tuned, watched
+from nova_market.adapters.transport.zmq.sockets import Context, events, identify, tuned, watched
 from nova_market.core.resource import HostName
 
 REFUSED = zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
@@ -53,7 +54,7 @@ class Connections:
     """Used by one thread at a time."""
 
     def __init__(
-        self, context: zmq.Context, host: HostName, ring: KeyRing | None, refuse: Refuse
+        self, context: Context, host: HostName, ring: KeyRing | None, refuse: Refuse
     ) -> None:
         self._host = host
         self._ring = ring
@@ -89,7 +90,7 @@ class Connections:
         try:
             self.socket.disconnect(line.address)
         except zmq.ZMQError as error:
-            if error.errno != zmq.ENOENT:  # refused: libzmq has let go of it already
+            if error.errno != errno.ENOENT:  # refused: libzmq has let go of it already
                 raise
 
     def send(self, host: HostName, frame: bytes, now: float) -> bool:

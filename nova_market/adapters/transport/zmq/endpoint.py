@@ -12,6 +12,7 @@ import zmq
 from nova_market.adapters.transport.zmq.connections import Connections
 from nova_market.adapters.transport.zmq.keys import KeyRing
 from nova_market.adapters.transport.zmq.listener import Letter, Listener, Refuse
+from nova_market.adapters.transport.zmq.sockets import Context
 from nova_market.core.resource import HostName
 
 ROUND = 64
@@ -30,7 +31,7 @@ class Endpoint:
 
         :raises ConfigurationError: the address can't be listened on.
         """
-        self._context = zmq.Context(io_threads=1)
+        self._context: Context = zmq.Context(io_threads=1)
         try:
             self._gate = Listener(self._context, bind, host, ring, refuse)
         except BaseException:
@@ -46,7 +47,7 @@ class Endpoint:
 
     def wait(self, seconds: float) -> Ready:
         """What has something to say, at the latest after `seconds`."""
-        return dict(self._poller.poll(seconds * 1000))
+        return dict(self._poller.poll(round(seconds * 1000)))
 
     def letters(self, ready: Ready) -> Iterator[Letter]:
         """Let in who may come in, then what they and the others have sent."""

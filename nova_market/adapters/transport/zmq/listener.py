@@ -16,6 +16,8 @@ from nova_market.adapters.transport.zmq.keys import KeyRing
 from nova_market.adapters.transport.zmq.sockets import (
     HANDSHAKE_MS,
     MAX_FRAME,
+    Context,
+    Socket,
     events,
     identify,
     tuned,
@@ -57,7 +59,7 @@ class Listener:
     """Used by one thread at a time."""
 
     def __init__(
-        self, context: zmq.Context, bind: str, host: HostName, ring: KeyRing | None, refuse: Refuse
+        self, context: Context, bind: str, host: HostName, ring: KeyRing | None, refuse: Refuse
     ) -> None:
         """refuse(reason, detail) is called for whatever is thrown away.
 
@@ -70,7 +72,7 @@ class Listener:
         self._young: deque[float] = deque()
         self._ripe = 0
         self._ended = 0
-        self.zap: zmq.Socket | None = None
+        self.zap: Socket | None = None
         if ring is not None:
             # before anybody can connect: without an answer libzmq would let everybody in
             self.zap = context.socket(zmq.ROUTER)
@@ -91,7 +93,7 @@ class Listener:
                 f'[exchange]zmq_bind = {bind}: can not be listened on ({error.strerror}); it must be '
                 'tcp://ADDRESS:PORT with an address of this host and a port that is free'
             ) from None
-        self.endpoint = self.socket.last_endpoint.decode().rstrip('\0')
+        self.endpoint = self.socket.getsockopt_string(zmq.LAST_ENDPOINT)
 
     def answer_zap(self) -> None:
         """Decide about whoever waits to be let in."""

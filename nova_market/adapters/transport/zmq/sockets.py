@@ -15,6 +15,9 @@ from zmq.utils.monitor import recv_monitor_message
 from nova_market.adapters.transport.zmq.keys import KeyPair
 from nova_market.core.exchange.codec import MAX_TEXT
 
+Context = zmq.Context[zmq.Socket[bytes]]
+Socket = zmq.Socket[bytes]
+
 MAX_FRAME = MAX_TEXT
 """Bytes of a frame; a longer one is neither sent nor handed on."""
 
@@ -53,9 +56,9 @@ class SocketEvent:
     endpoint: str
 
 
-def tuned(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
+def tuned(context: Context) -> Socket:
     """A ROUTER with the bounds above."""
-    socket = context.socket(zmq.ROUTER)
+    socket: Socket = context.socket(zmq.ROUTER)
     socket.router_mandatory = True  # a frame for nobody is an error, not lost unseen
     socket.maxmsgsize = CUT_FRAME
     socket.sndhwm = SEND_FRAMES
@@ -74,25 +77,25 @@ def tuned(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
     return socket
 
 
-def identify(socket: zmq.Socket[bytes], own: KeyPair) -> None:
+def identify(socket: Socket, own: KeyPair) -> None:
     """From now on the socket speaks CURVE with this pair."""
     socket.curve_publickey = own.public
     socket.curve_secretkey = own.secret
 
 
-def watched(socket: zmq.Socket[bytes], name: str, kinds: int) -> zmq.Socket[bytes]:
+def watched(socket: Socket, name: str, kinds: int) -> Socket:
     """Where `events` of these kinds are read. Not bounded: a thousand hosts that come at once make three
     thousand events, and one that was lost would leave us with a wrong idea of a connection."""
     address = f'inproc://events-of-{name}'
     socket.monitor(address, kinds)
-    monitor = socket.context.socket(zmq.PAIR)
+    monitor: Socket = socket.context.socket(zmq.PAIR)
     monitor.rcvhwm = 0
     monitor.linger = 0
     monitor.connect(address)
     return monitor
 
 
-def events(monitor: zmq.Socket[bytes]) -> Iterator[SocketEvent]:
+def events(monitor: Socket) -> Iterator[SocketEvent]:
     """What has happened to a socket since the last call."""
     while monitor.poll(0):
         event = recv_monitor_message(monitor)

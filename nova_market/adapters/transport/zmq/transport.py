@@ -107,7 +107,8 @@ class ZmqTransport:
 
     def start(self, receive: Receive) -> None:
         """:raises ConfigurationError: the secret key or the address can't be used."""
-        signature, ring = (), None
+        signature: tuple[object, ...] = ()
+        ring: KeyRing | None = None
         if self._keys is not None:
             signature, ring = self._keys.signature(), self._keys.load()
             self._tell_problems(ring)
