@@ -22,12 +22,27 @@ def all_filters() -> list[type]:
 
 
 def all_weighers() -> list[type]:
-    """The weigher classes that are installed, for [filter_scheduler]weight_classes."""
+    """For [filter_scheduler]weight_classes: one class for all weighers of ours, and those of others.
+
+    A class of another package in the namespace that is no SingleWeigher stays a weigher of its own.
+    """
+    # nova can be imported only where Nova runs
+    from nova_market.scheduler.weighers import MarketWeigher, SingleWeigher
+
+    others = [cls for cls in installed_weighers() if not issubclass(cls, SingleWeigher)]
+    return [MarketWeigher, *others]
+
+
+def installed_weighers() -> list[type]:
+    """The weigher classes that are installed; MarketWeigher adds up those that are SingleWeighers."""
     return _classes(WEIGHERS)
 
 
 def _classes(namespace: str) -> list[type]:
-    """By name, so that every process has them in the same order. One that can't be imported raises."""
+    """By name, so that every process has them in the same order.
+
+    :raises ImportError: one of them cannot be imported.
+    """
     found: ExtensionManager[type] = ExtensionManager(namespace, on_load_failure_callback=_refuse)
     return [found[name].plugin for name in sorted(found.names())]
 

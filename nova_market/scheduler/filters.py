@@ -19,8 +19,8 @@ from nova_market.core.scheduler.filters import Verdict
 from nova_market.core.scheduler.request import ServerRequest
 from nova_market.core.scheduler.snapshot import SchedulerSnapshot
 from nova_market.scheduler import market_feed
+from nova_market.scheduler.market_feed import CONF
 from nova_market.scheduler.nova_objects import host_rows, rebuilds, request_from
-from nova_market.scheduler.options import CONF
 
 LOG = logging.getLogger(__name__)
 

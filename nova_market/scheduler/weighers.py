@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weighers for nova-scheduler; what each thinks of a host is a function of core.scheduler.weights.
 
-Implements rules S2 to S4 of doc/source/specs/market.rst: a weigher without an opinion returns no weights at
-all, which Nova takes as it takes equal ones, and is spared the work on every host. Those that have one say it
-together.
+Implements rules S2 to S4 of doc/source/specs/market.rst. Nova loads MarketWeigher, which has all the others
+as terms of one sum (weighted_sum explains why); nova.conf may name single ones instead. A weigher without an
+opinion returns no weights at all, which Nova treats as equal ones without work on every host.
 """
 
 import logging
@@ -18,66 +18,40 @@ from nova.scheduler.host_manager import HostState
 from nova_market.core.resource import Array
 from nova_market.core.scheduler import weights as host_weight
 from nova_market.core.scheduler.snapshot import SchedulerSnapshot
+from nova_market.scheduler import installed_weighers
 from nova_market.scheduler.candidates import Candidates
-from nova_market.scheduler.options import CONF
-from nova_market.scheduler.weigher_group import Panels
+from nova_market.scheduler.market_feed import CONF
+from nova_market.scheduler.weighted_sum import Term, weighted_sum
 
 LOG = logging.getLogger(__name__)
 
 NO_OPINION: list[float] = []
 
-_panels = Panels()
 
-
-class _MarketWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
-    option: ClassVar[str]
-    """The multiplier, in [nova_market] and in the metadata of aggregates."""
-
-    least: float | None = None
-    most: float | None = None
-    """0 and 1 leave weights as they are: from -1 to 0, so that no multiplier makes a merit of a fault."""
-
+class _SumWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
     minval, maxval = 0.0, 1.0
-    """What a panel says is normalised: with these Nova takes it as it is."""
+    """The sum is normalised already: with these Nova takes it as it is."""
 
     _failed = False
 
-    def __init__(self) -> None:
-        self.configured()  # what is no number fails at the start
-        self._panel = _panels.join(self)
+    @property
+    def terms(self) -> Sequence[Term]:
+        raise NotImplementedError
 
     def weigh_objects(
         self, weighed_obj_list: Sequence[weights.WeighedHost], weight_properties: RequestSpec
     ) -> list[float]:
+        return self._sum([one.obj for one in weighed_obj_list], weight_properties)
+
+    def _weigh_object(self, obj: HostState, weight_properties: RequestSpec) -> float:
+        return sum(self._sum([obj], weight_properties))
+
+    def _sum(self, hosts: Sequence[HostState], spec: RequestSpec) -> list[float]:
         try:
-            _panels.close(self._panel)
-            if not self._panel.speaks(self):
-                return NO_OPINION
-            return self._panel.sum([one.obj for one in weighed_obj_list], weight_properties)
+            return weighted_sum(hosts, spec, self.terms)
         except Exception:
             self.tell()
             return NO_OPINION
-
-    def _weigh_object(self, obj: HostState, weight_properties: RequestSpec) -> float:
-        found = self.opinion(Candidates([obj], weight_properties))
-        return 0.0 if found is None else float(found[0])
-
-    def configured(self) -> float:
-        """The multiplier of hosts whose aggregates say none."""
-        found: float = CONF.nova_market[self.option]
-        return found
-
-    def opinion(self, candidates: Candidates) -> Array | None:
-        """What it thinks of each host, not normalised; None where it has no opinion. Raises nothing."""
-        try:
-            found = self._weights(candidates)
-            if found is not None and not np.isfinite(found).all():
-                raise ValueError('a weight is no number')
-        except Exception:
-            self.tell()
-            return None
-        self._failed = False
-        return found
 
     def tell(self) -> None:
         """Log the exception that is handled now, once until it works again."""
@@ -85,6 +59,41 @@ class _MarketWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
         if not self._failed:
             LOG.exception('%s does not work and is silent', type(self).__name__)
         self._failed = True
+
+
+class SingleWeigher(_SumWeigher):
+    """One weigher of the market: a term of the sum of MarketWeigher, or by itself when nova.conf names it."""
+
+    option: ClassVar[str]
+    """The multiplier, in [nova_market] and in the metadata of aggregates."""
+
+    least: float | None = None
+    most: float | None = None
+    """0 and 1 leave weights as they are: from -1 to 0, so that no multiplier makes a merit of a fault."""
+
+    def __init__(self) -> None:
+        self.configured()  # a multiplier that is not a number fails at the start
+
+    @property
+    def terms(self) -> Sequence[Term]:
+        return (self,)
+
+    def configured(self) -> float:
+        """The multiplier of hosts whose aggregates set none."""
+        found: float = CONF.nova_market[self.option]
+        return found
+
+    def opinion(self, candidates: Candidates) -> Array | None:
+        """Its weights, not normalised; None: it has no opinion. Raises nothing."""
+        try:
+            found = self._weights(candidates)
+            if found is not None and not np.isfinite(found).all():
+                raise ValueError('a weight is not a number')
+        except Exception:
+            self.tell()
+            return None
+        self._failed = False
+        return found
 
     def _weights(self, candidates: Candidates) -> Array | None:
         snapshot = candidates.snapshot
@@ -94,7 +103,18 @@ class _MarketWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
         raise NotImplementedError
 
 
-class BidLoadWeigher(_MarketWeigher):
+class MarketWeigher(_SumWeigher):
+    """All weighers that are installed, each with its own multiplier, in one pass of Nova over the hosts."""
+
+    def __init__(self) -> None:
+        self._terms = [cls() for cls in installed_weighers() if issubclass(cls, SingleWeigher)]
+
+    @property
+    def terms(self) -> Sequence[Term]:
+        return self._terms
+
+
+class BidLoadWeigher(SingleWeigher):
     """Hosts with few bids for their size first."""
 
     option = 'bid_load_weight_multiplier'
@@ -105,7 +125,7 @@ class BidLoadWeigher(_MarketWeigher):
         )
 
 
-class AllocationErrorWeigher(_MarketWeigher):
+class AllocationErrorWeigher(SingleWeigher):
     """Hosts first where everybody, the new server too, gets what his bid buys in the undivided cloud."""
 
     option = 'allocation_error_weight_multiplier'
@@ -117,7 +137,7 @@ class AllocationErrorWeigher(_MarketWeigher):
         )
 
 
-class HeavinessWeigher(_MarketWeigher):
+class HeavinessWeigher(SingleWeigher):
     """Hosts first whose projects are as heavy as this one. Silent until heaviness is published."""
 
     option = 'heaviness_weight_multiplier'
@@ -127,7 +147,7 @@ class HeavinessWeigher(_MarketWeigher):
         return host_weight.by_heaviness(snapshot, candidates.request, candidates.rows)
 
 
-class PowerWeigher(_MarketWeigher):
+class PowerWeigher(SingleWeigher):
     """Hosts that need few watts a core first. Silent until watts are published."""
 
     option = 'power_weight_multiplier'
@@ -136,7 +156,7 @@ class PowerWeigher(_MarketWeigher):
         return host_weight.by_watts(snapshot, candidates.rows)
 
 
-class PackingWeigher(_MarketWeigher):
+class PackingWeigher(SingleWeigher):
     """Hosts with most servers first. Needs no snapshot: Nova counts them itself."""
 
     option = 'packing_weight_multiplier'

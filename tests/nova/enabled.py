@@ -20,8 +20,8 @@ from tests.nova.plugged import feed_of
 from tests.support.scheduler_builders import quiet
 
 host_manager = importlib.import_module('nova.scheduler.host_manager')
-options = importlib.import_module('nova_market.scheduler.options')
 market_feed = importlib.import_module('nova_market.scheduler.market_feed')
+weighers = importlib.import_module('nova_market.scheduler.weighers')
 
 PROJECT_ID = '6f70656e737461636b20342065766572'
 """Of nova.tests.fixtures.nova, which must not be imported yet."""
@@ -63,8 +63,8 @@ def even_handed() -> SchedulerSnapshot:
 
 
 def counted(cls: type) -> type:
-    """The class, counting how often Nova asks it."""
-    method = 'filter_all' if hasattr(cls, 'filter_all') else 'weigh_objects'
+    """The class, counting how often it is asked."""
+    method = 'filter_all' if hasattr(cls, 'filter_all') else 'opinion'
 
     def asked(self: Any, *arguments: Any) -> Any:
         RAN[cls.__name__] += 1
@@ -75,18 +75,19 @@ def counted(cls: type) -> type:
 
 def pytest_configure() -> None:
     filters = [counted(cls) for cls in nova_market.scheduler.all_filters()]
-    weighers = [counted(cls) for cls in nova_market.scheduler.all_weighers()]
+    singles = [counted(cls) for cls in nova_market.scheduler.installed_weighers()]
+    weighers.installed_weighers = lambda: singles
     original = host_manager.HostManager.__init__
 
     def with_ours(self: Any) -> None:
-        for cls in weighers:
-            options.CONF.set_override(cls.option, MULTIPLIER, group='nova_market')
+        for cls in singles:
+            market_feed.CONF.set_override(cls.option, MULTIPLIER, group='nova_market')
         original(self)
         self.enabled_filters = [*self.enabled_filters, *(cls() for cls in filters)]
-        self.weighers = [*self.weighers, *(cls() for cls in weighers)]
+        self.weighers = [*self.weighers, weighers.MarketWeigher()]
 
     host_manager.HostManager.__init__ = with_ours
-    RAN.update(dict.fromkeys([cls.__name__ for cls in (*filters, *weighers)], 0))
+    RAN.update(dict.fromkeys([cls.__name__ for cls in (*filters, *singles)], 0))
     logging.getLogger('nova_market.scheduler').addHandler(FAULTS)
     market_feed.use(feed_of(even_handed()))
 

@@ -30,7 +30,7 @@ LEASED = quiet(
     leases=(HostLease(project_id='blue', hosts=frozenset({'host0'}), begin=0.0, end=1e12),)
 )
 FILTERS = nova_market.scheduler.all_filters()
-WEIGHERS = nova_market.scheduler.all_weighers()
+WEIGHERS = nova_market.scheduler.installed_weighers()
 
 
 @pytest.fixture
@@ -81,7 +81,9 @@ def test_nova_loads_every_class_by_function_and_by_path():
     for cls in FILTERS:
         path = f'nova_market.scheduler.filters.{cls.__name__}'
         assert HostFilterHandler().get_matching_classes([path]) == [cls]
-    for cls in WEIGHERS:
+    loaded = HostWeightHandler().get_matching_classes(OPTIONS['weight_classes'])
+    assert weighers.MarketWeigher in loaded and not {*WEIGHERS} & {*loaded}
+    for cls in [*WEIGHERS, weighers.MarketWeigher]:
         path = f'nova_market.scheduler.weighers.{cls.__name__}'
         assert HostWeightHandler().get_matching_classes([path]) == [cls]
 

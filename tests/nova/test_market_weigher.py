@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weighers that speak together place as they would one by one, in one pass of Nova."""
+"""MarketWeigher places as its terms would one by one, in one pass of Nova."""
 
-import gc
 import logging
 
 import numpy as np
@@ -12,13 +11,13 @@ from nova.scheduler.weights import HostWeightHandler
 from nova.weights import normalize
 
 import nova_market.scheduler
-from nova_market.scheduler import market_feed, weigher_group, weighers
+from nova_market.scheduler import market_feed, weighers, weighted_sum
 from nova_market.scheduler.candidates import Candidates
 from tests.nova.hosts import spec, state
 from tests.nova.plugged import feed_of
 from tests.support.scheduler_builders import quiet
 
-WEIGHERS = nova_market.scheduler.all_weighers()
+WEIGHERS = nova_market.scheduler.installed_weighers()
 MULTIPLIERS = {
     'bid_load': 2.0,
     'allocation_error': 3.0,
@@ -82,58 +81,55 @@ def by_hand():
     return total
 
 
-def alone():
-    """Weighers of which each is a panel of its own."""
-    for cls in WEIGHERS:
-        one = cls()
-        one.weigh_objects([], spec())
-        yield one
-
-
 def test_together_they_weigh_as_one_by_one(market):
     """Multipliers of nova.conf and of aggregates, unknown hosts, absolute and relative weights."""
-    together = weighed([cls() for cls in WEIGHERS])
-    singly = weighed(list(alone()))
+    together = weighed([weighers.MarketWeigher()])
+    singly = weighed([cls() for cls in WEIGHERS])
     assert together == pytest.approx(singly)
     assert together == pytest.approx(by_hand())
     assert len({round(weight, 9) for weight in together.values()}) > HOSTS
 
 
-def test_only_the_first_speaks(market):
+def test_nova_gets_one_weigher(market):
     """Nova's pass over the hosts is what costs: there is one, whatever the number of weighers."""
-    made = [cls() for cls in WEIGHERS]
-    objects = [weighers.weights.WeighedHost(host, 0.0) for host in hosts()]
-    for _ in range(2):
-        said = [one.weigh_objects(objects, spec()) for one in made]
-        assert [len(one) for one in said] == [HOSTS + 2, 0, 0, 0, 0]
-    assert len(list(alone())[1].weigh_objects(objects, spec())) == HOSTS + 2
+    (cls,) = nova_market.scheduler.all_weighers()
+    assert cls is weighers.MarketWeigher
+    assert [type(term) for term in cls().terms] == WEIGHERS
 
 
-def test_two_schedulers_have_two_panels(market):
-    """Also where the first was never asked, or is gone without having been."""
-    expected = weighed([cls() for cls in WEIGHERS])
-    first, second = ([cls() for cls in WEIGHERS] for _ in range(2))
-    assert weighed(first) == weighed(second) == expected
-    forgotten = [cls() for cls in WEIGHERS[:2]]
-    del forgotten
-    gc.collect()
-    rest = weighed([cls() for cls in WEIGHERS[2:]])
-    assert any(weight != 0 for weight in rest.values())
+def test_a_weigher_of_another_kind_stays_by_itself(monkeypatch):
+    """A package may have added any weigher of Nova to our namespace."""
+
+    class Other(weighers.weights.BaseHostWeigher):
+        """None of ours."""
+
+        def _weigh_object(self, obj, weight_properties):
+            return 1.0
+
+    monkeypatch.setattr(nova_market.scheduler, 'installed_weighers', lambda: [*WEIGHERS, Other])
+    monkeypatch.setattr(weighers, 'installed_weighers', lambda: [*WEIGHERS, Other])
+    assert nova_market.scheduler.all_weighers() == [weighers.MarketWeigher, Other]
+    assert [type(term) for term in weighers.MarketWeigher().terms] == WEIGHERS
+
+
+def test_two_schedulers_weigh_alike(market):
+    """Nothing is shared between two of them."""
+    first, second = ([weighers.MarketWeigher()] for _ in range(2))
+    assert weighed(first) == weighed(second) == weighed(first)
 
 
 def test_one_that_fails_is_left_out(market, monkeypatch, caplog):
     """The others count as before."""
     monkeypatch.setattr(weighers.PowerWeigher, '_weights', lambda *_: 1 / 0)
-    without = [cls() for cls in WEIGHERS if cls is not weighers.PowerWeigher]
-    expected = weighed(without)
-    assert weighed([cls() for cls in WEIGHERS]) == pytest.approx(expected)
+    expected = weighed([cls() for cls in WEIGHERS if cls is not weighers.PowerWeigher])
+    assert weighed([weighers.MarketWeigher()]) == pytest.approx(expected)
     faults = [r.message for r in caplog.records if r.levelname == 'ERROR']
     assert faults == ['PowerWeigher does not work and is silent']
 
 
 def test_a_multiplier_that_can_not_be_read_is_left_out(market, monkeypatch, caplog):
     """The others count as before, and the log names the right one, once."""
-    made = [cls() for cls in WEIGHERS]
+    made = [weighers.MarketWeigher()]
     expected = weighed([cls() for cls in WEIGHERS if cls is not weighers.HeavinessWeigher])
     monkeypatch.setattr(weighers.HeavinessWeigher, 'configured', lambda _: float('abc'))
     for _ in range(3):
@@ -150,10 +146,10 @@ def test_a_multiplier_that_is_no_number_fails_at_the_start(monkeypatch):
 
 
 def test_debug_tells_what_each_says(market, caplog):
-    """Nova's own log has the sum, under the name of the first."""
-    caplog.set_level(logging.DEBUG, 'nova_market.scheduler.weigher_group')
-    weighed([cls() for cls in WEIGHERS])
-    lines = [r.message for r in caplog.records if r.name == 'nova_market.scheduler.weigher_group']
+    """Nova's own log has the sum, under the name MarketWeigher."""
+    caplog.set_level(logging.DEBUG, 'nova_market.scheduler.weighted_sum')
+    weighed([weighers.MarketWeigher()])
+    lines = [r.message for r in caplog.records if r.name == 'nova_market.scheduler.weighted_sum']
     assert [line.partition(':')[0] for line in lines] == [cls.__name__ for cls in WEIGHERS]
 
 
@@ -162,6 +158,6 @@ def test_debug_tells_what_each_says(market, caplog):
 def test_weights_are_normalised_as_nova_does(weights, least, most):
     """Including all equal, and values beyond the limits."""
     expected = list(normalize(weights, least, most))
-    assert weigher_group.normalised(np.array(weights), least, most).tolist() == pytest.approx(
+    assert weighted_sum.normalised(np.array(weights), least, most).tolist() == pytest.approx(
         expected
     )
