@@ -5,14 +5,9 @@ Implements rule S2 of doc/source/specs/market.rst. Used by a background thread o
 """
 
 import json
-import os
-import socket
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from typing import Any
 
+import requests
 from keystoneauth1 import exceptions as keystone_errors
 from keystoneauth1 import loading
 from keystoneauth1.adapter import Adapter
@@ -22,6 +17,7 @@ from nova_market.conf.scheduler import GROUP as OPTIONS
 from nova_market.core.scheduler.snapshot import HUGE, MAX_LEASES, SchedulerSnapshot, snapshot_from
 from nova_market.core.scheduler.snapshot_reader import Table
 from nova_market.errors import BadSnapshot, CloudUnavailable, ConfigurationError
+from nova_market.scheduler.deadline import DeadlineAdapter
 
 GROUP = OPTIONS.name
 PATH = '/v1/scheduler-snapshot'
@@ -30,10 +26,10 @@ MIB = 2**20
 CHUNK = 256 * 1024
 
 REQUEST_SECONDS = 10.0
-"""Until an answer begins, where [nova_market]timeout sets none."""
+"""Longest pause within an answer, where [nova_market]timeout sets none."""
 
 READING_SECONDS = 60.0
-"""For a whole body: one that trickles in is given up."""
+"""For a whole answer with all that it needs, a token for example: one that trickles in is given up."""
 
 MAX_NESTED = 1000 + 2 * MAX_LEASES
 """Lists and objects in an answer: a lease has two of them, all the rest of a snapshot about 40. To parse
@@ -46,6 +42,7 @@ class MarketApi:
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
         self._adapter: Adapter | None = None
+        self._http = DeadlineAdapter()
 
     def read(self, known: SchedulerSnapshot | None) -> tuple[SchedulerSnapshot | None, float]:
         """(a newer snapshot, or None when `known` is the newest; seconds since its round began).
@@ -69,7 +66,7 @@ class MarketApi:
 
     def _get(self, path: str) -> bytes:
         adapter = self._adapter or self._connected()
-        most = self._conf[GROUP].max_snapshot_mib * MIB
+        self._http.begin(READING_SECONDS)
         try:
             # keystoneauth would read a body whole that it logs, or makes an error of
             response = adapter.get(
@@ -84,10 +81,13 @@ class MarketApi:
                     raise CloudUnavailable(
                         f'the market API answers HTTP {response.status_code} {response.reason!s:.100}'
                     )
-                return _read(response, most)
-        except keystone_errors.ClientException as error:
-            raise CloudUnavailable(f'{type(error).__name__}: {str(error)[:200]}') from None
-        except OSError as error:  # what requests raises while a body is read is one
+                return _read(response, self._conf[GROUP].max_snapshot_mib * MIB)
+        # what requests raises while a body is read is an OSError
+        except (keystone_errors.ClientException, OSError) as error:
+            if self._http.left <= 0:
+                raise CloudUnavailable(
+                    f'the answer takes longer than {READING_SECONDS:g} s'
+                ) from None
             raise CloudUnavailable(f'{type(error).__name__}: {str(error)[:200]}') from None
 
     def _connected(self) -> Adapter:
@@ -99,8 +99,15 @@ class MarketApi:
                     f'[{GROUP}]auth_type is not set: filters and weighers need an account with the role '
                     'service (auth_type = password, auth_url, username, ...)'
                 )
+            http = requests.Session()
+            for scheme in ('http://', 'https://'):
+                http.mount(scheme, self._http)
             session = loading.load_session_from_conf_options(
-                self._conf, GROUP, auth=auth, timeout=options.timeout or REQUEST_SECONDS
+                self._conf,
+                GROUP,
+                auth=auth,
+                session=http,
+                timeout=options.timeout or REQUEST_SECONDS,
             )
             self._adapter = loading.load_adapter_from_conf_options(
                 self._conf, GROUP, session=session, auth=auth
@@ -124,50 +131,18 @@ def _flat(raw: bytes) -> bytes:
 
 
 def _read(response: Any, most: int) -> bytes:
-    """The body of a response of requests, if it ends in time and is no longer than this.
+    """The body of a response of requests, if it is no longer than this.
 
     :raises BadSnapshot: it is longer.
-    :raises CloudUnavailable: it takes too long.
     """
-    until = time.monotonic() + READING_SECONDS
     parts: list[bytes] = []
     size = 0
-    try:
-        with _cut_off(response, READING_SECONDS):
-            for chunk in response.iter_content(CHUNK):
-                size += len(chunk)
-                if size > most:
-                    raise BadSnapshot(
-                        f'the answer is longer than [{GROUP}]max_snapshot_mib = {most // MIB}: raise it, '
-                        'or look what answers there'
-                    )
-                parts.append(chunk)
-    except OSError:
-        if time.monotonic() < until:
-            raise
-    if time.monotonic() >= until:
-        raise CloudUnavailable(f'the answer takes longer than {READING_SECONDS:g} s')
+    for chunk in response.iter_content(CHUNK):
+        size += len(chunk)
+        if size > most:
+            raise BadSnapshot(
+                f'the answer is longer than [{GROUP}]max_snapshot_mib = {most // MIB}: raise it, '
+                'or check which service answers there'
+            )
+        parts.append(chunk)
     return b''.join(parts)
-
-
-@contextmanager
-def _cut_off(response: Any, seconds: float) -> Iterator[None]:
-    """Shuts the connection when the time is over: each byte begins the time limit of a read anew."""
-    if response.raw.isclosed():  # there is no body
-        yield
-        return
-    line = socket.socket(fileno=os.dup(response.raw.fileno()))
-
-    def shut() -> None:
-        with suppress(OSError):  # the other side was faster
-            line.shutdown(socket.SHUT_RD)
-
-    timer = threading.Timer(seconds, shut)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()
-        line.close()

@@ -3,8 +3,10 @@
 
 import json
 import logging
+import socket
 import threading
 import time
+import types
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -201,6 +203,62 @@ def test_an_answer_that_trickles_in_is_given_up(liar, tmp_path, monkeypatch, mor
         api_of(liar, tmp_path, 'timeout = 5').read(None)
     closed.set()
     assert time.monotonic() - began < 10.0
+
+
+@pytest.fixture
+def dripping():
+    """A plain server that sends `lead` at once and then `drop` again and again."""
+    server = socket.create_server(('127.0.0.1', 0))
+    closed = threading.Event()
+    server_of = types.SimpleNamespace(
+        server_port=server.getsockname()[1], lead=b'', drop=b'a', closed=closed
+    )
+
+    def answer_one():
+        with server, server.accept()[0] as connection:
+            connection.sendall(server_of.lead)
+            while not closed.wait(0.1):
+                try:
+                    connection.sendall(server_of.drop)
+                except OSError:
+                    return
+
+    thread = threading.Thread(target=answer_one)
+    thread.start()
+    yield server_of
+    closed.set()
+    thread.join()
+
+
+@pytest.mark.parametrize(
+    ('lead', 'drop'),
+    [
+        (b'', b'H'),
+        (b'HTTP/1.1 200 OK\r\nX-Long: ', b'a'),
+        (b'HTTP/1.1 200 OK\r\n', b'A: b\r\n'),
+        (b'HTTP/1.1 100 Continue\r\n\r\n', b'HTTP/1.1 100 Continue\r\n\r\n'),
+    ],
+    ids=['status line', 'one header', 'many headers', 'interim answers'],
+)
+def test_headers_that_trickle_in_are_given_up(dripping, tmp_path, monkeypatch, lead, drop):
+    """The one deadline holds before the body, too."""
+    monkeypatch.setattr(reader, 'READING_SECONDS', 1.0)
+    dripping.lead, dripping.drop = lead, drop
+    began = time.monotonic()
+    with pytest.raises(CloudUnavailable, match='takes longer than 1 s'):
+        api_of(dripping, tmp_path, 'timeout = 5').read(None)
+    assert time.monotonic() - began < 4.0
+
+
+def test_each_request_has_a_deadline_of_its_own(liar, tmp_path, monkeypatch):
+    """One that was too late does not end the next one."""
+    liar.body = answer(document_of(quiet()))
+    api = api_of(liar, tmp_path)
+    monkeypatch.setattr(reader, 'READING_SECONDS', 0.0)
+    with pytest.raises(CloudUnavailable, match='takes longer than 0 s'):
+        api.read(None)
+    monkeypatch.setattr(reader, 'READING_SECONDS', 60.0)
+    assert api.read(None)[0] is not None
 
 
 def test_an_answer_without_a_body_is_refused(liar, tmp_path):
