@@ -2,8 +2,7 @@
 """Which virtual CPUs of a server have a physical CPU of their own.
 
 For IFI-2016.04, section IV-A, and rule B1 of doc/source/specs/market.rst: such CPUs are not divided by
-weight, so nobody competes for them. The extra specs and their values are those of Nova's flavors (`hw:cpu_policy`,
-`hw:cpu_dedicated_mask`, `hw:cpu_realtime`, `hw:cpu_realtime_mask`).
+weight, so nobody competes for them. The extra specs and their values are those of Nova's flavors.
 """
 
 import re
