@@ -38,8 +38,6 @@ from nova_market.core.resource import Flags, Values
 
 Policy = Callable[..., PolicyOutput]
 
-BY_STATE = {PolicyState.RUNNING: AppState.RUNNING, PolicyState.SUSPENDED: AppState.SUSPENDED}
-
 STARTS = (AppState.WAITING, AppState.RUNNING)
 
 CERTAIN = 3
