@@ -50,6 +50,10 @@ class BadWorkload(NovaMarketError):
     """Jobs that no machine can have run, or a log that is none: names the job or the line."""
 
 
+class BadTime(NovaMarketError):
+    """A text that is no time: says what to give."""
+
+
 class BadTemplate(NovaMarketError):
     """A template of an application that cannot be run: names the entry, its value and what it may be."""
 

@@ -26,6 +26,7 @@ class ApiError(errors.NovaMarketError):
 CODES: Mapping[type[errors.NovaMarketError], tuple[int, str]] = {
     errors.BadAmount: (400, 'market.amount.invalid'),
     errors.BadTemplate: (400, 'market.template.invalid'),
+    errors.BadTime: (400, 'market.request.invalid'),
     errors.TrustRefused: (403, 'market.trust.refused'),
     errors.UnknownAccount: (404, 'market.account.not_found'),
     errors.BalanceTooLow: (409, 'market.balance.too_low'),

@@ -11,7 +11,6 @@ is asked for one, or for the first of all; pages of a list (`limit`, `marker`) l
 import base64
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -23,6 +22,7 @@ from nova_market.adapters.openstack.trust_session import SILENT, TrustSessions, 
 from nova_market.core.app.record import APP_KEY, SLOT_KEY
 from nova_market.core.app.server import AppAccess, AppFlavor, AppServer, NewServer, ServerState
 from nova_market.core.market.extra_spec import limits
+from nova_market.core.timestamp import seconds
 from nova_market.errors import CloudAway, CloudRefused, CloudUnavailable
 
 VERSION = '2.69'
@@ -210,7 +210,7 @@ def _server(answer: Mapping[str, Any]) -> AppServer:
             app_id=str(metadata.get(APP_KEY, '')),
             slot=str(metadata.get(SLOT_KEY, '')),
             state=_state(answer),
-            created_at=datetime.fromisoformat(created).timestamp() if created else 0.0,
+            created_at=seconds(created) if created else 0.0,
             fault=str(fault.get('message', ''))[:300],
         )
 

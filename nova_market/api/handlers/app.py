@@ -25,6 +25,7 @@ from nova_market.core.app.record import ENDED, AppEvent, DesiredState, StoredApp
 from nova_market.core.app.template import AppTemplate, Goal
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import Posting, Reason, account, posting_key
+from nova_market.core.timestamp import stamp
 from nova_market.errors import (
     BadTemplate,
     Conflict,
@@ -204,9 +205,7 @@ def check(call: Call, template: AppTemplate) -> None:
 def _check_later(call: Call, where: str, at: float | None) -> None:
     now = call.stores.wall()
     if at is not None and at <= now:
-        raise BadTemplate(
-            f'{where}: {templates.stamp(at)} is past, it is {templates.stamp(now)}: give a later time'
-        )
+        raise BadTemplate(f'{where}: {stamp(at)} is past, it is {stamp(now)}: give a later time')
 
 
 def _changed(before: AppTemplate, body: Mapping[str, Any]) -> AppTemplate:

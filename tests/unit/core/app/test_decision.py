@@ -22,7 +22,7 @@ from nova_market.core.app.record import (
 )
 from nova_market.core.app.server import NewServer
 from nova_market.core.app.slots import slots_for
-from nova_market.core.app.template import document, parsed, stamp
+from nova_market.core.app.template import document, parsed
 from nova_market.core.app.view import (
     AppView,
     MarketNow,
@@ -36,6 +36,7 @@ from nova_market.core.app.view import (
     remaining,
     spendable,
 )
+from nova_market.core.timestamp import stamp
 
 NOW = 6000.0
 METRIC = {'metric': {'low': 0.75, 'reference': 0.9, 'high': 1.0}}
