@@ -90,6 +90,26 @@ class Conflict(NovaMarketError):
     """Somebody else has changed it since it was read: read it again."""
 
 
+class TooManyApps(Conflict):
+    """A project has as many applications as it may have."""
+
+
+class TooManyBudgets(Conflict):
+    """A project has as many budgets as it may have."""
+
+
+class AppDeleting(Conflict):
+    """An application is being deleted."""
+
+
+class AppEnded(Conflict):
+    """An application has ended: it can't be changed any more."""
+
+
+class GenerationChanged(Conflict):
+    """An application is not the one that the caller has read."""
+
+
 class CloudUnavailable(NovaMarketError):
     """Nova or Placement does not answer; try again next period."""
 
