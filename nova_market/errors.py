@@ -50,6 +50,10 @@ class BadWorkload(NovaMarketError):
     """Jobs that no machine can have run, or a log that is none: names the job or the line."""
 
 
+class BadTime(NovaMarketError):
+    """A text that is no time: says what to give."""
+
+
 class BadTemplate(NovaMarketError):
     """A template of an application that cannot be run: names the entry, its value and what it may be."""
 
@@ -84,6 +88,26 @@ class PeriodPurged(NovaMarketError):
 
 class Conflict(NovaMarketError):
     """Somebody else has changed it since it was read: read it again."""
+
+
+class TooManyApps(Conflict):
+    """A project has as many applications as it may have."""
+
+
+class TooManyBudgets(Conflict):
+    """A project has as many budgets as it may have."""
+
+
+class AppDeleting(Conflict):
+    """An application is being deleted."""
+
+
+class AppEnded(Conflict):
+    """An application has ended: it can't be changed any more."""
+
+
+class GenerationChanged(Conflict):
+    """An application is not the one that the caller has read."""
 
 
 class CloudUnavailable(NovaMarketError):

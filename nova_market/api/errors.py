@@ -26,17 +26,24 @@ class ApiError(errors.NovaMarketError):
 CODES: Mapping[type[errors.NovaMarketError], tuple[int, str]] = {
     errors.BadAmount: (400, 'market.amount.invalid'),
     errors.BadTemplate: (400, 'market.template.invalid'),
+    errors.BadTime: (400, 'market.request.invalid'),
     errors.TrustRefused: (403, 'market.trust.refused'),
     errors.UnknownAccount: (404, 'market.account.not_found'),
+    errors.UnknownApp: (404, 'market.app.not_found'),
     errors.BalanceTooLow: (409, 'market.balance.too_low'),
     errors.KeyReused: (409, 'market.key.reused'),
     errors.PeriodPurged: (409, 'market.period.purged'),
+    errors.TooManyApps: (409, 'market.app.too_many'),
+    errors.TooManyBudgets: (409, 'market.budget.too_many'),
+    errors.AppDeleting: (409, 'market.app.deleting'),
+    errors.AppEnded: (409, 'market.app.ended'),
+    errors.GenerationChanged: (409, 'market.app.generation'),
     errors.Conflict: (409, 'market.conflict'),
     errors.DatabaseUnavailable: (503, 'market.database.unavailable'),
     errors.SchemaBehind: (503, 'market.database.behind'),
     errors.CloudUnavailable: (503, 'market.cloud.unavailable'),
 }
-"""Ours that a client can act on; everything else is a 500 that says nothing of our insides."""
+"""Ours that a client can act on, a subclass before its base; everything else is a 500 without details."""
 
 SERVER_SIDE = {
     'market.database.unavailable': 'the database does not answer; try again in a minute',

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from nova_market.core.app.policies.traits import PolicyTraits
 from nova_market.ports import (
     AccountStore,
     AppStore,
@@ -45,7 +46,7 @@ class Stores:
 class Settings:
     """period: seconds of a market round; response_validation: `error`, `warn` or `ignore`.
 
-    scaling:         the policies that are installed, and the names of the parameters that each takes
+    policies:        the scaling policies that are installed, and what each declares
     trust_roles:     roles of a caller that are handed on to the controller; none: all of them
     report_interval: least seconds between two reports of an application or of one of its servers
     """
@@ -54,7 +55,7 @@ class Settings:
     max_limit: int = 1000
     max_budgets: int = 100
     max_apps: int = 100
-    scaling: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    policies: Mapping[str, PolicyTraits] = field(default_factory=dict)
     trust_roles: tuple[str, ...] = ('member',)
     report_interval: float = 1.0
     response_validation: str = 'warn'

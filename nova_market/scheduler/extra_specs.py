@@ -7,15 +7,18 @@ Implements rule S4 of doc/source/specs/market.rst; what a value may be stands in
 from nova import exception
 from nova.api.validation.extra_specs import base
 
-from nova_market.core.market.extra_spec import KEYS, complaint
+from nova_market.core.market.extra_spec import KEYS, check
+from nova_market.errors import BadAmount
 
 
 class MarketValidator(base.ExtraSpecValidator):  # type: ignore[misc]
-    """Says which key, which value, and what it may be; Nova's own would show a regular expression."""
+    """Its error names the key, the value and what it may be; Nova's own would show a regular expression."""
 
     def validate(self, name: str, value: str) -> None:
-        if trouble := complaint(name, value):
-            raise exception.ValidationError(f'Validation failed; {trouble}.')
+        try:
+            check(name, value)
+        except BadAmount as error:
+            raise exception.ValidationError(f'Validation failed; {error}.') from None
 
 
 def register() -> list[base.ExtraSpecValidator]:

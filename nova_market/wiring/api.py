@@ -33,7 +33,7 @@ from nova_market.db.rounds import DatabaseRounds
 from nova_market.errors import ConfigurationError
 from nova_market.ports import Flavors, ServerOwners, Trusts
 from nova_market.wiring.database import connect
-from nova_market.wiring.policies import parameters_by_policy
+from nova_market.wiring.policies import traits_by_policy
 
 PROGRAM = 'nova-market-api'
 
@@ -98,7 +98,7 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
         max_limit=conf.api.max_limit,
         max_budgets=conf.api.max_budgets,
         max_apps=conf.api.max_apps,
-        scaling=parameters_by_policy(),
+        policies=traits_by_policy(),
         trust_roles=tuple(conf.api.trust_roles),
         report_interval=conf.api.report_interval,
         response_validation=conf.api.response_validation,

@@ -3,19 +3,16 @@
 
 import logging
 import socket
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from oslo_config import cfg
-from stevedore import extension
 
 from nova_market.adapters.clock import SystemClock
 from nova_market.adapters.leadership import SoleLeader, ToozLeadership
 from nova_market.adapters.openstack.app_cloud import NovaAppCloud
 from nova_market.adapters.openstack.session import GROUP, REQUEST_SECONDS
 from nova_market.conf import controller, market
-from nova_market.core.app.decision import Policy, Rules
+from nova_market.core.app.decision import Rules
 from nova_market.db.app_events import DatabaseAppEvents
 from nova_market.db.apps import DatabaseApps
 from nova_market.db.database import Database
@@ -28,7 +25,7 @@ from nova_market.services.app.settings import ControllerSettings
 from nova_market.wiring import engine
 from nova_market.wiring.database import ready
 from nova_market.wiring.options import check_values
-from nova_market.wiring.policies import NAMESPACE
+from nova_market.wiring.policies import policies
 
 LOG = logging.getLogger(__name__)
 
@@ -113,18 +110,6 @@ def load_settings(conf: cfg.ConfigOpts) -> ControllerSettings:
         first_pause=options.first_pause,
         longest_pause=options.longest_pause,
     )
-
-
-def policies() -> Mapping[str, Policy]:
-    """All scaling policies that are installed and can be loaded."""
-    manager: extension.ExtensionManager[Any] = extension.ExtensionManager(
-        NAMESPACE, on_load_failure_callback=_left_out
-    )
-    return {name: manager[name].plugin for name in manager.names()}
-
-
-def _left_out(_: object, entry_point: Any, error: BaseException) -> None:
-    LOG.warning('scaling policy %s can not be loaded: %s', entry_point.name, error)
 
 
 def _leadership(conf: cfg.ConfigOpts, name: str, clock: Clock) -> Leadership:

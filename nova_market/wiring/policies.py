@@ -1,34 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which scaling policies are installed, and which parameters each takes.
+"""Which scaling policies are installed, and what each declares of itself (core.app.policies.traits)."""
 
-A plug-in of `nova_market.scaling` is a function of applications; its parameters are its keyword-only
-arguments (core.app.policies.merkat_policies).
-"""
-
-import inspect
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from stevedore import extension
+
+from nova_market.core.app.policies.traits import Policy, PolicyTraits, traits_of
 
 LOG = logging.getLogger(__name__)
 
 NAMESPACE = 'nova_market.scaling'
 
 
-def parameters_by_policy() -> Mapping[str, frozenset[str]]:
-    """The names that each policy takes; one that can't be loaded is left out, and said."""
+def policies() -> Mapping[str, Policy]:
+    """All that can be loaded, by name; a warning names one that can't be."""
     manager: extension.ExtensionManager[Any] = extension.ExtensionManager(
         NAMESPACE, on_load_failure_callback=_left_out
     )
-    return {name: parameters_of(manager[name].plugin) for name in manager.names()}
+    return {name: manager[name].plugin for name in manager.names()}
 
 
-def parameters_of(policy: Callable[..., Any]) -> frozenset[str]:
-    """The keyword-only arguments of a policy."""
-    arguments = inspect.signature(policy).parameters.values()
-    return frozenset(one.name for one in arguments if one.kind is one.KEYWORD_ONLY)
+def traits_by_policy() -> Mapping[str, PolicyTraits]:
+    """What each installed policy declares."""
+    return {name: traits_of(policy) for name, policy in policies().items()}
 
 
 def _left_out(_: object, entry_point: Any, error: BaseException) -> None:

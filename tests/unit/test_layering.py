@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 
 # The topics of core, from the inside out: a topic imports those of earlier lines only, and itself.
 TOPICS: tuple[frozenset[str], ...] = (
-    frozenset({'resource', 'text'}),
+    frozenset({'resource', 'text', 'timestamp'}),
     frozenset({'ledger', 'host', 'share'}),
     frozenset({'calendar', 'market'}),
     frozenset({'scheduler', 'rebalancing', 'exchange'}),

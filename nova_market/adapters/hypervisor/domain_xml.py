@@ -13,6 +13,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from nova_market.core.host import cpu_policy
 from nova_market.core.host.sample import Guest
 from nova_market.core.resource import GuestId, OwnerId
 
@@ -28,7 +29,7 @@ MAX_XML = 1 << 20
 MAX_NAME = 255
 """Nova's own bound of ids, flavor names and values of extra specs."""
 
-EXTRA_SPECS = ('quota:cpu_shares', 'hw:cpu_policy', 'hw:cpu_realtime')
+EXTRA_SPECS = ('quota:cpu_shares', *cpu_policy.KEYS)
 """What is read of a flavor's extra specs."""
 
 MAX_SHARES = 262144
@@ -162,12 +163,12 @@ def _memory(domain: ElementTree.Element, complaints: list[str]) -> int:
 
 
 def _dedicated(domain: ElementTree.Element, extra_specs: Mapping[str, str]) -> bool:
-    """Pinned by policy or realtime. A vcpupin alone is not: Nova pins shared guests to cpu_shared_set."""
-    return (
-        extra_specs.get('hw:cpu_policy') in ('dedicated', 'mixed')
-        or extra_specs.get('hw:cpu_realtime', '').lower() in ('yes', 'true', '1', 'on')
-        or domain.find('cputune/vcpusched') is not None
-    )
+    """By its flavor; a Nova before 32 names no extra specs, but libvirt shows the realtime scheduler.
+
+    A vcpupin is no sign of it: Nova also pins shared guests, to cpu_shared_set.
+    """
+    realtime = domain.find('cputune/vcpusched') is not None
+    return realtime or cpu_policy.has_dedicated_cpus(extra_specs)
 
 
 def _interfaces(domain: ElementTree.Element) -> tuple[tuple[str, str], ...]:

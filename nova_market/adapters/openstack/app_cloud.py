@@ -9,10 +9,8 @@ is asked for one, or for the first of all; pages of a list (`limit`, `marker`) l
 """
 
 import base64
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -23,6 +21,8 @@ from nova_market.adapters.openstack.server_json import refusal
 from nova_market.adapters.openstack.trust_session import SILENT, TrustSessions, unavailable
 from nova_market.core.app.record import APP_KEY, SLOT_KEY
 from nova_market.core.app.server import AppAccess, AppFlavor, AppServer, NewServer, ServerState
+from nova_market.core.market.extra_spec import limits
+from nova_market.core.timestamp import seconds
 from nova_market.errors import CloudAway, CloudRefused, CloudUnavailable
 
 VERSION = '2.69'
@@ -71,10 +71,11 @@ class NovaAppCloud:
             return None
         with understood():
             specs = found.get('extra_specs') or {}
+            limit = limits({str(name): str(value) for name, value in specs.items()})
             return AppFlavor(
                 id=str(found['id']),
-                vcpus=_limited(float(found['vcpus']), specs, 'market:max_cpu'),
-                memory_mib=_limited(float(found['ram']), specs, 'market:max_memory_mib'),
+                vcpus=min(float(found['vcpus']), limit.cpu),
+                memory_mib=min(float(found['ram']), limit.memory_mib),
             )
 
     def create(self, access: AppAccess, wanted: NewServer) -> str:
@@ -209,7 +210,7 @@ def _server(answer: Mapping[str, Any]) -> AppServer:
             app_id=str(metadata.get(APP_KEY, '')),
             slot=str(metadata.get(SLOT_KEY, '')),
             state=_state(answer),
-            created_at=datetime.fromisoformat(created).timestamp() if created else 0.0,
+            created_at=seconds(created) if created else 0.0,
             fault=str(fault.get('message', ''))[:300],
         )
 
@@ -227,15 +228,6 @@ def _state(answer: Mapping[str, Any]) -> ServerState:
     if task is None and status in SETTLED:
         return SETTLED[status]
     return ServerState.BUSY
-
-
-def _limited(size: float, specs: Mapping[str, Any], key: str) -> float:
-    """As the market's rounds limit it; a text that is no limit is none."""
-    try:
-        limit = float(specs.get(key, math.inf))
-    except (TypeError, ValueError):
-        return size
-    return min(size, limit) if limit > 0 else size
 
 
 def _quoted(name: str) -> str:

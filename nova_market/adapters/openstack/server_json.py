@@ -8,6 +8,7 @@ as Placement counts it.
 from collections.abc import Mapping
 from typing import Any
 
+from nova_market.core.host.cpu_policy import dedicated_cpus
 from nova_market.core.market.inventory import CloudServer
 from nova_market.core.resource import HostName
 
@@ -26,16 +27,17 @@ def server_of(
     flavor = answer['flavor']
     specs = _texts(flavor.get('extra_specs'))
     metadata = _texts(answer.get('metadata'))
-    dedicated = specs.get('hw:cpu_policy') == 'dedicated'
     pinned = _pinned(answer, specs, metadata)
     group, policy = groups.get(str(answer['id']), ('', ''))
     vcpus, ram = int(flavor['vcpus']), int(flavor['ram'])
+    dedicated = dedicated_cpus(specs, vcpus)
+    counted = {'PCPU': float(dedicated), 'VCPU': float(vcpus - dedicated)}
     return CloudServer(
         id=str(answer['id']),
         project_id=str(answer['tenant_id']),
         host=HostName(str(host)),
         # cores of its own are not competed for
-        vcpus=0 if dedicated else vcpus,
+        vcpus=vcpus - dedicated,
         memory_mib=ram,
         name=str(answer.get('name') or ''),
         flavor=str(flavor.get('original_name') or ''),
@@ -49,7 +51,7 @@ def server_of(
         group=group,
         group_policy=policy,
         counted={
-            'PCPU' if dedicated else 'VCPU': float(vcpus),
+            **{name: count for name, count in counted.items() if count},
             'MEMORY_MB': float(ram),
             # a root disk that is a volume takes nothing of the host
             'DISK_GB': float(_disk(answer, flavor)),

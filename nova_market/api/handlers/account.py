@@ -6,11 +6,11 @@ from typing import Any
 from nova_market.api.call import Call
 from nova_market.api.contract import gives, takes_body, takes_query
 from nova_market.api.errors import not_found
-from nova_market.api.handlers.moment import stamp
 from nova_market.api.schemas import account as schemas
 from nova_market.api.schemas.shape import ACCOUNT_ID, ALL_PROJECTS, LIMIT, OF_PROJECT, marker
 from nova_market.core.ledger.account import Account, StatementLine
 from nova_market.core.ledger.posting import AccountId, Posting, kind_of
+from nova_market.core.timestamp import stamp
 
 
 @takes_query(

@@ -14,7 +14,7 @@ from nova_market.api.schemas import app as schemas
 from nova_market.core.app.credential import proves
 from nova_market.core.app.progress import Progress
 from nova_market.core.app.record import ENDED, AppReport, StoredApp
-from nova_market.errors import BadAmount, Conflict
+from nova_market.errors import AppEnded, BadAmount, Conflict
 
 
 @takes_header(schemas.CREDENTIAL_HEADER, schemas.CREDENTIAL)
@@ -25,7 +25,7 @@ def create(call: Call) -> Any:
     app = _proven(call)
     server_id = call.body.get('server_id', '')
     if app.state in ENDED:
-        raise ApiError(409, 'market.app.ended', f'{app.id} has ended ({app.state}): stop reporting')
+        raise AppEnded(f'{app.id} has ended ({app.state}): stop reporting')
     if server_id and server_id not in {slot.server_id for slot in call.stores.apps.slots(app.id)}:
         raise not_found('server', server_id)
     _check_rate(call, app, server_id)

@@ -4,8 +4,9 @@
 from typing import Any
 
 from nova_market.api.call import Call
-from nova_market.api.handlers.moment import columns, stamp
+from nova_market.api.handlers.columns import columns
 from nova_market.core.app.record import AppEvent, AppReport, StoredApp, StoredSlot
+from nova_market.core.timestamp import stamp
 
 
 def summary(app: StoredApp) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_query
 from nova_market.api.errors import ApiError, not_found
-from nova_market.api.handlers.moment import columns
+from nova_market.api.handlers.columns import columns
 from nova_market.api.schemas import bid as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, SERVER_ID, marker
 from nova_market.core.ledger.account import Account

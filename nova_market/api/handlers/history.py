@@ -12,7 +12,7 @@ from nova_market.api.call import Call
 from nova_market.api.contract import gives, takes_query
 from nova_market.api.documents import Explained
 from nova_market.api.errors import not_found
-from nova_market.api.handlers.moment import columns, stamp
+from nova_market.api.handlers.columns import columns
 from nova_market.api.handlers.price import shown as shown_price
 from nova_market.api.schemas import history as schemas
 from nova_market.api.schemas.shape import (
@@ -26,6 +26,7 @@ from nova_market.api.schemas.shape import (
 )
 from nova_market.core.ledger.posting import account
 from nova_market.core.market.record import AllocationRecord, RoundRecord
+from nova_market.core.timestamp import stamp
 
 FOR_ALL = ('settings', 'demand', 'last_price', 'largest_error')
 FOR_ADMINS = ('hosts', 'payers')

@@ -6,10 +6,11 @@ from typing import Any
 from nova_market.api.call import Call
 from nova_market.api.contract import gives, takes_query
 from nova_market.api.errors import ApiError, not_found
-from nova_market.api.handlers.moment import columns, stamp
+from nova_market.api.handlers.columns import columns
 from nova_market.api.schemas import plan as schemas
 from nova_market.api.schemas.shape import LIMIT, marker, said
 from nova_market.core.rebalancing.plan import PlanState, StoredMove, StoredPlan
+from nova_market.core.timestamp import stamp
 from nova_market.errors import Conflict
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from nova_market.api.call import Call
 from nova_market.api.contract import gives, takes_query
 from nova_market.api.errors import ApiError, not_found
-from nova_market.api.handlers.moment import seconds, stamp
 from nova_market.api.schemas import price as schemas
 from nova_market.api.schemas.shape import (
     LIMIT,
@@ -26,6 +25,7 @@ from nova_market.core.ledger.money import MAX_AMOUNT
 from nova_market.core.market.bid import MARKET_RESOURCES
 from nova_market.core.market.price import quote as price_quantiles
 from nova_market.core.market.record import PriceRecord
+from nova_market.core.timestamp import seconds, stamp
 
 DAY = 86_400.0
 WIDTH = len(MARKET_RESOURCES)
@@ -136,8 +136,8 @@ def _amounts(call: Call) -> tuple[float, float]:
 def _window(call: Call) -> tuple[int, int]:
     """First and last period of the query."""
     now = call.stores.wall()
-    until = seconds(call.query['until']) if 'until' in call.query else now
-    since = seconds(call.query['since']) if 'since' in call.query else until - DAY
+    until = max(seconds(call.query['until']), 0.0) if 'until' in call.query else now
+    since = max(seconds(call.query['since']), 0.0) if 'since' in call.query else until - DAY
     if since > until:
         raise ApiError(400, 'market.request.invalid', 'since is later than until: exchange them')
     period = call.settings.period

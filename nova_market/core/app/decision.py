@@ -11,7 +11,7 @@ Not given there, and settled here: what its policy would drop ends after CERTAIN
 not known to be too late is suspended at its deadline, so that its owner can move it or fetch what there is.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -27,6 +27,7 @@ from nova_market.core.app.policies.policy_interface import (
     explain,
     others_pay,
 )
+from nova_market.core.app.policies.traits import Policy, traits_of
 from nova_market.core.app.policy_columns import Measured, columns, measured
 from nova_market.core.app.record import ENDED, AppState, DesiredState
 from nova_market.core.app.statistics import AppStatistics, ComponentFigures
@@ -35,10 +36,6 @@ from nova_market.core.app.view import NOTHING, AppView, MarketNow, is_finished, 
 from nova_market.core.ledger.money import MAX_AMOUNT
 from nova_market.core.market.bid import MARKET_RESOURCES
 from nova_market.core.resource import Flags, Values
-
-Policy = Callable[..., PolicyOutput]
-
-BY_STATE = {PolicyState.RUNNING: AppState.RUNNING, PolicyState.SUSPENDED: AppState.SUSPENDED}
 
 STARTS = (AppState.WAITING, AppState.RUNNING)
 
@@ -78,12 +75,6 @@ class Rules:
     report_life: float = 300.0
 
 
-def starts_itself(policy: Policy) -> bool:
-    """Does it decide on waiting and suspended applications too?"""
-    whole = getattr(policy, 'func', policy)  # of a functools.partial
-    return bool(getattr(whole, 'decides_state', False))
-
-
 def decisions(
     views: Sequence[AppView], market: MarketNow, policy: Policy, rules: Rules
 ) -> list[Decision]:
@@ -94,7 +85,7 @@ def decisions(
     found = [measured(view, market, rules.horizon, rules.report_life) for view in views]
     seen, _ = columns(views, found, market)
     steps = policy(seen)
-    if not starts_itself(policy):
+    if not traits_of(policy).decides_state:
         steps = _with_starts(seen, steps)
     made, first = [], 0
     for view, of in zip(views, found, strict=True):

@@ -3,10 +3,10 @@
 
 Implements the inputs of Algorithms 2 and 3 of Merkat (INRIA RR-8648), section 2.3, for applications of
 several virtual clusters: each component is a column, with a part of the budget by what it costs in full.
-Units and shapes as in virtual_platform.
+Units and shapes as in policies.policy_interface.
 
-Not given there, and settled here: who has reported nothing is taken to be just as good as its reference says,
-so that nothing is changed on account of a monitor that is away; it starts with the least allocation.
+Not given there, and settled here: an application that has reported nothing is taken to perform as its
+reference says, so that nothing changes while a monitor is away; it starts with the least allocation.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ from nova_market.core.app.view import (
     spendable,
 )
 from nova_market.core.market.bid import MARKET_RESOURCES
-from nova_market.core.resource import Array, Rows, Values
+from nova_market.core.resource import Array, Rows
 
 STATES = {
     AppState.WAITING: PolicyState.WAITING,
@@ -44,8 +44,6 @@ STATES = {
     AppState.SUSPENDED: PolicyState.SUSPENDED,
 }
 WIDTH = len(MARKET_RESOURCES)
-FAR = 1e9
-"""Seconds to the deadline of what has none."""
 
 LEAST_PART = 0.25
 """Of full CPU, for those that name no least allocation: section 3.2.1."""
@@ -53,30 +51,32 @@ LEAST_PART = 0.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """Of one application: what its column says, and what is shown of it. None: not known."""
+    """Of one application: what its column holds, and what is shown of it. None: not known.
+
+    deadline: (seconds of work that remain, seconds to the deadline)
+    backlog:  (tasks that wait, servers that work)
+    """
 
     performance: float
-    remaining: float
-    left: float
+    deadline: tuple[float, float] | None
     budget: float
-    waiting: int
-    busy: int
+    backlog: tuple[int, int] | None
     known: bool
     late: float | None = None
     told_remaining: float | None = None
 
 
 def measured(view: AppView, market: MarketNow, horizon: int, report_life: float) -> Measured:
-    """What is known of one application now. report_life: seconds after which a report counts no more."""
+    """What is known of one application now. report_life: seconds for which a report counts."""
     slo = view.template.slo
     reports = fresh(view.reports, market.now - report_life)
-    left = FAR if slo.deadline is None else slo.deadline - market.now
+    left = None if slo.deadline is None else slo.deadline - market.now
     reference = slo.band[1]
     work = remaining(view, market.now, report_life)
     servers = sum(view.count(one) for one in view.template.components)
-    waiting, busy = queue_of(reports) or (0, servers)
+    queue = queue_of(reports)
     performance, known, late = reference, False, None
-    if slo.goal is Goal.DEADLINE and work is not None:
+    if left is not None and work is not None:
         # before it runs there is no speed of its own: it is measured at the full one
         speed = view.part if view.app.state is AppState.RUNNING else 1.0
         at_this_speed = work / speed if speed > 0 else (np.inf if work > 0 else 0.0)
@@ -86,15 +86,15 @@ def measured(view: AppView, market: MarketNow, horizon: int, report_life: float)
         metric = metric_of(reports)
         if metric is not None:
             performance, known = slo.performance(metric), True
-    elif slo.goal is Goal.QUEUE and queue_of(reports) is not None:
-        performance, known = (waiting + busy) / max(servers, 1), True
+    elif slo.goal is Goal.QUEUE and queue is not None:
+        performance, known = sum(queue) / max(servers, 1), True
+    if slo.goal is Goal.QUEUE and queue is None:
+        queue = (0, servers)
     return Measured(
         performance=performance,
-        remaining=_unknown(view, max(left, 0.0)) if work is None else work,
-        left=left,
+        deadline=_deadline(view, work, left),
         budget=spendable(view.purse, market, horizon, slo.deadline),
-        waiting=waiting,
-        busy=busy,
+        backlog=queue,
         known=known,
         late=late,
         told_remaining=work,
@@ -133,17 +133,20 @@ def columns(
             reference=bands[1],
             high=bands[2],
         ),
-        deadlines=Deadlines(
-            remaining=np.array([one.remaining for one in of]),
-            left=np.array([one.left for one in of]),
-        ),
-        backlog=_backlog(of, count, memories),
+        deadlines=_deadlines(of),
+        backlog=_backlog(of, memories),
     )
     return seen, parts
 
 
+def _deadline(view: AppView, work: float | None, left: float | None) -> tuple[float, float] | None:
+    if left is None:
+        return None
+    return (_unknown(view, max(left, 0.0)) if work is None else work), left
+
+
 def _unknown(view: AppView, left: float) -> float:
-    """Work that the least allocation does in time: nobody has told how much there is."""
+    """Work that the least allocation does in time: how much there is was not reported."""
     least = sum(one.least_cpu * one.least_count for one in view.template.components)
     full = sum(
         view.memory.of(one.name).most[0] * one.least_count for one in view.template.components
@@ -152,10 +155,24 @@ def _unknown(view: AppView, left: float) -> float:
     return left * view.template.slo.band[1] * part
 
 
-def _backlog(of: Sequence[Measured], count: Values, memories: Sequence[ComponentMemory]) -> Backlog:
+def _deadlines(of: Sequence[Measured]) -> Deadlines | None:
+    """None when one has no deadline: a policy that needs deadlines must refuse it."""
+    found = [one.deadline for one in of if one.deadline is not None]
+    if len(found) < len(of):
+        return None
+    remaining, left = np.array(found, dtype=np.float64).reshape(len(found), 2).T
+    return Deadlines(remaining=remaining, left=left)
+
+
+def _backlog(of: Sequence[Measured], memories: Sequence[ComponentMemory]) -> Backlog | None:
+    """None when one has no queue."""
+    found = [one.backlog for one in of if one.backlog is not None]
+    if len(found) < len(of):
+        return None
+    waiting, busy = np.array(found, dtype=np.int64).reshape(len(found), 2).T
     return Backlog(
-        waiting=np.array([one.waiting for one in of], dtype=np.int64),
-        busy=np.array([one.busy for one in of], dtype=np.int64),
+        waiting=waiting,
+        busy=busy,
         lost=np.array([memory.lost for memory in memories], dtype=np.bool_),
     )
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far an application is, how long it still takes, and how that compares with its deadline.
 
-Implements Merkat (INRIA RR-8648), section 3.2.1, eq. (3) to (5), and the performance value of section
+Implements Merkat (INRIA RR-8648), section 3.2.1, eq. (4), and the performance value of section
 2.3.2 ("the remaining execution time of the application is less than 75% of remaining time to deadline").
 Units: seconds; an iteration is whatever the application counts. Arrays and numbers alike.
 
@@ -41,21 +41,6 @@ class Progress:
     def remaining(self) -> float:
         """Eq. (4): seconds that are left at the speed of the latest iterations."""
         return (self.total - self.done) * self.seconds_each
-
-
-def iterations(simulated: float, step: float) -> float:
-    """Eq. (5): N_total = t_physical / tau.
-
-    :raises BadAmount: a step of 0 or less.
-    """
-    if not step > 0:
-        raise BadAmount(f'a discretization step of {step:g} s: give more than 0')
-    return simulated / step
-
-
-def execution_time(seconds_io: float, seconds_each: float, simulated: float, step: float) -> float:
-    """Eq. (3): t_exec = t_io + t_avg * t_physical / tau."""
-    return seconds_io + seconds_each * iterations(simulated, step)
 
 
 def reference_seconds_each(progress: Progress, left: float) -> float:

@@ -13,13 +13,13 @@ its band too.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
 from nova_market.core.app.template_entry import TemplateEntry, seconds_of
 from nova_market.core.ledger.money import MAX_AMOUNT
 from nova_market.core.market.bid import MARKET_RESOURCES
+from nova_market.core.timestamp import stamp
 from nova_market.errors import BadTemplate
 
 MAX_NAME = 255
@@ -239,11 +239,6 @@ def slo_document(slo: Slo) -> dict[str, Any]:
         **({} if work is None else {'work_core_seconds': work}),
         **band,
     }
-
-
-def stamp(at: float) -> str:
-    """Seconds since the epoch as ISO 8601 in UTC."""
-    return datetime.fromtimestamp(at, UTC).isoformat().replace('+00:00', 'Z')
 
 
 def _deadline(entry: TemplateEntry) -> Slo:

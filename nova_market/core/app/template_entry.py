@@ -9,10 +9,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from nova_market.core.text import shown
-from nova_market.errors import BadTemplate
+from nova_market.core.timestamp import FORM, seconds
+from nova_market.errors import BadTemplate, BadTime
 
 LATEST = 253_370_764_800.0
 """The year 9999 begins; a time with a zone could be in a year that nothing can write."""
@@ -115,19 +116,12 @@ def seconds_of(entry: TemplateEntry) -> float:
 
     :raises BadTemplate: no time, or before 1970.
     """
-    wanted = 'a time in ISO 8601, UTC when it names no zone, such as 2026-11-21T12:00:00Z'
-    found = entry.value
-    if isinstance(found, str):
-        try:
-            found = datetime.fromisoformat(found)
-        except ValueError:
-            raise entry.wrong(wanted) from None
-    if not isinstance(found, datetime):
-        raise entry.wrong(wanted)
+    if not isinstance(entry.value, str | datetime):
+        raise entry.wrong(FORM)
     try:
-        at = (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
-    except (OverflowError, ValueError):
-        raise entry.wrong(wanted) from None
+        at = seconds(entry.value)
+    except BadTime:
+        raise entry.wrong(FORM) from None
     if not 0 <= at <= LATEST:
-        raise entry.wrong(f'{wanted}, after 1970 and before 9999')
+        raise entry.wrong(f'{FORM}, after 1970 and before 9999')
     return at

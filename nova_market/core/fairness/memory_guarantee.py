@@ -32,11 +32,6 @@ def guarantees(working_set: Array, size: Array, weights: Array, supply: float) -
     return first + second
 
 
-def soft_limits(working_set: Array, size: Array, weights: Array, supply: float) -> Array:
-    """cgroup v1: where reclaim starts under pressure. Never below the working set of the guest."""
-    return spared(guarantees(working_set, size, weights, supply), working_set, size)
-
-
 def spared(values: Array, working_set: Array, size: Array) -> Array:
-    """Values, or the working set of the guest with some slack where that is more."""
+    """Soft limits of cgroup v1: the values, but never less than the working set of the guest with SLACK."""
     return np.maximum(values, np.minimum(working_set * SLACK, size))

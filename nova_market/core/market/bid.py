@@ -24,14 +24,20 @@ MARKET_RESOURCES = (RESOURCES[CPU], RESOURCES[MEMORY])
 """What is bid for, in this order: `cpu` in cores, `memory` in MiB."""
 
 ABSENT = -1
-"""Stands for "this source says nothing" where bids are given."""
+"""Stands for a bid that a source does not set."""
 
 EXACT = 2.0**53
 """Below this, a float64 sum of whole numbers is exact."""
 
 
+Bid = tuple[int, ...]
+"""Micro-credits per period for each of MARKET_RESOURCES, ABSENT where nothing is set."""
+
+NO_BID: Bid = (ABSENT,) * len(MARKET_RESOURCES)
+
+
 class BidSource(IntEnum):
-    """Where a bid comes from, first that speaks wins (B1)."""
+    """Where a bid comes from. A bid is looked up in this order; the first source that sets one wins (B1)."""
 
     TENANT = 0
     SERVER = 1
@@ -39,7 +45,7 @@ class BidSource(IntEnum):
     PRICE = 3
 
 
-def bid_from(texts: Mapping[str, str], prefix: str = 'market:bid_') -> tuple[int, ...]:
+def bid_from(texts: Mapping[str, str], prefix: str = 'market:bid_') -> Bid:
     """The bid in a server's metadata or a flavor's extra specs, ABSENT for a resource not named.
 
     :raises BadAmount: names the key, the value and the limit.
@@ -51,10 +57,18 @@ def bid_from(texts: Mapping[str, str], prefix: str = 'market:bid_') -> tuple[int
     return tuple(micro_credits(texts[n], n) if n in texts else ABSENT for n in names)
 
 
+def first_set(*bids: Bid) -> Bid:
+    """B1: of bids in the order of their precedence, for each resource the first that is set."""
+    return tuple(
+        next((one for one in of_resource if one != ABSENT), ABSENT)
+        for of_resource in zip(*bids, strict=True)
+    )
+
+
 def resolved(sources: Sequence[Values], price: Array, caps: Array) -> tuple[Values, Values]:
     """(bids, source of each), shape (resources, servers): B1, each resource by itself.
 
-    sources: bids of the tenant, of the server and of the flavor, ABSENT where one says nothing
+    sources: bids of the tenant, of the server and of the flavor, ABSENT where one sets none
     price:   micro-credits per unit and period, (resources,); the last resort is price times cap
     """
     default = np.minimum(np.floor(price[:, None] * caps), MAX_AMOUNT).astype(np.int64)

@@ -5,7 +5,7 @@ Implements Merkat (INRIA RR-8648), section 2.2.2, and rule B1 of doc/source/spec
 bid, metadata or hint of the server, extra specs of its flavor, price times a_max; each resource by itself.
 Units: micro-credits per period, cores, MiB. Arrays (resources, servers).
 
-A text that is no bid counts as none, and the round says so: a typo must not stop a server.
+A text that is no bid counts as none, and the round's document names it: a typo must not stop a server.
 """
 
 import math
@@ -16,14 +16,19 @@ import numpy as np
 
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import AccountId, account
-from nova_market.core.market.bid import ABSENT, StoredBid, bid_from, resolved
+from nova_market.core.market.bid import (
+    ABSENT,
+    NO_BID,
+    Bid,
+    StoredBid,
+    bid_from,
+    first_set,
+    resolved,
+)
+from nova_market.core.market.extra_spec import PREFIX, limits
 from nova_market.core.market.inventory import CloudServer
 from nova_market.core.resource import Array, Values
 from nova_market.errors import BadAmount
-
-PREFIX = 'market:'
-LIMITS = (f'{PREFIX}max_cpu', f'{PREFIX}max_memory_mib')
-NOTHING = (ABSENT, ABSENT)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -31,7 +36,7 @@ class Bids:
     """bids, source: (resources, servers); source as core.market.bid.BidSource
     caps:   (resources, servers) a_max
     payers: per server
-    notes:  server -> what was wrong with its texts
+    notes:  server -> what is wrong with its texts
     """
 
     bids: Values
@@ -39,6 +44,15 @@ class Bids:
     caps: Array
     payers: tuple[AccountId, ...]
     notes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedBids:
+    """Bids in texts: of the server and of its flavor; problems: of texts that are no bids."""
+
+    server: Bid
+    flavor: Bid
+    problems: tuple[str, ...] = ()
 
 
 def bids_of(
@@ -57,14 +71,41 @@ def bids_of(
         bid = _own(server, stored.get(server.id))
         if bid is not None:
             sources[0, :, row] = bid.cpu, bid.memory
-        if server.metadata or server.hints:
-            sources[1, :, row] = _of_server(server, notes)
-        if server.extra_specs:
-            sources[2, :, row] = _of(server, server.extra_specs, 'extra specs', notes)
-        caps[:, row] = _caps(server, bid, notes)
+        stated = stated_bids(
+            metadata=server.metadata, hints=server.hints, extra_specs=server.extra_specs
+        )
+        sources[1, :, row], sources[2, :, row] = stated.server, stated.flavor
+        limit = limits(server.extra_specs, server.metadata)
+        caps[:, row] = (
+            _least(server.vcpus, limit.cpu, bid.max_cpu if bid else None),
+            _least(server.memory_mib, limit.memory_mib, bid.max_memory_mib if bid else None),
+        )
+        if problems := stated.problems + limit.problems:
+            notes[server.id] = '; '.join(problems)
         payers.append(_payer(server, bid, accounts))
     bids, source = resolved([*sources], price, caps)
     return Bids(bids=bids, source=source, caps=caps, payers=tuple(payers), notes=notes)
+
+
+def stated_bids(
+    *,
+    metadata: Mapping[str, str],
+    hints: Mapping[str, str],
+    extra_specs: Mapping[str, str],
+) -> StatedBids:
+    """B1: what a server's owner wrote and what its flavor has.
+
+    Metadata, which the owner can change, comes before the hints that the server was made with.
+    """
+    problems: list[str] = []
+    newer = _stated(metadata, 'metadata', problems)
+    older = _stated(hints, 'hints', problems)
+    flavor = _stated(extra_specs, 'extra specs', problems)
+    return StatedBids(
+        server=newer if older is NO_BID else first_set(newer, older),
+        flavor=flavor,
+        problems=tuple(problems),
+    )
 
 
 def _own(server: CloudServer, bid: StoredBid | None) -> StoredBid | None:
@@ -82,44 +123,16 @@ def _payer(
     return account('project', server.project_id)
 
 
-def _of_server(server: CloudServer, notes: dict[str, str]) -> tuple[int, ...]:
-    """Metadata, which its owner can change, before the hints it was made with."""
-    newer = _of(server, server.metadata, 'metadata', notes)
-    older = _of(server, server.hints, 'hints', notes)
-    return tuple(n if n != ABSENT else o for n, o in zip(newer, older, strict=True))
+def _least(size: float, limit: float, own: float | None) -> float:
+    """a_max: the size of the flavor, or less where a text or the stored bid limits it."""
+    return min(float(size), limit, math.inf if own is None else own)
 
 
-def _of(
-    server: CloudServer, texts: Mapping[str, str], where: str, notes: dict[str, str]
-) -> tuple[int, ...]:
+def _stated(texts: Mapping[str, str], where: str, problems: list[str]) -> Bid:
     if not any(key.startswith(PREFIX) for key in texts):
-        return NOTHING
+        return NO_BID
     try:
         return bid_from(texts)
     except BadAmount as error:
-        notes[server.id] = f'{where}: {error}'
-        return NOTHING
-
-
-def _caps(server: CloudServer, bid: StoredBid | None, notes: dict[str, str]) -> tuple[float, float]:
-    """a_max: the flavor, or less where the flavor's extra specs, the metadata or the bid say so."""
-    found = [float(server.vcpus), float(server.memory_mib)]
-    for where in (server.extra_specs, server.metadata):
-        for r, key in enumerate(LIMITS):
-            if key in where:
-                found[r] = min(found[r], _limit(server, key, where[key], notes))
-    if bid is not None:
-        for r, limit in enumerate((bid.max_cpu, bid.max_memory_mib)):
-            found[r] = found[r] if limit is None else min(found[r], limit)
-    return found[0], found[1]
-
-
-def _limit(server: CloudServer, key: str, text: str, notes: dict[str, str]) -> float:
-    try:
-        limit = float(text)
-    except ValueError:
-        limit = math.nan
-    if math.isfinite(limit) and limit > 0:
-        return limit
-    notes[server.id] = f'{key} is {text!r:.40}: give a number above 0'
-    return math.inf
+        problems.append(f'{where}: {error}')
+        return NO_BID

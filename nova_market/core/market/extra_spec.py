@@ -41,14 +41,50 @@ class FlavorKey:
     fits: Check
 
 
-def complaint(name: str, value: str) -> str:
-    """What is wrong with a value, naming the key and the range; '' when nothing is."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The most a server can use, inf where nothing limits it; problems: of texts that are no limits."""
+
+    cpu: float = math.inf
+    memory_mib: float = math.inf
+    problems: tuple[str, ...] = ()
+
+
+UNLIMITED = Limits()
+
+
+def check(name: str, value: str) -> None:
+    """Refuse a key that is not the market's, or a value that its key does not take.
+
+    :raises BadAmount: names the key, the value and what it may be.
+    """
     known = KEYS.get(name)
     if known is None:
-        return f'{name!r:.80} is no key of the market: known are {", ".join(KEYS)}'
-    if known.fits(value):
-        return ''
-    return f'{name} is {value!r:.80}: give {known.range}'
+        raise BadAmount(f'{name!r:.80} is no key of the market: known are {", ".join(KEYS)}')
+    if not known.fits(value):
+        raise BadAmount(f'{name} is {value!r:.80}: give {known.range}')
+
+
+def limits(*texts: Mapping[str, str]) -> Limits:
+    """The smallest limits that extra specs and metadata set; a text that is no limit does not count."""
+    if not any(MAX_CPU in one or MAX_MEMORY in one for one in texts):
+        return UNLIMITED
+    found = {MAX_CPU: math.inf, MAX_MEMORY: math.inf}
+    problems = []
+    for one in texts:
+        for name in found:
+            try:
+                found[name] = min(found[name], _limit(name, one))
+            except BadAmount as error:
+                problems.append(str(error))
+    return Limits(cpu=found[MAX_CPU], memory_mib=found[MAX_MEMORY], problems=tuple(problems))
+
+
+def _limit(name: str, texts: Mapping[str, str]) -> float:
+    if name not in texts:
+        return math.inf
+    check(name, texts[name])
+    return float(texts[name])
 
 
 def real(text: str, most: float) -> float | None:

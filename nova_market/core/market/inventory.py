@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from nova_market.core.host.cpu_policy import has_dedicated_cpus
 from nova_market.core.resource import HostName
 
 RUNNING = frozenset(
@@ -49,7 +50,7 @@ class CloudHost:
 class CloudServer:
     """A server that is on a host.
 
-    vcpus, memory_mib:        of its flavor
+    vcpus, memory_mib:        of its flavor, without CPUs of its own (dedicated)
     extra_specs:              of its flavor; metadata: its own; hints: scheduler hints it was made with
     migratable:               False: it can't be live-migrated; `pinned` says why
     zone:                     the availability zone its owner asked for, '' when he did not
@@ -83,11 +84,7 @@ class CloudServer:
     @property
     def dedicated(self) -> bool:
         """Has its flavor CPUs of its own (pinned, realtime)?"""
-        policy, realtime = (
-            self.extra_specs.get(f'hw:cpu_{key}', '').strip().lower()
-            for key in ('policy', 'realtime')
-        )
-        return policy in ('dedicated', 'mixed') or realtime in ('yes', 'true', '1', 'on')
+        return has_dedicated_cpus(self.extra_specs)
 
 
 class MigrationState(StrEnum):

@@ -7,7 +7,8 @@ Units: seconds, periods, micro-credits per core or MiB and period.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from nova_market.core.app.decision import Policy, Rules
+from nova_market.core.app.decision import Rules
+from nova_market.core.app.policies.traits import Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -198,6 +198,7 @@ def test_a_project_has_so_many_applications(market):
     [
         ({'policy': 'wish'}, 'policy: wish is not installed: give full_deadline or horizontal'),
         ({'policy': 'full_deadline'}, 'slo: full_deadline works for deadline, not for metric'),
+        ({'policy': 'value_density'}, 'slo: value_density works for deadline, not for metric'),
         ({'parameters': {'resume': 1}}, 'horizontal does not take resume: it takes none'),
         (
             {'slo': {'deadline': '2001-01-01T00:00:00Z'}},

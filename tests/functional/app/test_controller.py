@@ -12,8 +12,8 @@ from oslo_db.exception import DBConnectionError
 
 from nova_market.adapters.leadership import SoleLeader
 from nova_market.core.app.record import AppState, DesiredState
-from nova_market.core.app.template import stamp
 from nova_market.core.ledger.posting import account
+from nova_market.core.timestamp import stamp
 from nova_market.db.ledger import DatabaseLedger
 from nova_market.errors import DatabaseUnavailable
 from tests.support.app_bed import CREDIT, PERIOD, SETTINGS, Bed, component, host, template

@@ -24,7 +24,7 @@ from nova_market.conf import api as api_options
 from nova_market.db import schema
 from nova_market.db.database import Database
 from nova_market.wiring.api import database_stores
-from nova_market.wiring.policies import parameters_by_policy
+from nova_market.wiring.policies import traits_by_policy
 from tests.support.servers.databases import Wall
 
 IMPLIED = {
@@ -108,7 +108,7 @@ def make_market(database: Database, **options: Any) -> Market:
     api_options.register_opts(conf)
     conf([], project='nova_market', default_config_files=[])
     metrics_token = options.pop('metrics_token', None)
-    whole = Settings(response_validation='error', scaling=parameters_by_policy())
+    whole = Settings(response_validation='error', policies=traits_by_policy())
     settings = replace(whole, **options)
     application = make_application(conf, stores, settings, known_tokens, metrics_token)
     return Market(

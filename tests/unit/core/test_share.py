@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nova_market.core.fairness.memory_guarantee import GUARANTEED, SLACK, guarantees, soft_limits
+from nova_market.core.fairness.memory_guarantee import GUARANTEED, SLACK, guarantees, spared
 from nova_market.core.share import fair_shares
 
 
@@ -55,6 +55,8 @@ def test_working_sets_come_first():
 
 def test_soft_limit_is_never_below_the_working_set():
     working, size = np.array([80.0, 60.0]), np.array([80.0, 100.0])
-    limits = soft_limits(working, size, np.array([1.0, 1.0]), 100.0)
+    given = guarantees(working, size, np.array([1.0, 1.0]), 100.0)
+    limits = spared(given, working, size)
+    assert given[0] < 80.0
     assert limits[0] == 80.0
     assert limits[1] >= 60.0

@@ -25,6 +25,8 @@ from nova_market.core.app.policies.policy_interface import (
     cost,
     others_pay,
 )
+from nova_market.core.app.policies.traits import serves
+from nova_market.core.app.template import Goal
 from nova_market.core.market.bid import MARKET_RESOURCES
 from nova_market.core.resource import Array, Flags
 from nova_market.errors import BadSnapshot
@@ -35,6 +37,7 @@ RESUME = 1.1
 """Part of the needed speed that must be affordable before it resumes; above 1 against swings."""
 
 
+@serves(Goal.DEADLINE, decides_state=True)
 def full_deadline(seen: PolicyInput, *, resume: float = RESUME) -> PolicyOutput:
     """One step of every application; DROPPED ones stay so. resume: as RESUME.
 
@@ -120,7 +123,3 @@ def _at_rest(seen: PolicyInput) -> PolicyOutput:
         change=nothing,
         why=np.zeros_like(seen.state),
     )
-
-
-# it starts, suspends and resumes by itself: whoever runs applications leaves that to it
-full_deadline.decides_state = True  # type: ignore[attr-defined]

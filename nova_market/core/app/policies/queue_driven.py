@@ -16,12 +16,15 @@ import numpy as np
 
 from nova_market.core.app.policies.merkat_policies import sized
 from nova_market.core.app.policies.policy_interface import PolicyInput, PolicyOutput, StepReason
+from nova_market.core.app.policies.traits import serves
+from nova_market.core.app.template import Goal
 from nova_market.errors import BadSnapshot
 
 GROWTH = 0.25
 """Part of the present servers that may be asked for in one period."""
 
 
+@serves(Goal.QUEUE)
 def queue_driven(seen: PolicyInput, *, growth: float = GROWTH) -> PolicyOutput:
     """One server for each task that runs or waits, within the limits, step by step. growth: as GROWTH.
 

@@ -35,6 +35,8 @@ from nova_market.core.app.policies.policy_interface import (
     cost,
     others_pay,
 )
+from nova_market.core.app.policies.traits import serves
+from nova_market.core.app.template import Goal
 from nova_market.core.market.bid import MARKET_RESOURCES
 from nova_market.core.resource import Array, Flags
 from nova_market.errors import BadSnapshot
@@ -56,6 +58,7 @@ LEAST_SPLIT = 0.05
 """Part of a bid that every resource in use gets: who bids nothing for what gets scarce gets none of it."""
 
 
+@serves(Goal.DEADLINE, decides_state=True)
 def value_density(seen: PolicyInput) -> PolicyOutput:
     """One step of every application; DROPPED ones stay so.
 

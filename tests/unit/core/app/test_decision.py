@@ -12,6 +12,9 @@ from nova_market.core.app.decision import Rules, decisions
 from nova_market.core.app.policies.full_deadline import full_deadline
 from nova_market.core.app.policies.merkat_policies import horizontal, vertical
 from nova_market.core.app.policies.policy_interface import MarketState
+from nova_market.core.app.policies.queue_driven import queue_driven
+from nova_market.core.app.policies.value_density import value_density
+from nova_market.core.app.policy_columns import columns, measured
 from nova_market.core.app.record import (
     AppReport,
     AppState,
@@ -22,7 +25,7 @@ from nova_market.core.app.record import (
 )
 from nova_market.core.app.server import NewServer
 from nova_market.core.app.slots import slots_for
-from nova_market.core.app.template import document, parsed, stamp
+from nova_market.core.app.template import document, parsed
 from nova_market.core.app.view import (
     AppView,
     MarketNow,
@@ -36,6 +39,8 @@ from nova_market.core.app.view import (
     remaining,
     spendable,
 )
+from nova_market.core.timestamp import stamp
+from nova_market.errors import BadSnapshot
 
 NOW = 6000.0
 METRIC = {'metric': {'low': 0.75, 'reference': 0.9, 'high': 1.0}}
@@ -440,3 +445,34 @@ def test_marks_can_not_be_overwritten():
         metadata={'market:app': 'other', 'x': 'y'},
     )
     assert given.marks == {'market:app': 'a', 'market:slot': 'w-1', 'x': 'y'}
+
+
+# what is missing
+
+
+def columns_of(*views):
+    found = [measured(one, market(), 60, 300.0) for one in views]
+    return columns(views, found, market())[0]
+
+
+def test_what_an_application_does_not_have_is_missing():
+    """Not a deadline far away, nor a queue of nothing."""
+    timed = view({'deadline': stamp(NOW + 3600)})
+    queue = view({'queue': True})
+    assert columns_of(timed).deadlines.left.tolist() == [3600.0]
+    assert columns_of(timed).backlog is None
+    assert columns_of(view()).deadlines is None
+    assert columns_of(timed, view()).deadlines is None
+    assert columns_of(queue).backlog.busy.tolist() == [1]
+    reported = view(reports=[report(waiting=2, busy=1)])
+    assert columns_of(reported).backlog.waiting.tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ('policy', 'missing'),
+    [(full_deadline, 'deadlines'), (value_density, 'deadlines'), (queue_driven, 'backlogs')],
+)
+def test_a_policy_refuses_an_application_without_what_it_needs(policy, missing):
+    """Whoever installed it for such an application reads why."""
+    with pytest.raises(BadSnapshot, match=f'needs the {missing}'):
+        decided(view(), policy)

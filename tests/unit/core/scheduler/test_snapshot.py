@@ -6,7 +6,6 @@ import json
 import numpy as np
 import pytest
 
-from nova_market.core.market.extra_spec import KEYS, complaint
 from nova_market.core.scheduler.request import request_of
 from nova_market.core.scheduler.snapshot import HostLease, document_of, snapshot_from
 from nova_market.errors import BadSnapshot
@@ -101,41 +100,6 @@ def test_what_is_no_document_is_refused(found):
     """Whatever JSON can hold."""
     with pytest.raises(BadSnapshot):
         snapshot_from(found)
-
-
-@pytest.mark.parametrize(
-    ('name', 'value', 'fine'),
-    [
-        ('market:bid_cpu', '0', True),
-        ('market:bid_cpu', '12.5', True),
-        ('market:bid_memory', '9007199254.740992', True),
-        ('market:bid_memory', '9007199254.740993', False),
-        ('market:bid_cpu', '-1', False),
-        ('market:bid_cpu', 'nan', False),
-        ('market:bid_cpu', '0.0000001', False),
-        ('market:bid_cpu', '', False),
-        ('market:max_cpu', '0.5', True),
-        ('market:max_cpu', '0', False),
-        ('market:max_cpu', 'inf', False),
-        ('market:max_memory_mib', '1e13', False),
-        ('market:affordable_periods', '0', True),
-        ('market:affordable_periods', '1000001', False),
-        ('market:affordable_periods', '1_0', False),
-        ('market:affordable_periods', '٣', False),
-        ('market:class', 'short', True),
-        ('market:class', 'Short', False),
-        ('market:duration', '1', True),
-        ('market:duration', '0', False),
-        ('market:colour', 'red', False),
-    ],
-)
-def test_a_wrong_extra_spec_is_named_with_its_range(name, value, fine):
-    """What is wrong names the key, the value and what it may be."""
-    trouble = complaint(name, value)
-    assert (trouble == '') is fine
-    if not fine:
-        assert name in trouble
-        assert name not in KEYS or KEYS[name].range in trouble
 
 
 def test_a_request_is_read_from_flavor_and_hints():

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an owner asks of his applications is carried out: made, changed, suspended, resumed, deleted.
+
+Implements the owner's side of Merkat (INRIA RR-8648), section 2.3, and rule M4 of the market's specification.
+core.app.request checks what is asked; the controller does the rest. Making an application creates a trust of
+Keystone, with which the controller acts in the project, and opens a budget.
+"""
+
+import logging
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import uuid4
+
+from nova_market.core.app.record import AppEvent, DesiredState, StoredApp
+from nova_market.core.app.request import AppChange, NewApp, Policies, changed_columns, new_app
+from nova_market.core.ledger.posting import Posting, Reason, account, posting_key
+from nova_market.errors import (
+    Conflict,
+    DatabaseUnavailable,
+    GenerationChanged,
+    NovaMarketError,
+    TooManyApps,
+    TooManyBudgets,
+    TrustRefused,
+    UnknownApp,
+)
+from nova_market.ports import AccountStore, AppStore, EventStore, LedgerStore, Trusts
+
+LOG = logging.getLogger(__name__)
+
+TRIES = 5
+"""For a caller who does not name the generation that he replaces."""
+
+KEPT = 0
+"""The period in the key of a posting that is never purged."""
+
+CREDENTIAL_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Who asks: the user of a token, its project, his roles there, and the token."""
+
+    user_id: str
+    project_id: str
+    roles: Sequence[str]
+    token: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestSettings:
+    """period: seconds of a market round; trust_roles: roles that are handed on, none named: all."""
+
+    period: float
+    max_apps: int
+    max_budgets: int
+    trust_roles: tuple[str, ...]
+    policies: Policies
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestStores:
+    """What requests are carried out with. wall: seconds since the epoch."""
+
+    ledger: LedgerStore
+    accounts: AccountStore
+    apps: AppStore
+    app_events: EventStore
+    trusts: Trusts
+    wall: Callable[[], float]
+
+
+class AppRequests:
+    """The requests of one owner."""
+
+    def __init__(self, stores: RequestStores, settings: RequestSettings, owner: Owner) -> None:
+        self._stores = stores
+        self._settings = settings
+        self._owner = owner
+
+    def create(self, template: object, url: str) -> tuple[StoredApp, str]:
+        """(the application, its credential). url: of the market, for its monitors.
+
+        :raises BadTemplate, TrustRefused, TooManyApps, TooManyBudgets: nothing was made.
+        """
+        credential = secrets.token_urlsafe(CREDENTIAL_BYTES)
+        wanted = new_app(
+            template,
+            self._settings.policies,
+            app_id=str(uuid4()),
+            project_id=self._owner.project_id,
+            user_id=self._owner.user_id,
+            credential=credential,
+            url=url,
+            now=self._stores.wall(),
+        )
+        try:
+            self._stores.accounts.open_budget(wanted.budget, self._settings.max_budgets)
+        except Conflict as error:
+            raise TooManyBudgets(str(error)) from None
+        made = self._stored(wanted)
+        self._fill(made, wanted.budget.renew_amount or 0)
+        self._record(made, 'created')
+        return made, credential
+
+    def update(
+        self, app: StoredApp, body: dict[str, Any], generation: int | None
+    ) -> tuple[StoredApp, str]:
+        """(the application, its new credential or ''). body: what is to change, by name.
+
+        :raises BadTemplate, TrustRefused, AppDeleting, AppEnded, GenerationChanged: nothing was changed.
+        """
+        new_credential = 'new_credential' in body
+        change = AppChange(
+            slo=body.get('slo'),
+            parameters=body.get('parameters'),
+            credential=secrets.token_urlsafe(CREDENTIAL_BYTES) if new_credential else '',
+            trust_id=self._trusted(app.project_id) if 'new_trust' in body else '',
+        )
+        changed = self._updated(app, change, generation)
+        if 'budget' in body:
+            self._stores.accounts.set(changed.payer, dict(body['budget']))
+        self._record(changed, 'changed', ', '.join(sorted(body)))
+        return changed, change.credential
+
+    def want(self, app: StoredApp, wish: DesiredState, action: str) -> StoredApp:
+        """The application in the state that its owner wants; action: the event's.
+
+        :raises AppDeleting, AppEnded, Conflict: it can't be.
+        """
+        if app.wish is wish:
+            return app
+        changed = self._changed(app, AppChange(wish=wish))
+        self._record(changed, action)
+        return changed
+
+    def _stored(self, wanted: NewApp) -> StoredApp:
+        """The application with its trust, stored; or nothing is left of it."""
+        app, trust = wanted.app, ''
+        try:
+            trust = self._trusted(app.project_id)
+            app = replace(app, trust_id=trust)
+            return self._stores.apps.create(app, self._settings.max_apps, wanted.user_data)
+        except DatabaseUnavailable:
+            # it may have been stored all the same: nothing is undone unless that is known
+            LOG.warning('application %s may have been made, with trust %s', app.id, trust)
+            found = self._stores.apps.app(app.id)
+            if found is not None:
+                return found
+            self._undo(app, trust)
+            raise
+        except NovaMarketError as error:
+            self._undo(app, trust)
+            if isinstance(error, Conflict):
+                raise TooManyApps(str(error)) from None
+            raise
+
+    def _updated(self, app: StoredApp, change: AppChange, generation: int | None) -> StoredApp:
+        trust = change.trust_id
+        try:
+            return self._changed(app, change, generation)
+        except DatabaseUnavailable:
+            LOG.warning(
+                'application %s may have been changed; new trust: %s', app.id, trust or 'none'
+            )
+            if trust and self._known(app.id).trust_id != trust:
+                self._end_trust(trust)
+            raise
+        except NovaMarketError:
+            self._end_trust(trust)
+            raise
+
+    def _changed(
+        self, app: StoredApp, change: AppChange, generation: int | None = None
+    ) -> StoredApp:
+        """The application with a change, whoever else changes it meanwhile."""
+        stores = self._stores
+        for _ in range(TRIES):
+            texts = stores.apps.user_data(app.id) if change.credential else {}
+            columns = changed_columns(app, change, self._settings.policies, texts, stores.wall())
+            try:
+                return stores.apps.change(app.id, columns, generation or app.generation)
+            except Conflict as error:
+                if generation:
+                    raise GenerationChanged(str(error)) from None
+                app = self._known(app.id)
+        raise Conflict(f'{app.id} is changed by others all the time: try again')
+
+    def _known(self, app_id: str) -> StoredApp:
+        found = self._stores.apps.app(app_id)
+        if found is None:
+            raise UnknownApp(f'there is no app {app_id}')
+        return found
+
+    def _fill(self, app: StoredApp, wanted: int) -> None:
+        """Fill its budget for the first time, from what its project has; a renewal comes later."""
+        project = account('project', app.project_id)
+        amount = min(wanted, self._stores.ledger.balances([project]).get(project, 0))
+        if amount <= 0:
+            return
+        posting = Posting(
+            key=posting_key(Reason.TRANSFER, KEPT, f'app/{app.id}'),
+            reason=Reason.TRANSFER,
+            debit=project,
+            credit=app.payer,
+            amount=amount,
+        )
+        try:
+            self._stores.ledger.post([posting], by=self._owner.user_id[:64])
+        except NovaMarketError as error:
+            LOG.warning('application %s begins with an empty budget: %s', app.id, error)
+
+    def _trusted(self, project: str) -> str:
+        """A trust of the owner's roles, or of those that the operator allows to be handed on."""
+        owner, allowed = self._owner, self._settings.trust_roles
+        if project != owner.project_id:
+            raise TrustRefused(f'your token is of another project: give one of {project}')
+        held = sorted(set(owner.roles))
+        roles = [role for role in held if role in (allowed or held)]
+        if not roles:
+            raise TrustRefused(
+                f'you have none of the roles {", ".join(allowed)} in this project: ask for one'
+            )
+        return self._stores.trusts.create(owner.token, owner.user_id, owner.project_id, roles)
+
+    def _undo(self, app: StoredApp, trust_id: str) -> None:
+        """Remove what was made for an application that could not be kept; what can't be is logged."""
+        self._end_trust(trust_id)
+        try:
+            self._stores.accounts.close(app.payer)
+        except NovaMarketError as error:
+            LOG.warning('application %s was not made; its budget is left over: %s', app.id, error)
+
+    def _end_trust(self, trust_id: str) -> None:
+        try:
+            if trust_id:
+                self._stores.trusts.delete(self._owner.token, trust_id)
+        except NovaMarketError as error:
+            LOG.warning('trust %s is left over: %s', trust_id, error)
+
+    def _record(self, app: StoredApp, action: str, what: str = '') -> None:
+        """Store an event of the owner's; his request is done without it too."""
+        by = f'by {self._owner.user_id[:64]}'
+        at = self._stores.wall()
+        event = AppEvent(
+            app_id=app.id,
+            at=at,
+            period=int(at // self._settings.period),
+            action=action,
+            reason=f'{what}, {by}' if what else by,
+        )
+        try:
+            self._stores.app_events.tell([event])
+        except NovaMarketError as error:
+            LOG.warning('application %s: the event "%s" is not stored: %s', app.id, action, error)

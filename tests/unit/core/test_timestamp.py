@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times as text and as seconds since the epoch."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from nova_market.core.timestamp import seconds, stamp
+from nova_market.errors import BadTime
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    'value',
+    ['2026-11-21T12:00:00Z', '2026-11-21T12:00:00', '2026-11-21T14:00:00+02:00', NOON],
+)
+def test_a_time_without_a_zone_is_utc(value):
+    """And every form is the same number."""
+    assert seconds(value) == NOON.timestamp()
+    assert stamp(seconds(value)) == '2026-11-21T12:00:00Z'
+
+
+@pytest.mark.parametrize('value', ['noon', '2026-02-31T00:00:00Z', '2026-11-21T25:00:00Z'])
+def test_what_is_no_time_is_refused_with_what_to_give(value):
+    """Text that is none, and a day or an hour that does not exist."""
+    with pytest.raises(BadTime, match='give a time in ISO 8601'):
+        seconds(value)
