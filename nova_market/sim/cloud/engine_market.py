@@ -22,7 +22,6 @@ from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import AccountId, account
 from nova_market.core.market.bid import StoredBid
 from nova_market.core.market.inventory import CloudHost, CloudServer
-from nova_market.core.market.settings import MarketSettings
 from nova_market.core.rebalancing.cool_down import CoolDown
 from nova_market.core.rebalancing.settings import AUTO, RebalancingSettings
 from nova_market.core.resource import Array, HostName, Rows, Values
@@ -98,20 +97,14 @@ class EngineMarket:
         self._stores.ledger.post(grants(setting.money), by=BY)
 
     def _made(self, plans: PlanStore) -> Engine:
-        setting, money = self._setting, self._setting.money
-        settings = MarketSettings(
+        setting = self._setting
+        settings = replace(
+            setting.money.market_settings(),
             name=BY,
             period=int(setting.period),
             pricing=setting.pricing,
-            currency=money.currency,
             reserve=setting.reserve,
             host_reserve=(0.0, 0.0),
-            total=money.total,
-            renew_every=money.renew_every,
-            return_delay=money.return_delay,
-            tax_rate=money.tax_rate,
-            tax_floor=money.tax_floor,
-            notice=0,
         )
         enforcement, clock = MemoryEnforcement(), self._clock
         made = Engine(
