@@ -22,8 +22,6 @@ from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import AccountId, account
 from nova_market.core.market.bid import StoredBid
 from nova_market.core.market.inventory import CloudHost, CloudServer
-from nova_market.core.rebalancing.cool_down import CoolDown
-from nova_market.core.rebalancing.settings import AUTO, RebalancingSettings
 from nova_market.core.resource import Array, HostName, Rows, Values
 from nova_market.ports import PlanStore
 from nova_market.services.market.engine import Engine
@@ -124,13 +122,7 @@ class EngineMarket:
     def _rebalancing(self, plans: PlanStore, moves: MoveSetting | None) -> Rebalancing | None:
         if moves is None:
             return None
-        settings = RebalancingSettings(
-            mode=AUTO,
-            every=moves.every,
-            balance=moves.balance,
-            migration=moves.migration,
-            cool_down=CoolDown(rest=moves.rest, longest=max(moves.rest, 86_400.0)),
-        )
+        settings = moves.rebalancing_settings()
         return Rebalancing(plans, self._cloud, self._clock, settings, Inline())
 
     def settle(self, period: int) -> None:
