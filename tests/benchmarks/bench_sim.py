@@ -23,10 +23,12 @@ from nova_market.sim.cloud.accounts import MoneySetting
 from nova_market.sim.cloud.costs import Costs
 from nova_market.sim.cloud.hosts import HostKind, SimulatedHosts
 from nova_market.sim.cloud.market import CloudSetting
-from nova_market.sim.cloud.run import CloudRun
 from nova_market.sim.cloud.scheduler import PlacingSetting
+from nova_market.sim.cloud.site import CloudParts, CloudSite
 from nova_market.sim.cloud.vector_market import VectorMarket
-from nova_market.sim.market.batch_run import MarketRun, MarketSetting
+from nova_market.sim.market.applications import MarketSetting
+from nova_market.sim.market.batch_run import MarketRun
+from nova_market.sim.market.undivided import undivided_run
 from nova_market.sim.workload.job import Workload, fitting, offered_load, scaled, terms
 from nova_market.sim.workload.lublin import JobKind, generate
 from nova_market.sim.workload.swf import read_log
@@ -136,7 +138,7 @@ def test_cost_of_a_round_by_applications():
         jobs = generate(count, JobKind(), np.random.default_rng(2))
         jobs = scaled(jobs.take(np.argsort(jobs.submit, kind='stable')), 1e-9)
         wanted = terms(jobs, np.random.default_rng(3))
-        run = MarketRun(jobs, wanted, (12.0 * count, 1e12), full_deadline, MarketSetting())
+        run = undivided_run(jobs, wanted, (12.0 * count, 1e12), full_deadline, MarketSetting())
         rounds, began = 0, time.process_time()
         for _ in run.rounds():
             rounds += 1
@@ -175,10 +177,15 @@ def on_hosts(hosts, servers, each=8, cores=4):
         project,
         Costs().migration_rate,
     )
-    return CloudRun(
-        jobs, wanted, park, market, full_deadline, setting, costs=Costs(),
-        placing=PlacingSetting(), project=project, rng=rng,
-    )  # fmt: skip
+    parts = CloudParts(
+        park=park,
+        market=market,
+        costs=Costs(),
+        placing=PlacingSetting(),
+        project=project,
+        rng=rng,
+    )
+    return MarketRun(jobs, wanted, full_deadline, setting, CloudSite(jobs, setting, parts))
 
 
 @pytest.mark.timeout(600)
@@ -192,7 +199,7 @@ def test_twenty_thousand_hosts_and_forty_thousand_servers():
         began = time.process_time()
         next(rounds)
         placed = time.process_time() - began
-        assert run.log.servers[0] == servers and run.log.homeless == [0]
+        assert run.site.log.servers[0] == servers and run.site.log.homeless == [0]
         began = time.process_time()
         for _ in range(10):
             next(rounds)

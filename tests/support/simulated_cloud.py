@@ -9,10 +9,11 @@ from nova_market.sim.cloud.accounts import MoneySetting
 from nova_market.sim.cloud.costs import FREE
 from nova_market.sim.cloud.hosts import HostKind, SimulatedHosts
 from nova_market.sim.cloud.market import CloudSetting
-from nova_market.sim.cloud.run import CloudRun
 from nova_market.sim.cloud.scheduler import PlacingSetting
+from nova_market.sim.cloud.site import CloudParts, CloudSite
 from nova_market.sim.cloud.vector_market import VectorMarket
-from nova_market.sim.market.batch_run import MarketSetting
+from nova_market.sim.market.applications import MarketSetting
+from nova_market.sim.market.batch_run import MarketRun
 from nova_market.sim.workload.job import Terms, Workload, terms
 
 
@@ -47,7 +48,7 @@ def cloud_run(
     jobs, wanted, kinds=None, *, market=VectorMarket, money=None, moves=None, ratios=(4.0, 1.0),
     costs=FREE, placing=None, project=None, reserve=0.01, seed=1, **setting,
 ):  # fmt: skip
-    """(CloudRun, its market); market: (park, setting, targets, project, rate) -> CloudMarket"""
+    """(a run on a CloudSite, its market); market: (park, setting, targets, project, rate) -> CloudMarket"""
     park = SimulatedHosts(kinds or [HostKind(count=6, cores=4, memory_mib=8192)], ratios=ratios)
     plan = MarketSetting(memory=True, reserve=(reserve, 0.0), **setting)
     payers = np.zeros(len(jobs), dtype=np.intp) if project is None else np.array(project)
@@ -59,10 +60,15 @@ def cloud_run(
     )
     targets = (wanted.budget * MICRO).astype(np.int64)
     made = market(park, cloud, targets, payers, costs.migration_rate)
-    run = CloudRun(
-        jobs, wanted, park, made, full_deadline, plan, costs=costs,
-        placing=placing or PlacingSetting(), project=payers, rng=np.random.default_rng(seed),
-    )  # fmt: skip
+    parts = CloudParts(
+        park=park,
+        market=made,
+        costs=costs,
+        placing=placing or PlacingSetting(),
+        project=payers,
+        rng=np.random.default_rng(seed),
+    )
+    run = MarketRun(jobs, wanted, full_deadline, plan, CloudSite(jobs, plan, parts))
     return run, made
 
 

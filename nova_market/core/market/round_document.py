@@ -12,7 +12,8 @@ import numpy as np
 
 from nova_market.core.ledger.posting import AccountId, Posting, Reason, account
 from nova_market.core.market.bid import MARKET_RESOURCES, BidSource
-from nova_market.core.market.inputs import Memory, RoundInputs
+from nova_market.core.market.carried_state import KEY, CarriedState
+from nova_market.core.market.inputs import RoundInputs
 from nova_market.core.market.record import AllocationRecord, PriceRecord
 from nova_market.core.market.round import MEANING, RoundOutcome, Why
 from nova_market.core.market.settings import MarketSettings
@@ -74,7 +75,7 @@ def document(
     inputs: RoundInputs,
     outcome: RoundOutcome,
     settings: MarketSettings,
-    memory: Memory,
+    carried: CarriedState,
     postings: Sequence[Posting],
     heaviness: Mapping[OwnerId, float],
 ) -> dict[str, object]:
@@ -105,7 +106,7 @@ def document(
         },
         'servers': [_line(inputs, outcome, row) for row in shown],
         'servers_left_out': len(inputs.servers) - len(shown),
-        'memory': memory.plain(),
+        KEY: carried.plain(),
         'postings': [[p.key, str(p.reason), p.debit, p.credit, p.amount] for p in postings],
     }
 

@@ -4,7 +4,7 @@
 Implements the cool-down per server of rule A3 of doc/source/specs/market.rst, beyond the paper. Units:
 seconds; wall-clock times, as they come from the database and outlive the engine.
 
-A server rests after each migration, so that two rounds do not play ball with it, and twice as long after
+A server rests after each migration, so that two rounds do not move it back and forth, and twice as long after
 each failure in a row: a guest that writes faster than the network copies fails every time.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from nova_market.core.rebalancing.plan import MoveState, StoredMove
 
 DOUBLINGS = 40
-"""More of them are not told apart: 2^40 times anything is for ever."""
+"""More failures make no difference: 2^40 times any rest is for ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +34,10 @@ def resting(moves: Iterable[StoredMove], now: float, settings: CoolDown) -> froz
             continue
         failed = move.state == MoveState.FAILED
         failures[move.server_id] = failures.get(move.server_id, 0) + 1 if failed else 0
-        pause = settings.rest * 2.0 ** min(failures[move.server_id], DOUBLINGS)
-        until[move.server_id] = move.changed_at + min(pause, settings.longest)
+        until[move.server_id] = rests_until(move.changed_at, failures[move.server_id], settings)
     return frozenset(server for server, end in until.items() if end > now)
+
+
+def rests_until(ended: float, failures: int, settings: CoolDown) -> float:
+    """When a server may move again. ended: its last move; failures: in a row, that one included."""
+    return ended + min(settings.rest * 2.0 ** min(failures, DOUBLINGS), settings.longest)

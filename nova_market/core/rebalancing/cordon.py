@@ -9,12 +9,38 @@ that it does not go back and forth.
 Arrays (hosts,), (resources, hosts).
 """
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from nova_market.core.rebalancing.layout import load
-from nova_market.core.resource import Array, Flags, Rows
+from nova_market.core.resource import Array, Flags, HostName, Rows
 
 CLOSED_TRAIT = 'CUSTOM_NOVA_MARKET_CLOSED'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CordonPlan:
+    """Hosts to open and hosts to close now, in this order."""
+
+    opened: tuple[HostName, ...]
+    closed: tuple[HostName, ...]
+
+
+def cordon_plan(
+    names: Sequence[HostName], before: Collection[HostName], after: Flags, most: int
+) -> CordonPlan:
+    """At most so many changes: hosts that are gone and hosts to open come before those to close.
+
+    names, after: (hosts,) and which of them are to be closed; before: those that are
+    """
+    wanted = dict(zip(names, after.tolist(), strict=True))
+    gone = sorted(set(before) - set(names))
+    opened = [name for name in names if name in before and not wanted[name]]
+    closed = [name for name in names if name not in before and wanted[name]]
+    first = [*gone, *opened]
+    return CordonPlan(opened=tuple(first[:most]), closed=tuple(closed[: max(0, most - len(first))]))
 
 
 def host_loads(ideal: Array, host: Rows, capacity: Array) -> Array:

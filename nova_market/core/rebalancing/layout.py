@@ -190,6 +190,12 @@ class LayoutState:
             hosts[host] = hosts.get(host, 0) + sign
 
 
+def fits(wanted: Array, room: Array) -> Flags:
+    """(hosts,): is all that is wanted on a host within its room? Both (rows of size, hosts)."""
+    fine: Flags = np.asarray((wanted <= room * (1.0 + FITS)).all(axis=0))
+    return fine
+
+
 def load(wanted: Array, capacity: Array) -> Array:
     """Sum of ideal allocations over capacity, the larger over resources; huge without capacity.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nova_market.core.rebalancing.layout import FITS, NOWHERE, Layout, LayoutState
+from nova_market.core.rebalancing.layout import NOWHERE, Layout, LayoutState, fits
 from nova_market.core.rebalancing.tabu_search import BalancePlan
 from nova_market.core.resource import Array, Rows
 from nova_market.core.share import shares_at, water_levels
@@ -198,8 +198,7 @@ def _step(layout: LayoutState, steps: list[Step], server: int, target: int, *, h
 
 
 def _fits(placement: Layout, used: Array, server: int, host: int) -> bool:
-    room = placement.room[:, host] * (1.0 + FITS)
-    return bool((used[:, host] + placement.size[:, server] <= room).all())
+    return bool(fits(used[:, host] + placement.size[:, server], placement.room[:, host]))
 
 
 def _kept_apart(layout: LayoutState, server: int, host: int) -> bool:

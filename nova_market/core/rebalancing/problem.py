@@ -16,7 +16,7 @@ import numpy as np
 from nova_market.core.market.inventory import ANTI_AFFINITY, CloudHost, CloudServer
 from nova_market.core.market.round import RoundOutcome
 from nova_market.core.market.snapshot import MarketSnapshot
-from nova_market.core.rebalancing.layout import FITS, NOWHERE, Layout
+from nova_market.core.rebalancing.layout import NOWHERE, Layout, fits
 from nova_market.core.rebalancing.plan import StoredMove
 from nova_market.core.resource import Array, Rows
 
@@ -76,8 +76,10 @@ def may_move(server: CloudServer, resting: Collection[str] = ()) -> bool:
     return server.migratable and server.status == MIGRATED and not held and server.id not in resting
 
 
-def obstacle(move: StoredMove, hosts: Sequence[CloudHost], servers: Sequence[CloudServer]) -> str:
-    """What stands in the way of a move now, '' when nothing does: the cloud goes on while a plan runs."""
+def obstacle(
+    move: StoredMove, hosts: Sequence[CloudHost], servers: Sequence[CloudServer]
+) -> str | None:
+    """What stands in the way of a move now, None when nothing does: the cloud goes on while a plan runs."""
     server = next((one for one in servers if one.id == move.server_id), None)
     target = next((one for one in hosts if one.name == move.destination), None)
     if server is None:
@@ -94,9 +96,9 @@ def obstacle(move: StoredMove, hosts: Sequence[CloudHost], servers: Sequence[Clo
     if server.group_policy == ANTI_AFFINITY and any(one.group == server.group for one in there):
         return f'a server of the same anti-affinity group is on {move.destination}'
     size, room = _sizes([target], [server, *there])
-    if (size.sum(axis=1) > room[:, 0] * (1.0 + FITS)).any():
+    if not fits(size.sum(axis=1), room[:, 0]):
         return f'{move.destination} has no room for it now'
-    return ''
+    return None
 
 
 def _sizes(hosts: Sequence[CloudHost], servers: Sequence[CloudServer]) -> tuple[Array, Array]:

@@ -23,7 +23,8 @@ from nova_market.experiments.simulated.merkat_fig5 import BOUNDLESS, Row, Settin
 from nova_market.sim.baseline.batch import edf
 from nova_market.sim.baseline.bound import satisfaction_bound
 from nova_market.sim.baseline.central import by_worth
-from nova_market.sim.market.batch_run import MarketRun, MarketSetting
+from nova_market.sim.market.applications import MarketSetting
+from nova_market.sim.market.undivided import undivided_run
 from nova_market.sim.workload.job import Terms, Workload, fitting, scaled, terms
 from nova_market.sim.workload.swf import read_log
 
@@ -61,7 +62,7 @@ def measure(setting: Setting) -> Iterator[Row]:
 
 def compare(jobs: Workload, wanted: Terms, processors: int, period: float) -> Iterator[Row]:
     """A row for each discipline on one workload."""
-    market = MarketRun(
+    market = undivided_run(
         jobs,
         wanted,
         (float(processors), BOUNDLESS),

@@ -27,7 +27,8 @@ from nova_market.errors import BadWorkload
 from nova_market.experiments.guests.recording import rounded, write_summary, write_table
 from nova_market.sim.baseline.batch import easy, edf, fcfs
 from nova_market.sim.baseline.schedule import Schedule
-from nova_market.sim.market.batch_run import MarketRun, MarketSetting
+from nova_market.sim.market.applications import MarketSetting
+from nova_market.sim.market.undivided import undivided_run
 from nova_market.sim.workload.job import Terms, Workload, fitting, scaled, terms
 from nova_market.sim.workload.swf import read_log
 
@@ -156,7 +157,7 @@ def _schedule(name: str, jobs: Workload, wanted: Terms, setting: Setting) -> Sch
 
 def market(jobs: Workload, wanted: Terms, setting: Setting) -> Schedule:
     """Every job as an application with the policy of section 3.2.1."""
-    run = MarketRun(
+    run = undivided_run(
         jobs,
         wanted,
         (float(setting.processors), BOUNDLESS),

@@ -33,7 +33,8 @@ from nova_market.errors import BadWorkload
 from nova_market.experiments.guests.recording import write_summary, write_table
 from nova_market.sim.baseline.batch import easy, edf
 from nova_market.sim.baseline.schedule import Schedule
-from nova_market.sim.market.batch_run import MarketRun, MarketSetting
+from nova_market.sim.market.applications import MarketSetting
+from nova_market.sim.market.undivided import undivided_run
 from nova_market.sim.workload.job import FACTORS, Terms, Workload, offered_load
 from nova_market.sim.workload.lublin import generate, kind_for
 
@@ -159,7 +160,9 @@ def _schedule(name: str, jobs: Workload, wanted: Terms) -> Schedule:
     if name in batch:
         return batch[name]()
     setting = MarketSetting(period=PERIOD, start_cost=BOOT, resume_cost=RESUME)
-    return MarketRun(jobs, wanted, (float(CORES), PLENTY), POLICIES[name], setting).run().schedule
+    return (
+        undivided_run(jobs, wanted, (float(CORES), PLENTY), POLICIES[name], setting).run().schedule
+    )
 
 
 def judge(rows: Sequence[Row], setting: Setting) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nova_market.core.rebalancing.cordon import closed_hosts, host_loads
+from nova_market.core.rebalancing.cordon import closed_hosts, cordon_plan, host_loads
 from nova_market.core.resource import HostName
 from nova_market.errors import CloudUnavailable
 from nova_market.ports import ProviderTraits
@@ -76,12 +76,10 @@ class Steering:
             host_loads(decided.outcome.ideal, snapshot.host, snapshot.capacity),
             before, snapshot.answering, settings.close_above, settings.open_below,
         )  # fmt: skip
-        gone = sorted(marked - set(names))
-        opened = [names[row] for row in np.flatnonzero(before & ~after)]
-        closed = [names[row] for row in np.flatnonzero(after & ~before)]
-        for name in [*gone, *opened][:AT_ONCE]:
+        plan = cordon_plan(names, marked, after, AT_ONCE)
+        for name in plan.opened:
             self._open(name)
-        for name in closed[: max(0, AT_ONCE - len(gone) - len(opened))]:
+        for name in plan.closed:
             self._traits.mark(name)
             LOG.info('host %s is closed to servers of the market', name)
 

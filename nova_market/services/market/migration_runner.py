@@ -5,16 +5,25 @@ Implements rules A3 and F1 of doc/source/specs/market.rst. Times in seconds.
 
 Everything that must survive an engine is in the plan: a move is marked as moving before Nova is asked for it.
 A leader that finds such a move which it has not asked for itself looks where the server is and how its
-newest migration goes, and asks (again) only when neither says that it was done: Nova refuses a
+newest migration goes, and asks (again) only when neither shows that it was done: Nova refuses a
 second migration of a server that is on its way.
 """
 
 import logging
 from dataclasses import dataclass
 
-from nova_market.core.market.inventory import CloudMigration, MigrationState
 from nova_market.core.rebalancing.plan import MoveState, PlanState, StoredMove, StoredPlan
 from nova_market.core.rebalancing.problem import obstacle
+from nova_market.core.rebalancing.progress import (
+    Ended,
+    NextStep,
+    choice,
+    is_under_way,
+    next_step,
+    plan_end,
+    taken_over,
+    watched,
+)
 from nova_market.core.rebalancing.settings import OFF, RebalancingSettings
 from nova_market.core.resource import HostName
 from nova_market.errors import CloudUnavailable, MigrationRefused
@@ -56,11 +65,11 @@ class MigrationRunner:
         plan = self._running() or self._begun()
         if plan is None:
             return False
-        states = [move.state for move in plan.moves]
-        if MoveState.MOVING in states:
-            self._watch(plan, states.index(MoveState.MOVING))
-        elif MoveState.WAITING in states:
-            self._start(plan, states.index(MoveState.WAITING))
+        step, position = next_step([move.state for move in plan.moves])
+        if step == NextStep.WATCH:
+            self._watch(plan, position)
+        elif step == NextStep.START:
+            self._start(plan, position)
         else:
             self._finish(plan)
         return True
@@ -75,31 +84,29 @@ class MigrationRunner:
 
     def _begun(self) -> StoredPlan | None:
         """The newest approved plan begins, if it is young enough; the others are superseded."""
-        chosen = None
-        now = self._clock.wall()
-        for plan in self._plans.list(PlanState.APPROVED, limit=PAGE):
-            decided = plan.created_at if plan.decided_at is None else plan.decided_at
-            young = now - decided <= self._settings.approval_valid
-            if chosen is None and young and self._settings.mode != OFF:
-                chosen = plan
-                self._plans.advance(plan.id, PlanState.APPROVED, PlanState.RUNNING)
-                LOG.info('migration plan %s, approved by %s, begins', plan.id, plan.decided_by)
-            else:
-                self._plans.advance(plan.id, PlanState.APPROVED, PlanState.SUPERSEDED)
-                LOG.info('migration plan %s is superseded before it began', plan.id)
-        return self._plans.plan(chosen.id) if chosen else None
+        approved = self._plans.list(PlanState.APPROVED, limit=PAGE)
+        chosen = choice(approved, self._clock.wall(), self._settings)
+        for plan in chosen.superseded:
+            self._plans.advance(plan.id, PlanState.APPROVED, PlanState.SUPERSEDED)
+            LOG.info('migration plan %s is superseded before it began', plan.id)
+        if chosen.begins is None:
+            return None
+        plan = chosen.begins
+        self._plans.advance(plan.id, PlanState.APPROVED, PlanState.RUNNING)
+        LOG.info('migration plan %s, approved by %s, begins', plan.id, plan.decided_by)
+        return self._plans.plan(plan.id)
 
     def _start(self, plan: StoredPlan, position: int) -> None:
         move = plan.moves[position]
-        why = self._why_not(move)
-        if why:
+        why = self._obstacle(move)
+        if why is not None:
             self._plans.move(plan.id, position, MoveState.WAITING, MoveState.DROPPED, why)
             LOG.info('plan %s: server %s stays: %s', plan.id, move.server_id, why)
             return
         self._plans.move(plan.id, position, MoveState.WAITING, MoveState.MOVING)
         self._ask(plan, position, again=False)
 
-    def _why_not(self, move: StoredMove) -> str:
+    def _obstacle(self, move: StoredMove) -> str | None:
         if self._settings.mode == OFF:
             return 'rebalancing was switched off'
         return obstacle(move, self._cloud.hosts(), self._cloud.servers())
@@ -117,18 +124,17 @@ class MigrationRunner:
             self._cloud.migrate(move.server_id, HostName(move.destination))
             LOG.info('plan %s: %s', plan.id, move.reason or move.server_id)
         except CloudUnavailable:
-            # it may have been heard: look before asking once more
+            # Nova may have received it: look before asking once more
             self._asked = None
             raise
         except MigrationRefused as error:
             # asked before, so the refusal may be for our own migration that can't be seen yet
             if not again and not self._goes(move):
-                self._failed(plan, position, str(error))
+                self._end(plan, position, Ended(state=MoveState.FAILED, outcome=str(error)))
 
     def _goes(self, move: StoredMove) -> bool:
-        """Is the server on its way to where it should go? Another leader may have asked."""
-        found = self._cloud.migration(move.server_id)
-        return found is not None and found.state == MigrationState.RUNNING and _ours(found, move)
+        """Is the server on its way to where it should go?"""
+        return is_under_way(self._cloud.migration(move.server_id), move)
 
     def _watch(self, plan: StoredPlan, position: int) -> None:
         asked = self._asked
@@ -138,17 +144,9 @@ class MigrationRunner:
         move = plan.moves[position]
         found = self._cloud.migration(move.server_id)
         waited = self._clock.monotonic() - asked.at
-        if found is None or found.id == asked.newest:
-            if waited > self._settings.begin_within:
-                self._failed(plan, position, f'Nova has not begun it in {waited:.0f} s')
-        elif not _ours(found, move):
-            self._failed(plan, position, f'it is migrated to {found.destination} by somebody else')
-        elif found.state == MigrationState.DONE:
-            self._done(plan, position, f'took {waited:.0f} s')
-        elif found.state == MigrationState.FAILED:
-            self._failed(plan, position, found.reason or 'Nova says no more than that it failed')
-        elif waited > self._settings.end_within:
-            self._failed(plan, position, f'has not ended in {waited:.0f} s; it is left to Nova')
+        ended = watched(found, move, asked.newest, waited, self._settings)
+        if ended is not None:
+            self._end(plan, position, ended)
 
     def _resume(self, plan: StoredPlan, position: int) -> None:
         """A move begun by another engine, or in doubt because the cloud did not answer."""
@@ -158,36 +156,26 @@ class MigrationRunner:
             self._asked = _Asked(plan_id=plan.id, position=position, newest='', at=now)
             return
         host = {one.id: one.host for one in self._cloud.servers()}.get(move.server_id)
-        if host == move.destination:
-            self._done(plan, position, 'had arrived when this engine took over')
-        elif host is None:
-            self._failed(plan, position, 'the server is gone')
-        elif host != move.source:
-            self._failed(plan, position, f'the server is on {host}')
-        else:
+        ended = taken_over(move, host)
+        if ended is None:
             self._ask(plan, position, again=True)
+        else:
+            self._end(plan, position, ended)
 
-    def _done(self, plan: StoredPlan, position: int, outcome: str) -> None:
+    def _end(self, plan: StoredPlan, position: int, ended: Ended) -> None:
         move = plan.moves[position]
-        self._plans.move(plan.id, position, MoveState.MOVING, MoveState.DONE, outcome)
+        self._plans.move(plan.id, position, MoveState.MOVING, ended.state, ended.outcome)
         self._asked = None
-        LOG.info('plan %s: server %s is on %s', plan.id, move.server_id, move.destination)
-
-    def _failed(self, plan: StoredPlan, position: int, outcome: str) -> None:
-        move = plan.moves[position]
-        self._plans.move(plan.id, position, MoveState.MOVING, MoveState.FAILED, outcome)
-        self._asked = None
-        LOG.warning('plan %s: server %s did not move: %s', plan.id, move.server_id, outcome)
+        if ended.state == MoveState.DONE:
+            LOG.info('plan %s: server %s is on %s', plan.id, move.server_id, move.destination)
+        else:
+            LOG.warning(
+                'plan %s: server %s did not move: %s', plan.id, move.server_id, ended.outcome
+            )
 
     def _finish(self, plan: StoredPlan) -> None:
         states = [move.state for move in plan.moves]
-        well = MoveState.DONE in states and MoveState.FAILED not in states
-        end = PlanState.DONE if well else PlanState.FAILED
+        end = plan_end(states)
         self._plans.advance(plan.id, PlanState.RUNNING, end)
         made = states.count(MoveState.DONE)
         LOG.info('migration plan %s is %s: %d of %d moves made', plan.id, end, made, len(states))
-
-
-def _ours(found: CloudMigration, move: StoredMove) -> bool:
-    """Nova may say only later where a migration goes."""
-    return found.destination in ('', move.destination)

@@ -13,11 +13,19 @@ the database included, is done in `consider` and `tick`.
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
 
 from nova_market.core.rebalancing.cool_down import resting
-from nova_market.core.rebalancing.plan import PlanState, StoredMove, StoredPlan
+from nova_market.core.rebalancing.plan import PlanState, StoredMove
 from nova_market.core.rebalancing.problem import MarketView
-from nova_market.core.rebalancing.proposal import Search, proposal, search, summary
+from nova_market.core.rebalancing.proposal import (
+    Search,
+    agreement,
+    proposal,
+    search,
+    search_due,
+    summary,
+)
 from nova_market.core.rebalancing.settings import AUTO, OFF, RebalancingSettings
 from nova_market.errors import CloudUnavailable, Conflict, DatabaseUnavailable
 from nova_market.ports import Clock, MarketCloud, PlanStore
@@ -52,7 +60,10 @@ class Rebalancing:
 
     def consider(self, view: MarketView) -> None:
         """A round is over: look for a better placement when it is time to."""
-        if self._settings.mode == OFF or self._search is not None or not self._due(view.period):
+        settings = self._settings
+        if settings.mode == OFF or self._search is not None:
+            return
+        if not search_due(self._searched, view.period, settings):
             return
         self._surviving(lambda: self._begin(view))
 
@@ -70,9 +81,6 @@ class Rebalancing:
         """The engine ends; a running migration goes on, and the next leader watches it."""
         self.forget()
         self._executor.shutdown(wait=False, cancel_futures=True)
-
-    def _due(self, period: int) -> bool:
-        return self._searched is None or period - self._searched >= self._settings.every
 
     def _begin(self, view: MarketView) -> None:
         if any(self._plans.list(state, limit=1) for state in BUSY):
@@ -117,24 +125,20 @@ class Rebalancing:
 
     def _propose(self, found: Search) -> None:
         new = proposal(found, self._settings, self._clock.wall())
-        old = [p for p in self._plans.list(PlanState.PROPOSED, limit=PAGE) if p.id != new.id]
-        same = next((plan for plan in old if new.moves and self._same(plan.id, new)), None)
-        for plan in old:
-            if plan is not same:
-                self._plans.advance(plan.id, PlanState.PROPOSED, PlanState.SUPERSEDED)
-        if not new.moves:
+        listed = self._plans.list(PlanState.PROPOSED, limit=PAGE)
+        old = [replace(p, moves=self._read(p.id)) for p in listed if p.id != new.id]
+        agreed = agreement(new, old)
+        for plan in agreed.superseded:
+            self._plans.advance(plan.id, PlanState.PROPOSED, PlanState.SUPERSEDED)
+        if agreed.proposed is None:
             LOG.debug('period %d: no migration is worth it', new.period)
             return
-        if same is None:
+        if agreed.proposed is new:
             self._plans.add(new)
             LOG.info('migration plan %s: %s', new.id, summary(found.plan))
         if self._settings.mode == AUTO:
-            chosen = (same or new).id
+            chosen = agreed.proposed.id
             self._plans.advance(chosen, PlanState.PROPOSED, PlanState.APPROVED, by=AUTO)
-
-    def _same(self, plan_id: str, new: StoredPlan) -> bool:
-        """Would this plan make the same moves? Then it stays, and can be approved by the name it has."""
-        return [_way(move) for move in self._read(plan_id)] == [_way(move) for move in new.moves]
 
     def _surviving(self, work: Callable[[], None]) -> None:
         """Say once what is down, and go on when it is there again."""
@@ -149,7 +153,3 @@ class Rebalancing:
             self._trouble = type(error).__name__
         else:
             self._trouble = ''
-
-
-def _way(move: StoredMove) -> tuple[str, str, str]:
-    return move.server_id, move.source, move.destination

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 
 from nova_market.core.ledger.posting import AccountId
 from nova_market.core.market import round_document
-from nova_market.core.market.currency_step import Notice, currency_postings, notices
+from nova_market.core.market.currency_step import currency_inputs, currency_step
 from nova_market.core.market.inputs import RoundInputs
 from nova_market.core.market.inventory import Allocation
+from nova_market.core.market.notices import Notice, notices
 from nova_market.core.market.record import AllocationRecord, RoundRecord, RoundState
 from nova_market.core.market.round import RoundOutcome, decide
 from nova_market.core.market.settings import MarketSettings
@@ -96,14 +97,16 @@ class RoundRunner:
         settings = self._settings
         inputs = gather(self._cloud, self._stores, settings, period)
         outcome = decide(inputs.snapshot, settings.pricing)
-        postings, memory = currency_postings(inputs, outcome, settings)
-        told, memory = notices(inputs, outcome, settings, memory)
+        postings, carried = currency_step(currency_inputs(inputs, outcome), settings)
+        new, carried = notices(inputs, outcome, settings, carried)
         heaviness = self._enforcement.heaviness()
         record = RoundRecord(
             period=period,
             leader=settings.name,
             started_at=self._clock.wall(),
-            document=round_document.document(inputs, outcome, settings, memory, postings, heaviness)
+            document=round_document.document(
+                inputs, outcome, settings, carried, postings, heaviness
+            )
             | {publication.KEY: publication.scheduler_document(inputs, outcome, heaviness)},
         )
         allocated = round_document.allocation_records(inputs, outcome)
@@ -119,7 +122,7 @@ class RoundRunner:
             stored=stored,
             allocated=allocated,
             ours=stored is record,
-            notices=tuple(told),
+            notices=tuple(new),
         )
 
     def send(

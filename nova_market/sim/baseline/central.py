@@ -12,10 +12,8 @@ import numpy as np
 from nova_market.core.app.policies.value_density import HELD, worth
 from nova_market.core.resource import Array, Rows
 from nova_market.sim.baseline.schedule import Schedule
-from nova_market.sim.workload.job import Terms, Workload
-
-DONE = 1e-9
-"""Seconds of work below which a job is done: rounding."""
+from nova_market.sim.workload.job import DONE, Terms, Workload
+from nova_market.sim.workload.presence import Presence
 
 
 def by_worth(workload: Workload, processors: int, terms: Terms, period: float = 60.0) -> Schedule:
@@ -23,24 +21,17 @@ def by_worth(workload: Workload, processors: int, terms: Terms, period: float = 
     count = len(workload)
     start, end = np.full((2, count), np.nan)
     remaining, speed = workload.run.copy(), np.zeros(count)
-    rows: Rows = np.zeros(0, dtype=np.intp)
-    arrived, number = 0, 0
-    while arrived < count or len(rows):
-        if not len(rows):
-            number = max(number, int(np.ceil(workload.submit[arrived] / period)))
-        now = number * period
-        until = int(np.searchsorted(workload.submit, now, side='right'))
-        rows = np.concatenate([rows, np.arange(arrived, until)])
-        arrived = until
-        rows = rows[remaining[rows] <= terms.deadline[rows] - now]
+    presence = Presence(workload.submit, period)
+    for now in presence.rounds():
+        presence.keep(remaining[presence.rows] <= terms.deadline[presence.rows] - now)
+        rows = presence.rows
         speed[rows] = _speeds(workload, terms, (remaining, speed), rows, now, processors)
         start[rows[np.isnan(start[rows]) & (speed[rows] > 0)]] = now
         done = speed[rows] * period
         ends = (done >= remaining[rows] - DONE) & (speed[rows] > 0)
         end[rows[ends]] = now + remaining[rows[ends]] / speed[rows[ends]]
         remaining[rows] = np.where(ends, 0.0, remaining[rows] - done)
-        rows = rows[~ends]
-        number += 1
+        presence.keep(~ends)
     return Schedule(start=start, end=end)
 
 

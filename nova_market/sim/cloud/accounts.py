@@ -1,23 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Money in a simulation: projects, a budget for each job, charges, renewals, returns, taxes.
+"""Money in a simulation: projects, a budget for each job, charges, and what the currency posts.
 
-Implements rules M1 to M4 of doc/source/specs/market.rst (Merkat, INRIA RR-8648, section 2.1) with the
-functions and the book that they have in core: what market.renewal and market.settlement do with a database,
-done in memory. A round charges each payer once, where the engine has a line for each server.
-Units: whole micro-credits, periods.
+Implements rules M1 to M4 of doc/source/specs/market.rst (Merkat, INRIA RR-8648, section 2.1): the state that
+services.market keeps in a database is kept in memory, and core.market decides on it. A round charges each
+payer once, where the engine has a line for each server. Units: whole micro-credits, periods.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from nova_market.core.ledger.currency import (
-    Budget,
-    Currency,
-    CurrencyState,
-    budget_renewals,
-    hoarding_tax,
-    recharge,
-)
+from nova_market.core.ledger.currency import Budget, Currency, recharge
 from nova_market.core.ledger.money import MICRO
 from nova_market.core.ledger.posting import (
     BANK,
@@ -29,11 +21,18 @@ from nova_market.core.ledger.posting import (
     account,
     posting_key,
 )
+from nova_market.core.market.carried_state import (
+    CarriedState,
+    Totals,
+    after_postings,
+    before_first_round,
+    due_returns,
+)
+from nova_market.core.market.currency_step import WEIGHT_PARTS, CurrencyInputs, currency_step
+from nova_market.core.market.past import paid_by_projects
+from nova_market.core.market.settings import MarketSettings
 from nova_market.core.resource import Rows, Values
 from nova_market.errors import BalanceTooLow
-
-WEIGHT = 1_000_000
-"""Of each project."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -52,6 +51,18 @@ class MoneySetting:
     tax_floor: int = 0
     currency: Currency = recharge
 
+    def market_settings(self) -> MarketSettings:
+        """The same for the functions of core; no project is notified of anything."""
+        return MarketSettings(
+            currency=self.currency,
+            total=self.total,
+            renew_every=self.renew_every,
+            return_delay=self.return_delay,
+            tax_rate=self.tax_rate,
+            tax_floor=self.tax_floor,
+            notice=0,
+        )
+
 
 def project_name(row: int) -> str:
     return f'project-{row:06d}'
@@ -62,20 +73,20 @@ def budget_of(job: int) -> AccountId:
 
 
 class SimulatedAccounts:
-    """Accounts of projects and of the jobs that are there. Remembers what currencies remember."""
+    """Accounts of projects and of the jobs that are there, and what the currency carries on."""
 
     def __init__(self, setting: MoneySetting, targets: Values, project: Rows) -> None:
         """targets: (jobs,) to which a job's budget is filled up every period; project: (jobs,) row"""
-        self._setting, self._targets, self._project = setting, targets, project
+        self._settings = setting.market_settings()
+        self._targets, self._project = targets, project
         self._names = [project_name(row) for row in range(setting.projects)]
-        self._weights = dict.fromkeys(self._names, WEIGHT)
+        self._weights = dict.fromkeys(self._names, WEIGHT_PARTS)
         book = Book()
         book.post_all(grants(setting))
         self._balances = book.balances()
         self._open: dict[int, AccountId] = {}
-        self._entitled: dict[str, int] = {}
-        self._paid: dict[int, dict[str, int]] = {}
-        self._renewed = self._pool = 0
+        self._charged: dict[int, Totals] = {}
+        self._carried: CarriedState | None = None
 
     def balances(self) -> dict[AccountId, int]:
         """Every account that is not empty; the sum over all is zero."""
@@ -112,69 +123,43 @@ class SimulatedAccounts:
 
     def charge(self, period: int, due: Mapping[int, int]) -> None:
         """The charges of a round, job -> amount, and what the currency decides with it."""
+        if self._carried is None:
+            self._carried = before_first_round(period)
         bank = self._balances.get(BANK, 0)
-        paid = self._due_back(period)
+        returned, carried = due_returns(self._carried, period, self._settings.return_delay)
         book = Book(self._balances)
-        charged: dict[str, int] = {}
+        charged: dict[tuple[AccountId, AccountId], int] = {}
         for job, amount in due.items():
             if amount <= 0:
                 continue
-            name = self._names[self._project[job]]
-            charged[name] = charged.get(name, 0) + amount
-            key = posting_key(Reason.CHARGE, period, self._open[job])
+            payer, ends = self._open[job], (self._owner(job), BANK)
+            charged[ends] = charged.get(ends, 0) + amount
             book.post(
                 Posting(
-                    key=key,
+                    key=posting_key(Reason.CHARGE, period, payer),
                     reason=Reason.CHARGE,
-                    debit=self._open[job],
+                    debit=payer,
                     credit=BANK,
                     amount=amount,
                 )
             )
-        for posting in self._currency(period, bank, paid, book):
-            self._post(book, posting)
-        if self._setting.return_delay:
-            self._paid[period] = charged
+        if self._settings.return_delay:
+            self._charged[period] = charged
+        inputs = CurrencyInputs(
+            period=period,
+            weights=self._weights,
+            balances={name: book.balance(account('project', name)) for name in self._names},
+            paid=paid_by_projects(self._charged.pop(one, {}) for one in returned),
+            bank=bank,
+            budgets=self._budgets(book),
+            carried=carried,
+        )
+        postings, carried = currency_step(inputs, self._settings)
+        self._carried = _posted(book, postings, carried)
         self._balances = book.balances()
 
-    def _due_back(self, period: int) -> dict[str, int]:
-        """Charges of the periods whose delay is over."""
-        delay = self._setting.return_delay
-        found: dict[str, int] = {}
-        over = [one for one in self._paid if delay and one <= period - delay]
-        for one in sorted(over):
-            for name, amount in self._paid.pop(one).items():
-                found[name] = found.get(name, 0) + amount
-        return found
-
-    def _currency(
-        self, period: int, bank: int, paid: Mapping[str, int], book: Book
-    ) -> list[Posting]:
-        """As market.renewal.currency_postings, which decides on balances after the charges."""
-        setting = self._setting
-        balances = {name: book.balance(account('project', name)) for name in self._names}
-        due = self._renewed == 0 or period - self._renewed >= setting.renew_every
-        state = CurrencyState(
-            period=period,
-            weights=self._weights if due else {},
-            balances=balances,
-            total=setting.total,
-            entitled=dict(self._entitled) if due else {},
-            paid=paid,
-            pool=self._pool if setting.return_delay else bank,
-        )
-        postings = [*setting.currency(state)]
-        if due:
-            self._renewed = period
-            if setting.tax_rate:
-                given = {p.debit: p.amount for p in postings}
-                held = {n: b - given.get(account('project', n), 0) for n, b in balances.items()}
-                postings += hoarding_tax(period, held, setting.tax_floor, setting.tax_rate)
-        spent: dict[AccountId, int] = {}
-        for posting in postings:
-            spent[posting.debit] = spent.get(posting.debit, 0) + posting.amount
-        after = {n: b - spent.get(account('project', n), 0) for n, b in balances.items()}
-        return [*postings, *budget_renewals(period, self._budgets(book), after)]
+    def _owner(self, job: int) -> AccountId:
+        return account('project', self._names[self._project[job]])
 
     def _budgets(self, book: Book) -> tuple[Budget, ...]:
         return tuple(
@@ -188,21 +173,23 @@ class SimulatedAccounts:
             for job, name in self._open.items()
         )
 
-    def _post(self, book: Book, posting: Posting) -> None:
-        """What can't be posted is left out; entitlements and the pool follow what is."""
+
+def _posted(book: Book, postings: Iterable[Posting], carried: CarriedState) -> CarriedState:
+    """Write what can be posted, as the ledger does; the state follows what was."""
+    renewals: dict[tuple[AccountId, AccountId], int] = {}
+    sums = dict.fromkeys((Reason.TAX, Reason.DISTRIBUTION), 0)
+    for posting in postings:
         try:
             book.post(posting)
         except BalanceTooLow:
-            return
+            continue
         if posting.reason == Reason.RENEWAL:
-            gained = posting.credit.startswith('project:')
-            name = (posting.credit if gained else posting.debit).partition(':')[2]
-            change = posting.amount if gained else -posting.amount
-            self._entitled[name] = self._entitled.get(name, 0) + change
-        elif posting.reason == Reason.TAX:
-            self._pool += posting.amount
-        elif posting.reason == Reason.DISTRIBUTION:
-            self._pool = max(self._pool - posting.amount, 0)
+            renewals[posting.debit, posting.credit] = posting.amount
+        elif posting.reason in sums:
+            sums[posting.reason] += posting.amount
+    return after_postings(
+        carried, renewals=renewals, taxed=sums[Reason.TAX], distributed=sums[Reason.DISTRIBUTION]
+    )
 
 
 def grants(setting: MoneySetting) -> list[Posting]:

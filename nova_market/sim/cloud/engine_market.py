@@ -22,9 +22,6 @@ from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import AccountId, account
 from nova_market.core.market.bid import StoredBid
 from nova_market.core.market.inventory import CloudHost, CloudServer
-from nova_market.core.market.settings import MarketSettings
-from nova_market.core.rebalancing.cool_down import CoolDown
-from nova_market.core.rebalancing.settings import AUTO, RebalancingSettings
 from nova_market.core.resource import Array, HostName, Rows, Values
 from nova_market.ports import PlanStore
 from nova_market.services.market.engine import Engine
@@ -98,20 +95,14 @@ class EngineMarket:
         self._stores.ledger.post(grants(setting.money), by=BY)
 
     def _made(self, plans: PlanStore) -> Engine:
-        setting, money = self._setting, self._setting.money
-        settings = MarketSettings(
+        setting = self._setting
+        settings = replace(
+            setting.money.market_settings(),
             name=BY,
             period=int(setting.period),
             pricing=setting.pricing,
-            currency=money.currency,
             reserve=setting.reserve,
             host_reserve=(0.0, 0.0),
-            total=money.total,
-            renew_every=money.renew_every,
-            return_delay=money.return_delay,
-            tax_rate=money.tax_rate,
-            tax_floor=money.tax_floor,
-            notice=0,
         )
         enforcement, clock = MemoryEnforcement(), self._clock
         made = Engine(
@@ -131,13 +122,7 @@ class EngineMarket:
     def _rebalancing(self, plans: PlanStore, moves: MoveSetting | None) -> Rebalancing | None:
         if moves is None:
             return None
-        settings = RebalancingSettings(
-            mode=AUTO,
-            every=moves.every,
-            balance=moves.balance,
-            migration=moves.migration,
-            cool_down=CoolDown(rest=moves.rest, longest=max(moves.rest, 86_400.0)),
-        )
+        settings = moves.rebalancing_settings()
         return Rebalancing(plans, self._cloud, self._clock, settings, Inline())
 
     def settle(self, period: int) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from nova_market.core.market.bid import MARKET_RESOURCES
 from nova_market.core.market.snapshot import market_capacity
-from nova_market.core.rebalancing.layout import FITS
+from nova_market.core.rebalancing.layout import fits
 from nova_market.core.resource import Array, Rows
 
 WIDTH = len(MARKET_RESOURCES)
@@ -56,13 +56,11 @@ class SimulatedHosts:
 
     def with_room(self, size: Array) -> Rows:
         """Hosts where one more server of this size fits."""
-        limit = self.room * (1.0 + FITS)
-        found: Rows = np.flatnonzero((self.used + size[:, None] <= limit).all(axis=0))
+        found: Rows = np.flatnonzero(fits(self.used + size[:, None], self.room))
         return found
 
     def fits(self, host: int, size: Array) -> bool:
-        limit = self.room[:, host] * (1.0 + FITS)
-        return bool((self.used[:, host] + size <= limit).all())
+        return bool(fits(self.used[:, host] + size, self.room[:, host]))
 
     def take(self, hosts: Rows, size: Array) -> None:
         """One server of this size on each of `hosts`; (resources,) or (resources, len(hosts))."""

@@ -2,8 +2,8 @@
 """Live migrations in a simulated cloud: when a better placement is searched, and how a plan is carried out.
 
 Implements rules A2 to A4 of doc/source/specs/market.rst (Merkat, INRIA RR-8648, section 2.2.4) with the
-search and the order of core; one move after the other, each looked at every `tick` seconds, as
-market.plan_run does. Units: seconds, MiB. A server's RAM is taken on both hosts while it is copied.
+decisions of core.rebalancing; here are the clock and the state. One move after the other, each looked at
+every `tick` seconds. Units: seconds, MiB. A server's RAM is taken on both hosts while it is copied.
 """
 
 from collections.abc import Collection
@@ -14,9 +14,14 @@ import numpy as np
 
 from nova_market.core.market.round import RoundOutcome
 from nova_market.core.market.snapshot import MarketSnapshot
-from nova_market.core.rebalancing.layout import FITS, NOWHERE, Layout
-from nova_market.core.rebalancing.move_order import MigrationSettings, ordered_moves
-from nova_market.core.rebalancing.tabu_search import BalanceSettings, balanced
+from nova_market.core.rebalancing.cool_down import CoolDown, rests_until
+from nova_market.core.rebalancing.layout import NOWHERE, Layout, fits
+from nova_market.core.rebalancing.move_order import MigrationSettings
+from nova_market.core.rebalancing.plan import MoveState
+from nova_market.core.rebalancing.progress import NextStep, next_step
+from nova_market.core.rebalancing.proposal import better_plan, search_due
+from nova_market.core.rebalancing.settings import AUTO, RebalancingSettings
+from nova_market.core.rebalancing.tabu_search import BalanceSettings
 from nova_market.core.resource import Array, Flags, Rows
 from nova_market.sim.cloud.hosts import SimulatedHosts
 
@@ -32,6 +37,16 @@ class MoveSetting:
     tick: float = 10.0
     balance: BalanceSettings = field(default_factory=BalanceSettings)
     migration: MigrationSettings = field(default_factory=MigrationSettings)
+
+    def rebalancing_settings(self) -> RebalancingSettings:
+        """The same for the functions of core; plans are approved at once."""
+        return RebalancingSettings(
+            mode=AUTO,
+            every=self.every,
+            balance=self.balance,
+            migration=self.migration,
+            cool_down=CoolDown(rest=self.rest, longest=max(self.rest, 86_400.0)),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,12 +106,14 @@ class Mover:
 
     def __init__(self, park: SimulatedHosts, setting: MoveSetting, rate: float) -> None:
         """rate: MiB/s; 0 takes no time"""
-        self._park, self._setting, self._rate = park, setting, rate
+        self._park, self._tick, self._rate = park, setting.tick, rate
+        self._settings = setting.rebalancing_settings()
         self._flights = Flights(park)
         self._searched: int | None = None
         self._found: list[Step] | None = None
         self._plan: list[Step] | None = None
-        self._moving: Move | None = None
+        self._states: list[MoveState] = []
+        self._ends = 0.0
         self._rests_until: dict[int, float] = {}
 
     def pass_period(
@@ -115,7 +132,7 @@ class Mover:
         size = {server: riders.size[:, row] for row, server in enumerate(at)}
         self._flights.keep(at.keys())
         self._consider(period, begins, riders, snapshot, outcome)
-        for now in np.arange(begins, ends, self._setting.tick).tolist():
+        for now in np.arange(begins, ends, self._tick).tolist():
             for move in self._flights.landed(now):
                 ended.append(move)
                 at[move.server] = move.target
@@ -133,14 +150,13 @@ class Mover:
         outcome: RoundOutcome,
     ) -> None:
         """Search when it is time to, and no plan runs."""
-        due = self._searched is None or period - self._searched >= self._setting.every
-        if not due or self._found is not None or self._plan is not None:
+        busy = self._found is not None or self._plan is not None
+        if busy or not search_due(self._searched, period, self._settings):
             return
         self._searched = period
         rests = np.array([self._rests_until.get(s, now) > now for s in riders.server.tolist()])
         placement = self._placement(riders, snapshot, outcome, ~rests.astype(np.bool_))
-        better = balanced(placement, self._setting.balance)
-        plan = ordered_moves(placement, better, outcome.price, self._setting.migration)
+        plan = better_plan(placement, outcome.price, self._settings)
         server = riders.server.tolist()
         self._found = [(server[step.server], step.source, step.target) for step in plan.steps]
 
@@ -148,28 +164,33 @@ class Mover:
         """One step of the plan: take it up, begin a move, notice its end, or be done."""
         if self._plan is None:
             self._plan, self._found = self._found or None, None
+            self._states = [MoveState.WAITING] * len(self._plan or ())
             return None
-        if self._moving is not None:
-            if self._moving.ended <= now:
-                self._rests_until[self._moving.server] = now + self._setting.rest
-                self._moving = None
-            return None
-        if not self._plan:
+        step, position = next_step(self._states)
+        if step == NextStep.END:
             self._plan = None
             return None
-        server, source, target = self._plan.pop(0)
-        if at.get(server) != source or not self._room(target, size[server]):
+        server, source, target = self._plan[position]
+        if step == NextStep.WATCH:
+            if self._ends <= now:
+                self._states[position] = MoveState.DONE
+                self._rests_until[server] = rests_until(now, 0, self._settings.cool_down)
             return None
+        if at.get(server) != source or not self._room(target, size[server]):
+            self._states[position] = MoveState.DROPPED
+            return None
+        self._states[position] = MoveState.MOVING
         seconds = float(size[server][1]) / self._rate if self._rate > 0 else 0.0
         move = Move(server=server, source=source, target=target, began=now, ended=now + seconds)
         self._flights.begin(move, size[server])
-        self._moving = move
+        self._ends = move.ended
         return move
 
     def _room(self, host: int, size: Array) -> bool:
         """Placement lets it, and its RAM is really there (A3)."""
-        physical = self._park.used[1, host] + size[1] <= self._park.capacity[1, host] * (1.0 + FITS)
-        return bool(physical) and self._park.fits(host, size)
+        park = self._park
+        physical = fits(park.used[1:, host] + size[1:], park.capacity[1:, host])
+        return bool(physical) and park.fits(host, size)
 
     def _placement(
         self, riders: Riders, snapshot: MarketSnapshot, outcome: RoundOutcome, movable: Flags

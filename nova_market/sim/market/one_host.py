@@ -2,9 +2,9 @@
 """One round of the market for a few applications on a cloud that is one host.
 
 Implements Merkat (INRIA RR-8648), section 2.2.3, the first step ("the entire infrastructure as a single
-physical node"), by `market_round.decide`. Units as in core.app.policies.policy_interface: bids, allocations
-and limits are of one server, (resources, applications); budgets micro-credits per period of the whole
-application.
+physical node"), by core.market.round.decide. Units as in core.app.policies.policy_interface:
+bids, allocations and limits are of one server, (resources, applications); budgets micro-credits per period
+of the whole application.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ import numpy as np
 
 from nova_market.core.app.policies.policy_interface import MarketState
 from nova_market.core.market.price import Pricing, clearing_price
-from nova_market.core.market.round import decide
+from nova_market.core.market.round import RoundOutcome, decide
 from nova_market.core.market.snapshot import MarketSnapshot
 from nova_market.core.resource import Array, Values
 
@@ -30,16 +30,31 @@ class Bidders:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Divided:
-    """market: after the round; allocation: of one server; paid: micro-credits of the whole application"""
+    """market: after the round; allocation: of one server; outcome: of whole applications"""
 
     market: MarketState
     allocation: Array
-    paid: Values
+    outcome: RoundOutcome
+
+    @property
+    def paid(self) -> Values:
+        """Micro-credits of each application."""
+        return self.outcome.due()
 
 
 def empty_market(capacity: Array, reserve: Array) -> MarketState:
-    """Nobody is there: everything is idle at the reserve price."""
+    """No application is there: everything is idle at the reserve price."""
     return MarketState(price=reserve, capacity=capacity, idle=capacity, reserve=reserve)
+
+
+def market_after(outcome: RoundOutcome, capacity: Array, reserve: Array) -> MarketState:
+    """What policies learn of a round."""
+    return MarketState(
+        price=outcome.price,
+        capacity=capacity,
+        idle=capacity - outcome.actual.sum(axis=1),
+        reserve=reserve,
+    )
 
 
 def one_host_round(
@@ -62,12 +77,7 @@ def one_host_round(
     )
     outcome = decide(snapshot, pricing)
     return Divided(
-        market=MarketState(
-            price=outcome.price,
-            capacity=market.capacity,
-            idle=market.capacity - outcome.actual.sum(axis=1),
-            reserve=market.reserve,
-        ),
+        market=market_after(outcome, market.capacity, market.reserve),
         allocation=outcome.actual / np.maximum(bidders.count, 1),
-        paid=outcome.due(),
+        outcome=outcome,
     )

@@ -18,9 +18,10 @@ from nova_market.sim.baseline.batch import easy, edf, fcfs
 from nova_market.sim.baseline.schedule import Schedule
 from nova_market.sim.cloud.hosts import SimulatedHosts
 from nova_market.sim.cloud.market import CloudMarket, CloudSetting, OpenStores
-from nova_market.sim.cloud.run import CloudLog, CloudRun
+from nova_market.sim.cloud.site import CloudLog, CloudParts, CloudSite
 from nova_market.sim.cloud.vector_market import VectorMarket
 from nova_market.sim.market.batch_run import MarketResult, MarketRun, RoundLog
+from nova_market.sim.market.undivided import undivided_run
 from nova_market.sim.scenario.scenario import CloudPlan, Scenario
 from nova_market.sim.workload.job import Terms, Workload, fitting, scaled, terms
 from nova_market.sim.workload.lublin import generate, kind_for
@@ -69,8 +70,8 @@ def run_case(scenario: Scenario, key: Key, open_stores: OpenStores | None = None
     if scenario.cloud is None:
         run = _undivided(scenario, jobs, wanted)
         return _case(key, jobs, wanted, run.run(), None)
-    on_hosts = _on_hosts(scenario, scenario.cloud, (key.seed, jobs, wanted), open_stores)
-    return _case(key, jobs, wanted, on_hosts.run(), on_hosts.log)
+    on_hosts, log = _on_hosts(scenario, scenario.cloud, (key.seed, jobs, wanted), open_stores)
+    return _case(key, jobs, wanted, on_hosts.run(), log)
 
 
 def _case(
@@ -105,7 +106,7 @@ def _batch(discipline: str, jobs: Workload, capacity: int, wanted: Terms) -> Sch
 
 def _undivided(scenario: Scenario, jobs: Workload, wanted: Terms) -> MarketRun:
     capacity = (float(scenario.processors), scenario.memory_mib)
-    return MarketRun(jobs, wanted, capacity, scenario.policy, scenario.market, scenario.pricing)
+    return undivided_run(jobs, wanted, capacity, scenario.policy, scenario.market, scenario.pricing)
 
 
 def _on_hosts(
@@ -113,7 +114,7 @@ def _on_hosts(
     cloud: CloudPlan,
     workload: tuple[int, Workload, Terms],
     open_stores: OpenStores | None,
-) -> CloudRun:
+) -> tuple[MarketRun, CloudLog]:
     seed, jobs, wanted = workload
     park = SimulatedHosts(cloud.kinds, cloud.reserve, cloud.ratios)
     jobs = _with_memory(jobs, park, cloud, np.random.default_rng([seed, 2]))
@@ -128,18 +129,16 @@ def _on_hosts(
     )
     targets = (wanted.budget * MICRO).astype(np.int64)
     market = _market(park, cloud, setting, (targets, payers.astype(np.intp)), open_stores)
-    return CloudRun(
-        jobs,
-        wanted,
-        park,
-        market,
-        scenario.policy,
-        scenario.market,
+    parts = CloudParts(
+        park=park,
+        market=market,
         costs=cloud.costs,
         placing=cloud.placing,
         project=payers.astype(np.intp),
         rng=np.random.default_rng([seed, 4]),
     )
+    site = CloudSite(jobs, scenario.market, parts)
+    return MarketRun(jobs, wanted, scenario.policy, scenario.market, site), site.log
 
 
 def _market(

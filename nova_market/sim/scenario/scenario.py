@@ -23,7 +23,7 @@ from nova_market.sim.cloud.costs import Costs
 from nova_market.sim.cloud.hosts import HostKind
 from nova_market.sim.cloud.migrations import MoveSetting
 from nova_market.sim.cloud.scheduler import PlacingSetting, Weights
-from nova_market.sim.market.batch_run import MarketSetting
+from nova_market.sim.market.applications import MarketSetting
 from nova_market.sim.scenario.schema import DISCIPLINES, SERVICES, check, read
 from nova_market.sim.workload.job import Workload
 from nova_market.sim.workload.swf import read_log

@@ -22,6 +22,9 @@ FACTORS = (1.5, 10.0)
 BASE_BUDGET = 2000.0
 """Credits per period, section 3.2.2."""
 
+DONE = 1e-9
+"""Seconds of work below which a job is done: rounding."""
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Workload:

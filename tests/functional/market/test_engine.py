@@ -11,11 +11,11 @@ from nova_market.core.ledger.currency import recharge, redistribute
 from nova_market.core.ledger.posting import BANK, ESCROW, MINT, Reason, account
 from nova_market.core.market import round_document
 from nova_market.core.market.bid import StoredBid
+from nova_market.core.market.carried_state import carried_state
 from nova_market.core.market.inventory import Allocation
 from nova_market.core.market.record import RoundState
 from nova_market.core.resource import HostName
 from nova_market.errors import CloudUnavailable, DatabaseUnavailable
-from nova_market.services.market.past import remembered
 from tests.support.market_bed import CREDIT, PERIOD, SETTINGS, Market, bidding, host, server
 
 pytestmark = pytest.mark.functional
@@ -269,7 +269,7 @@ def test_recharge_gives_by_weight_and_returns(database):
     assert found[MINT] == -100 * CREDIT
     assert found[RED] + found[BLUE] + found[BANK] + found[ESCROW] == 100 * CREDIT
     assert found[BANK] == 2 * 4 * CREDIT
-    assert remembered(market.decided[-1].stored.document).entitled == {
+    assert carried_state(market.decided[-1].stored.document).entitled == {
         'red': 80 * CREDIT, 'blue': 20 * CREDIT,
     }  # fmt: skip
 

@@ -9,7 +9,8 @@ from nova_market.core.app.policies.value_density import value_density
 from nova_market.sim.baseline.batch import easy, edf, fcfs
 from nova_market.sim.baseline.bound import satisfaction_bound
 from nova_market.sim.baseline.central import by_worth
-from nova_market.sim.market.batch_run import MarketRun, MarketSetting
+from nova_market.sim.market.applications import MarketSetting
+from nova_market.sim.market.undivided import undivided_run
 from nova_market.sim.workload.job import Terms, Workload, terms
 from nova_market.sim.workload.lublin import generate, kind_for
 
@@ -82,7 +83,7 @@ def test_nobody_is_above_the_bound():
             fcfs(work, 8), easy(work, 8), edf(work, 8, terms_of), by_worth(work, 8, terms_of),
         ]  # fmt: skip
         for policy in (full_deadline, value_density):
-            run = MarketRun(work, terms_of, (8.0, 1e9), policy, MarketSetting())
+            run = undivided_run(work, terms_of, (8.0, 1e9), policy, MarketSetting())
             schedules.append(run.run().schedule)
         for schedule in schedules:
             assert schedule.satisfaction(terms_of) <= bound + 1e-6

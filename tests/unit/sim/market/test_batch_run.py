@@ -9,7 +9,8 @@ import pytest
 from nova_market.core.app.policies.full_deadline import full_deadline
 from nova_market.core.app.policies.policy_interface import PolicyState
 from nova_market.sim.baseline.batch import fcfs
-from nova_market.sim.market.batch_run import MarketRun, MarketSetting
+from nova_market.sim.market.applications import MarketSetting
+from nova_market.sim.market.undivided import undivided_run
 from nova_market.sim.workload.job import Terms, Workload, offered_load, scaled, terms
 from nova_market.sim.workload.lublin import JobKind, generate
 
@@ -31,7 +32,7 @@ def workload(*jobs):
 
 def market(jobs, deadlines, budgets, cores=10.0, memory=BOUNDLESS, **setting):
     wanted = Terms(deadline=np.array(deadlines, float), budget=np.array(budgets, float))
-    run = MarketRun(jobs, wanted, (cores, memory), full_deadline, MarketSetting(**setting))
+    run = undivided_run(jobs, wanted, (cores, memory), full_deadline, MarketSetting(**setting))
     return run, wanted
 
 
@@ -98,13 +99,13 @@ def test_memory_can_be_scarce():
 def _with_memory(jobs, mebibytes):
     wanted = Terms(deadline=np.array([4000.0, 4000.0]), budget=np.array([100.0, 300.0]))
     setting = MarketSetting(memory=True)
-    return MarketRun(jobs, wanted, (10.0, mebibytes), full_deadline, setting), wanted
+    return undivided_run(jobs, wanted, (10.0, mebibytes), full_deadline, setting), wanted
 
 
 def test_no_more_is_used_or_spent_than_there_is():
     """At every round: cores within the capacity; over the run: work done is what jobs are made of."""
     jobs, wanted = crowded()
-    result = MarketRun(jobs, wanted, (32.0, BOUNDLESS), full_deadline, MarketSetting()).run()
+    result = undivided_run(jobs, wanted, (32.0, BOUNDLESS), full_deadline, MarketSetting()).run()
     used = np.array(result.rounds.used)
     assert used.max() <= 32.0 + 1e-6
     ran = result.schedule.finished()
@@ -122,16 +123,16 @@ def test_no_more_is_used_or_spent_than_there_is():
 def test_every_job_ends_or_is_dropped():
     """Nobody waits for ever: the run is over."""
     jobs, wanted = crowded(seed=4, count=20)
-    run = MarketRun(jobs, wanted, (32.0, BOUNDLESS), full_deadline, MarketSetting())
+    run = undivided_run(jobs, wanted, (32.0, BOUNDLESS), full_deadline, MarketSetting())
     result = run.run()
-    assert (result.schedule.finished() | (run._state == PolicyState.DROPPED)).all()
+    assert (result.schedule.finished() | (run.apps.state == PolicyState.DROPPED)).all()
 
 
 @pytest.mark.parametrize('seed', [1, 2])
 def test_the_market_satisfies_more_than_fcfs(seed):
     """Claim (i) of section 3.2.2, on generated jobs at 120 % load."""
     jobs, wanted = crowded(seed)
-    bought = MarketRun(jobs, wanted, (32.0, BOUNDLESS), full_deadline, MarketSetting()).run()
+    bought = undivided_run(jobs, wanted, (32.0, BOUNDLESS), full_deadline, MarketSetting()).run()
     assert bought.schedule.satisfaction(wanted) > fcfs(jobs, 32).satisfaction(wanted) + 0.1
 
 
@@ -139,7 +140,9 @@ def test_the_same_input_gives_the_same_schedule():
     """No clock, no global generator."""
     jobs, wanted = crowded(count=20)
     ends = [
-        MarketRun(jobs, wanted, (32.0, BOUNDLESS), full_deadline, MarketSetting(period=600.0)).run()
+        undivided_run(
+            jobs, wanted, (32.0, BOUNDLESS), full_deadline, MarketSetting(period=600.0)
+        ).run()
         for _ in range(2)
     ]
     assert np.array_equal(ends[0].schedule.end, ends[1].schedule.end, equal_nan=True)
@@ -154,5 +157,5 @@ def test_a_policy_that_does_nothing_satisfies_nobody():
         return replace(steps, state=np.where(waits, int(PolicyState.WAITING), steps.state))
 
     jobs, wanted = crowded(count=20)
-    result = MarketRun(jobs, wanted, (32.0, BOUNDLESS), idle, MarketSetting(period=600.0)).run()
+    result = undivided_run(jobs, wanted, (32.0, BOUNDLESS), idle, MarketSetting(period=600.0)).run()
     assert result.schedule.satisfaction(wanted) == -1.0

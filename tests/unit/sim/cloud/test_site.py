@@ -15,7 +15,8 @@ from nova_market.sim.cloud.costs import FREE, Costs
 from nova_market.sim.cloud.hosts import HostKind
 from nova_market.sim.cloud.migrations import MoveSetting
 from nova_market.sim.cloud.scheduler import PlacingSetting, Weights
-from nova_market.sim.market.batch_run import MarketRun, MarketSetting
+from nova_market.sim.market.applications import MarketSetting
+from nova_market.sim.market.undivided import undivided_run
 from tests.support.simulated_cloud import cloud_run, due, mixed, workload
 
 ONE = [HostKind(count=1, cores=4, memory_mib=8192)]
@@ -29,7 +30,7 @@ def test_alone_a_job_is_as_fast_as_on_an_undivided_cloud():
     jobs, wanted = mixed(count=12, widest=4)
     here = cloud_run(jobs, wanted, [HostKind(count=1, cores=8, memory_mib=1e6)], ratios=(99.0, 1.0))
     setting = MarketSetting(memory=True, reserve=(0.01, 0.0))
-    there = MarketRun(jobs, wanted, (8.0, 1e6), full_deadline, setting).run()
+    there = undivided_run(jobs, wanted, (8.0, 1e6), full_deadline, setting).run()
     found = here[0].run()
     # bids are whole micro-credits of each server here, and of the whole job there
     assert np.allclose(found.schedule.end, there.schedule.end, rtol=5e-3, equal_nan=True)
@@ -42,7 +43,7 @@ def test_a_job_that_finds_no_room_waits():
     run, _ = cloud_run(jobs, due([9000, 9000], [100, 100]), ONE)
     found = run.run()
     start, end = found.schedule.start, found.schedule.end
-    assert start[0] == 0.0 and start[1] >= end[0] and sum(run.log.homeless) > 0
+    assert start[0] == 0.0 and start[1] >= end[0] and sum(run.site.log.homeless) > 0
     assert found.schedule.finished().all()
 
 
@@ -54,7 +55,7 @@ def test_ram_can_be_promised_twice():
     assert start.tolist() == [0.0, 0.0]
     kind = replace(FREE, working_set=0.5)
     fast, _ = cloud_run(jobs, due([9000, 9000], [100, 100]), ONE, ratios=(4.0, 2.0), costs=kind)
-    assert fast.run().schedule.end.max() < run._end.max()
+    assert fast.run().schedule.end.max() < run.apps.end.max()
 
 
 def test_nothing_is_left_on_the_hosts():
@@ -63,8 +64,8 @@ def test_nothing_is_left_on_the_hosts():
     moves = MoveSetting(every=2, rest=60.0)
     run, market = cloud_run(jobs, wanted, moves=moves, costs=Costs(), placing=PACKED)
     run.run()
-    run._free_what_left(np.inf)
-    assert run._park.servers.sum() == 0 and not run._park.used.any()
+    run.site.servers.free(np.inf)
+    assert run.site.parts.park.servers.sum() == 0 and not run.site.parts.park.used.any()
     assert not [name for name in market.balances() if name.startswith('budget:')]
     assert sum(market.balances().values()) == 0
 
@@ -77,9 +78,9 @@ def test_no_host_gives_more_than_it_has():
 
     def checking(period, offers):
         ruling = decide(period, offers)
-        for r, room in enumerate(run._park.room):
+        for r, room in enumerate(run.site.parts.park.room):
             given = np.bincount(offers.host, ruling.outcome.actual[r], len(room))
-            assert (given <= run._park.capacity[r] * (1 + 1e-9)).all()
+            assert (given <= run.site.parts.park.capacity[r] * (1 + 1e-9)).all()
             assert (np.bincount(offers.host, offers.size[r], len(room)) <= room * (1 + 1e-9)).all()
         looked.append(period)
         return ruling
@@ -96,7 +97,7 @@ def test_booting_and_resuming_take_their_time():
     )
     assert slow.run().schedule.end[0] >= 150.0
     quick, _ = cloud_run(workload((0, 60, 1)), due([400], [100]), ONE)
-    assert quick.run().schedule.end[0] + 30.0 <= slow._end[0]
+    assert quick.run().schedule.end[0] + 30.0 <= slow.apps.end[0]
 
 
 def test_a_suspended_server_holds_its_ram_until_it_is_written():
@@ -104,15 +105,12 @@ def test_a_suspended_server_holds_its_ram_until_it_is_written():
     slow = replace(FREE, suspend_rate=10.0)
     run, _ = cloud_run(workload((0, 60, 1), memory=4096.0), due([400], [100]), ONE, costs=slow)
     next(run.rounds())
-    running, suspended = (
-        np.array([int(PolicyState.RUNNING)]),
-        np.array([int(PolicyState.SUSPENDED)]),
-    )
-    run._settled(np.array([0]), running, suspended, 60.0)
-    run._free_what_left(400.0)
-    assert run._host[0] == 0 and not run._house(0)
-    run._free_what_left(480.0)
-    assert run._host[0] == -1 and run._park.servers.sum() == 0
+    suspended = np.array([int(PolicyState.SUSPENDED)])
+    run.site.admit(run.apps, np.array([0]), suspended, 60.0)
+    run.site.servers.free(400.0)
+    assert run.site.servers.host[0] == 0 and not run.site.house(run.apps, 0)
+    run.site.servers.free(480.0)
+    assert run.site.servers.host[0] == -1 and run.site.parts.park.servers.sum() == 0
 
 
 def test_migrations_even_out_a_packed_cloud():
@@ -126,9 +124,9 @@ def test_migrations_even_out_a_packed_cloud():
         jobs, wanted, moves=moves, costs=replace(FREE, migration_rate=500.0), **how
     )
     late, soon = still.run().schedule.in_time(wanted), moving.run().schedule.in_time(wanted)
-    assert sum(moving.log.migrations) > 0 and sum(still.log.migrations) == 0
+    assert sum(moving.site.log.migrations) > 0 and sum(still.site.log.migrations) == 0
     assert soon.all() and not late.all()
-    assert min(moving.log.error) < 0.01 < max(still.log.error)
+    assert min(moving.site.log.error) < 0.01 < max(still.site.log.error)
 
 
 def test_a_migration_slows_its_job_down():
