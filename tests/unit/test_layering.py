@@ -15,11 +15,12 @@ import pytest
 PACKAGE = 'nova_market'
 ROOT = Path(__file__).resolve().parents[2]
 
-LEAVES = frozenset({'core', 'errors'})
+LEAVES = frozenset({'core', 'errors', 'outage_log'})
 
 # layer -> the layers of ours it may import, besides itself
 MAY_IMPORT: dict[str, frozenset[str]] = {
     'errors': frozenset(),
+    'outage_log': frozenset(),
     'guest_agent': frozenset(),
     'core': frozenset({'errors'}),
     'plugins': frozenset({'errors'}),
@@ -83,6 +84,7 @@ ONLY_IN: dict[str, frozenset[str]] = {
 }
 
 CORE_THIRD_PARTY = frozenset({'numpy'})
+PURE = frozenset({'core', 'errors', 'outage_log'})
 
 
 def layer_of(module: str) -> str:
@@ -134,7 +136,10 @@ def violations(source: str, module: str, *, is_package: bool = False) -> list[st
         elif layer not in ONLY_IN.get(top, frozenset({layer})):
             allowed = ', '.join(sorted(ONLY_IN[top])) or 'nowhere'
             found.append(f'{where}: {name} is imported in {layer or PACKAGE}; allowed: {allowed}')
-        elif layer in {'core', 'errors'} and top not in CORE_THIRD_PARTY | sys.stdlib_module_names:
+        elif (
+            layer in {'core', 'errors', 'outage_log'}
+            and top not in CORE_THIRD_PARTY | sys.stdlib_module_names
+        ):
             found.append(f'{where}: {layer} imports {name}, which is not stdlib or numpy')
         elif layer == 'guest_agent' and top not in sys.stdlib_module_names:
             found.append(f'{where}: {name} is not stdlib: a guest has nothing else')
@@ -178,6 +183,8 @@ def test_every_topic_is_known(path: Path) -> None:
         ('nova_market.core.share', 'from .. import adapters'),
         ('nova_market.core.share', 'import scipy'),
         ('nova_market.core.share', 'from oslo_log import log'),
+        ('nova_market.core.share', 'from nova_market import outage_log'),
+        ('nova_market.outage_log', 'from oslo_log import log'),
         ('nova_market.core.market.price', 'from nova_market.core.fairness import heaviness'),
         ('nova_market.core.exchange.totals', 'import nova_market.core.rebalancing.plan'),
         ('nova_market.ports', 'from nova_market.adapters import in_memory'),
