@@ -3,7 +3,9 @@
 
 The kernel protects a group only as far as every group above it is protected. Such a group belongs to the
 operator: it never gets less than was found in it, what was found is recorded before the first write, and
-it is written back when the guests below need no more, or when the service stops (rule F9).
+it is written back when the guests below need no more, or when the service stops.
+
+Implements rule H9 of doc/source/specs/fairness.rst.
 
 Units: bytes, whole pages. Cgroup v2 only.
 """

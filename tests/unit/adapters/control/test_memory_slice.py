@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""memory.low of groups above guests: raised as guests need it, and put back (rule F9), on a tree of files."""
+"""memory.low of groups above guests: raised as guests need it, and put back (rule H9), on a tree of files."""
 
 import json
 from collections.abc import Callable, Mapping
