@@ -16,10 +16,10 @@ from nova_market.cmd import api as command
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import account
 from nova_market.core.market.bid import StoredBid
-from tests.functional.api.test_service import configured
 from tests.support.market.api import OF_ALICE
 from tests.support.market.api_server import PEOPLE
 from tests.support.market.applications import APP, CREDENTIAL, add_app
+from tests.support.market.deployed_api import configured
 from tests.support.market.rounds import add_round
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(300)]

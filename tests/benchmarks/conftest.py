@@ -1,8 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the tests below this folder."""
+"""Fixtures of the benchmarks: a running market service, and databases."""
 
-from tests.functional.api.test_service import file
 from tests.support.market.api_server import market_service
-from tests.support.servers.databases import database, server, servers, url
+from tests.support.market.deployed_api import file
+from tests.support.servers.databases import database, database_server, empty_tables, servers, url
 
-__all__ = ['database', 'file', 'market_service', 'server', 'servers', 'url']
+__all__ = [
+    'database',
+    'database_server',
+    'empty_tables',
+    'file',
+    'market_service',
+    'servers',
+    'url',
+]

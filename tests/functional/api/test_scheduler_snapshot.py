@@ -9,8 +9,6 @@ from nova_market.core.scheduler.host_demand import newcomers_since
 from nova_market.core.scheduler.publication import HEAVIEST
 from nova_market.core.scheduler.snapshot import snapshot_from
 from nova_market.core.scheduler.weights import by_heaviness
-from nova_market.db import schema
-from nova_market.db.database import Database
 from tests.support.market.api import OPERATOR, make_market
 from tests.support.market.rounds import PERIOD, add_round
 from tests.support.market_bed import CREDIT, Market, bidding, host, server
@@ -20,14 +18,6 @@ pytestmark = pytest.mark.functional
 
 PATH = '/v1/scheduler-snapshot'
 SERVICE = f'service@{OPERATOR}'
-
-
-@pytest.fixture
-def database(tmp_path):
-    made = Database({'connection': f'sqlite:///{tmp_path}/market.sqlite'})
-    schema.sync(made)
-    yield made
-    made.close()
 
 
 def get(market, path=PATH):

@@ -4,11 +4,9 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from flask import Flask
-from oslo_config import cfg
 from werkzeug.test import Client
 
 from nova_market.adapters.openstack.directory import ComputeDirectory
@@ -17,45 +15,11 @@ from nova_market.cmd import program
 from nova_market.errors import CloudUnavailable, ConfigurationError
 from nova_market.wiring.api import CONFIG_FILE
 from tests.support.market.api import ALICE, DELETED, FLAVORS, OF_ALICE, OF_BOB
-from tests.support.market.api_server import PASSWORD, PEOPLE
+from tests.support.market.api_server import PEOPLE
 from tests.support.market.applications import TEMPLATE
+from tests.support.market.deployed_api import configured
 
 pytestmark = pytest.mark.functional
-
-ACCOUNT = """
-auth_type = password
-auth_url = {url}/identity/v3
-username = root
-password = {password}
-project_name = operations
-user_domain_name = Default
-project_domain_name = Default
-region_name = RegionOne
-"""
-
-
-@pytest.fixture
-def file(market_service, tmp_path):
-    """A configuration file with the account of the service."""
-    account = ACCOUNT.format(url=market_service.url, password=PASSWORD)
-    path = tmp_path / 'nova_market.conf'
-    path.write_text(
-        f'[database]\nconnection = sqlite:///{tmp_path}/market.sqlite\n'
-        f'[api]\nresponse_validation = error\n'
-        f'[openstack]\n{account}'
-        f'[keystone_authtoken]\n{account}\nwww_authenticate_uri = {market_service.url}/identity\n'
-        'memcached_servers =\ninterface = public\n'
-    )
-    return path
-
-
-def configured(file: Path, **options: object) -> cfg.ConfigOpts:
-    conf = cfg.ConfigOpts()
-    command.register_opts(conf)
-    conf(['--config-file', str(file)], project='nova_market')
-    for name, value in options.items():
-        conf.set_override(name, value, 'api')
-    return conf
 
 
 def call(client: Client, method: str, path: str, token: str = '', **more: object):

@@ -55,11 +55,6 @@ class CloudTrusts(StaticTrusts):
         return self._bed.cloud.trust(project_id)
 
 
-@pytest.fixture(name='server')
-def no_server():
-    """Only SQLite here."""
-
-
 @pytest.fixture
 def bed(database):
     """Four best-effort neighbours on the one host."""

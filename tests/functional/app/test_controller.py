@@ -25,11 +25,6 @@ pytestmark = [pytest.mark.functional, pytest.mark.timeout(240)]
 HOUR = 3600.0
 
 
-@pytest.fixture(name='server')
-def no_server():
-    """Only SQLite here; tests/contract runs the stores on the others."""
-
-
 @pytest.fixture
 def bed(database):
     return Bed(database)

@@ -20,11 +20,6 @@ from tests.support.app_bed import CREDIT, SETTINGS, Bed, component, template
 pytestmark = [pytest.mark.functional, pytest.mark.timeout(240)]
 
 
-@pytest.fixture(name='server')
-def no_server():
-    """Only SQLite here; tests/contract runs the stores on the others."""
-
-
 @pytest.fixture
 def bed(database):
     return Bed(database)

@@ -38,11 +38,6 @@ MEANT = {
 }
 
 
-@pytest.fixture(name='server')
-def no_server():
-    """Only SQLite here."""
-
-
 class Story:
     """An application that starts, grows, is suspended, resumed and deleted; `controller` may die in it."""
 

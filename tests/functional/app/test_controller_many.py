@@ -13,11 +13,6 @@ from tests.support.app_bed import Bed, component, host, template
 pytestmark = [pytest.mark.functional, pytest.mark.timeout(240)]
 
 
-@pytest.fixture(name='server')
-def no_server():
-    """Only SQLite here; tests/contract runs the stores on the others."""
-
-
 def crowd(database, count):
     """A cloud with an application of so many servers."""
     bed = Bed(database, hosts=[host(cores=400.0, mib=1638400.0)])

@@ -6,8 +6,6 @@ import logging
 import pytest
 
 from nova_market.core.app.record import DesiredState
-from nova_market.db import schema
-from nova_market.db.database import Database
 from nova_market.errors import CloudUnavailable
 from nova_market.services.app.replaced_trusts import MOST, PAUSE
 from tests.support.app_bed import Bed, template
@@ -16,11 +14,8 @@ pytestmark = pytest.mark.functional
 
 
 @pytest.fixture
-def bed(tmp_path):
-    database = Database({'connection': f'sqlite:///{tmp_path}/market.sqlite'})
-    schema.sync(database)
-    yield Bed(database)
-    database.close()
+def bed(database):
+    return Bed(database)
 
 
 @pytest.fixture

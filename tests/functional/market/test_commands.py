@@ -26,11 +26,6 @@ pytestmark = pytest.mark.functional
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.fixture(name='server')
-def no_server():
-    """Only SQLite here."""
-
-
 @pytest.fixture
 def market(database):
     made = Market(

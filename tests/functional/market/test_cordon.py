@@ -11,8 +11,6 @@ from nova_market.adapters.in_memory.clock import ManualClock
 from nova_market.adapters.in_memory.placement_traits import MemoryTraits
 from nova_market.conf import steering as options
 from nova_market.core.rebalancing.cordon import closed_hosts
-from nova_market.db import schema
-from nova_market.db.database import Database
 from nova_market.errors import ConfigurationError
 from nova_market.services.market.cordon import AT_ONCE, Steering, SteeringSettings
 from nova_market.wiring.engine import load_steering
@@ -43,14 +41,6 @@ def test_between_the_limits_a_host_stays_as_it_is(load, closed, after):
 def test_a_silent_host_stays_as_it_is():
     """Nothing is known of it."""
     assert closed_hosts(np.array([0.0]), YES, ~YES, 1.25, 1.0).tolist() == [True]
-
-
-@pytest.fixture
-def database(tmp_path):
-    made = Database({'connection': f'sqlite:///{tmp_path}/market.sqlite'})
-    schema.sync(made)
-    yield made
-    made.close()
 
 
 def bed_of(database, servers, hosts=2, period=1000):

@@ -23,11 +23,6 @@ pytestmark = pytest.mark.functional
 RED, BLUE = account('project', 'red'), account('project', 'blue')
 
 
-@pytest.fixture(name='server')
-def no_server():
-    """Only SQLite here; tests/contract runs the stores on the others."""
-
-
 @pytest.fixture
 def market(database):
     """Two projects, three servers on one host of 4 cores; red bids 3 and 1 credits, blue 2."""

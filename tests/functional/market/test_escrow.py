@@ -27,11 +27,6 @@ TICKS = 6
 keys = count()
 
 
-@pytest.fixture(name='server')
-def no_server():
-    """Only SQLite here; tests/contract runs the stores on the others."""
-
-
 def market_on(base, **more):
     made = Market(
         base,

@@ -34,11 +34,6 @@ KILLS = 10
 WRITES = frozenset({'open', 'begin', 'confirm', 'post', 'advance'})
 
 
-@pytest.fixture(name='server')
-def no_server():
-    """Only SQLite here; tests/integration runs the ledger on the others."""
-
-
 class Killed(BaseException):
     """Not an Exception: nothing of the engine may survive it."""
 

@@ -29,11 +29,6 @@ INTERVAL = PERIOD / 6
 BUSY = steady(Demand(cpu=2.0, rss_bytes=64 * MIB))
 
 
-@pytest.fixture(name='server')
-def no_server():
-    """Only SQLite here; tests/contract runs the stores on the others."""
-
-
 class City:
     """One compute host of two cores with an agent, two busy servers, an engine and another one."""
 

@@ -7,8 +7,6 @@ import pytest
 
 from nova_market.adapters.in_memory.clock import ManualClock
 from nova_market.core.rebalancing.plan import PlanState
-from nova_market.db import schema
-from nova_market.db.database import Database
 from nova_market.db.plans import DatabasePlans
 from nova_market.errors import DatabaseUnavailable
 from tests.support.rebalancing_bed import Bed, server
@@ -17,12 +15,9 @@ pytestmark = pytest.mark.functional
 
 
 @pytest.fixture
-def bed(tmp_path):
-    database = Database({'connection': f'sqlite:///{tmp_path}/market.sqlite'})
-    schema.sync(database)
+def bed(database):
     clock = ManualClock()
-    yield Bed(DatabasePlans(database, clock.wall), clock)
-    database.close()
+    return Bed(DatabasePlans(database, clock.wall), clock)
 
 
 class Forgetful:

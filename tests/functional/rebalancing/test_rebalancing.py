@@ -9,21 +9,11 @@ import pytest
 from nova_market.adapters.in_memory.clock import ManualClock
 from nova_market.core.rebalancing.plan import MoveState, PlanState
 from nova_market.core.rebalancing.proposal import proposal, search
-from nova_market.db import schema
-from nova_market.db.database import Database
 from nova_market.db.plans import DatabasePlans
 from nova_market.errors import CloudUnavailable
 from tests.support.rebalancing_bed import MIB, SETTINGS, Bed, host, server
 
 pytestmark = pytest.mark.functional
-
-
-@pytest.fixture
-def database(tmp_path):
-    made = Database({'connection': f'sqlite:///{tmp_path}/market.sqlite'})
-    schema.sync(made)
-    yield made
-    made.close()
 
 
 @pytest.fixture

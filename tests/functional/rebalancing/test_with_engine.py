@@ -6,8 +6,6 @@ from dataclasses import replace
 import pytest
 
 from nova_market.core.rebalancing.plan import MoveState, PlanState
-from nova_market.db import schema
-from nova_market.db.database import Database
 from nova_market.db.plans import DatabasePlans
 from nova_market.services.market.rebalancing import Rebalancing
 from tests.support.market_bed import Market, bidding, host, server
@@ -17,14 +15,6 @@ pytestmark = pytest.mark.functional
 
 LONG = 60_000
 """MiB: a migration of one minute."""
-
-
-@pytest.fixture
-def database(tmp_path):
-    made = Database({'connection': f'sqlite:///{tmp_path}/market.sqlite'})
-    schema.sync(made)
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ import requests
 
 from nova_market.core.ledger.money import MICRO
 from tests.integration.cloud.conftest import Cloud, within
-from tests.integration.cloud.market_bed import PERIOD, MarketBed
+from tests.integration.cloud.deployed_market import PERIOD, MarketBed
 
 pytestmark = [
     pytest.mark.cloud('mariadbd', 'libvirtd', 'ovs-vswitchd', 'qemu-system-x86_64'),

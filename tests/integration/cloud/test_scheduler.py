@@ -20,8 +20,8 @@ from openstack import exceptions as sdk_errors
 from nova_market.core.ledger.money import MICRO
 from nova_market.core.rebalancing.cordon import CLOSED_TRAIT
 from tests.integration.cloud.conftest import Cloud, within
+from tests.integration.cloud.deployed_market import PERIOD, STATE, MarketBed, port_of
 from tests.integration.cloud.gate import DOWN, OPEN, SLOW, Gate
-from tests.integration.cloud.market_bed import PERIOD, STATE, MarketBed, port_of
 
 pytestmark = [
     pytest.mark.cloud('mariadbd', 'libvirtd', 'ovs-vswitchd', 'qemu-system-x86_64'),

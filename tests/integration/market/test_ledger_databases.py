@@ -188,15 +188,15 @@ def test_processes_that_are_killed_at_random(ledger, database, url, writers):
     assert written == keys
 
 
-@pytest.mark.parametrize('server', REAL, indirect=True)
-def test_a_server_that_is_killed(ledger, database, server, url, writers):
+@pytest.mark.parametrize('database_server', REAL, indirect=True)
+def test_a_server_that_is_killed(ledger, database, database_server, url, writers):
     """The database loses its power twice: writers wait for it and go on, nothing is lost or doubled."""
     seeds, count = [21, 21, 22], 150
     running = writers(url, seeds, count)
     for _ in range(2):
         time.sleep(1.5)
-        server.kill()
-        server.start()
+        database_server.kill()
+        database_server.start()
     running.finish()
     assert ledger.discrepancies() == []
     assert -ledger.balances([MINT])[MINT] == sum(granted(s, count, PROJECTS) for s in set(seeds))

@@ -4,10 +4,8 @@
 A token is `<role>@<project>`: roles include those that Keystone implies (admin > manager > member > reader).
 """
 
-import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +19,6 @@ from nova_market.api.app import make_application
 from nova_market.api.microversion import HEADER
 from nova_market.api.stores import Settings, Stores
 from nova_market.conf import api as api_options
-from nova_market.db import schema
 from nova_market.db.database import Database
 from nova_market.wiring.api import database_stores
 from nova_market.wiring.policies import traits_by_policy
@@ -121,20 +118,7 @@ def make_market(database: Database, **options: Any) -> Market:
     )
 
 
-@pytest.fixture(scope='session')
-def empty_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SQLite file with the tables, to be copied."""
-    path = tmp_path_factory.mktemp('market') / 'empty.sqlite'
-    database = Database({'connection': f'sqlite:///{path}'})
-    schema.sync(database)
-    database.close()
-    return path
-
-
 @pytest.fixture
-def market(tmp_path: Path, empty_tables: Path) -> Iterator[Market]:
+def market(database: Database) -> Market:
     """An empty market."""
-    copy = shutil.copy(empty_tables, tmp_path / 'market.sqlite')
-    database = Database({'connection': f'sqlite:///{copy}'})
-    yield make_market(database)
-    database.close()
+    return make_market(database)

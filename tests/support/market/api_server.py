@@ -11,6 +11,7 @@ flavors by id and by name. What they leave out is answered with 404.
     root    administrator, in project operations
 """
 
+import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,7 +25,6 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import account
-from nova_market.db import schema
 from nova_market.db.database import Database
 from tests.support.market.api import (
     ALICE,
@@ -106,10 +106,10 @@ class _Quiet(WSGIRequestHandler):
 
 
 @pytest.fixture
-def market_service(tmp_path: Path) -> Iterator[MarketService]:
+def market_service(tmp_path: Path, empty_tables: Path) -> Iterator[MarketService]:
     """The service with an account for each project, and nothing in them."""
-    database = Database({'connection': f'sqlite:///{tmp_path}/market.sqlite'})
-    schema.sync(database)
+    copy = shutil.copy(empty_tables, tmp_path / 'market.sqlite')
+    database = Database({'connection': f'sqlite:///{copy}'})
     yield from serving_market(make_market(database, max_limit=5), database)
     database.close()
 

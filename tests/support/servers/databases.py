@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Databases to test with: SQLite always, MariaDB and PostgreSQL where the test is `integration`.
 
-Import the fixtures into a test module to use them. A server takes three to eight seconds to start, so one
-serves the whole run, and its tables are emptied for each test.
+A folder's conftest.py imports the fixtures. A server takes three to eight seconds to start, so one serves
+the whole run, and its tables are emptied for each test; a SQLite database is the copy of one with the tables.
 """
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,8 +37,18 @@ def servers() -> Iterator[dict[str, DatabaseServer]]:
         _running.popitem()[1].close()
 
 
+@pytest.fixture(scope='session')
+def empty_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite file with the tables and nothing in them but the cloud's own accounts, to be copied."""
+    path = tmp_path_factory.mktemp('tables') / 'empty.sqlite'
+    made = Database({'connection': f'sqlite:///{path}'})
+    schema.sync(made)
+    made.close()
+    return path
+
+
 @pytest.fixture(params=ALL)
-def server(
+def database_server(
     request: pytest.FixtureRequest, servers: dict[str, DatabaseServer]
 ) -> DatabaseServer | None:
     """The server behind `database`; None for SQLite."""
@@ -50,9 +61,9 @@ def server(
 
 
 @pytest.fixture
-def url(server: DatabaseServer | None, tmp_path: Path) -> str:
+def url(database_server: DatabaseServer | None, tmp_path: Path) -> str:
     """[database]connection; what is in there is of no account."""
-    return f'sqlite:///{tmp_path}/market.sqlite' if server is None else server.url
+    return f'sqlite:///{tmp_path}/market.sqlite' if database_server is None else database_server.url
 
 
 def drop_tables(database: Database) -> None:
@@ -72,17 +83,25 @@ def empty(url: str) -> Iterator[Database]:
 
 
 @pytest.fixture
-def database(url: str) -> Iterator[Database]:
+def database(url: str, empty_tables: Path) -> Iterator[Database]:
     """A database with the tables, and nothing in them but the cloud's own accounts."""
     made = Database({'connection': url, 'max_pool_size': 20, 'max_overflow': 200})
-    schema.sync(made)
-    with made.engine.begin() as connection:
+    if url.startswith('sqlite'):
+        shutil.copy(empty_tables, url.removeprefix('sqlite:///'))
+    else:
+        schema.sync(made)
+        empty_all(made)
+    yield made
+    made.close()
+
+
+def empty_all(database: Database) -> None:
+    """Delete everything that is in the tables but the cloud's own accounts."""
+    with database.engine.begin() as connection:
         for table in reversed(Base.metadata.sorted_tables):
             connection.execute(table.delete())
         connection.execute(accounts.insert(), [{'id': n} for n in ('bank', 'escrow', 'mint')])
         connection.execute(horizons.insert(), {'name': 'postings'})
-    yield made
-    made.close()
 
 
 class Wall:
