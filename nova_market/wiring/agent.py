@@ -102,7 +102,11 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
         driver=driver,
         actuators=tuple(actuators),
         controls=tuple(controls),
-        collector=FairnessCollector(name, lambda: getattr(exchange, 'dropped', {})),
+        collector=FairnessCollector(
+            name,
+            lambda: getattr(exchange, 'dropped', {}),
+            lambda: getattr(exchange, 'unused_allocations', 0),
+        ),
         quotas=quotas,
         market=market,
         status=JsonFile(status_path(conf), durable=False),

@@ -94,6 +94,11 @@ def is_market(message: object) -> bool:
     return isinstance(message, dict) and message.get('kind') in (ALLOCATE, APPLIED)
 
 
+def is_allocation(message: object) -> bool:
+    """Is this plain value an engine's message to a host, well-formed or not?"""
+    return isinstance(message, dict) and message.get('kind') == ALLOCATE
+
+
 def market_letter(message: object) -> MarketLetter:
     """The letter in plain values of a peer that is not trusted.
 

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 
 from nova_market.core.exchange.aggregator import Aggregator
 from nova_market.core.exchange.aggregator_client import Correspondent
+from nova_market.core.exchange.allocation_messages import is_allocation
 from nova_market.core.exchange.codec import from_values, to_values
 from nova_market.core.exchange.messages import Answer, Departure, HostReport, Statement, Word
 from nova_market.core.exchange.rendezvous import elect
@@ -25,7 +26,13 @@ from nova_market.core.exchange.totals import CloudTotals
 from nova_market.core.resource import HostName
 from nova_market.errors import MalformedReport, OversizedReport
 from nova_market.ports import Clock, Membership, Transport, WireFormat
-from nova_market.services.exchange.health import FORGED, OTHER_TOPOLOGY, DropCounter, LinkHealth
+from nova_market.services.exchange.health import (
+    FORGED,
+    OTHER_TOPOLOGY,
+    DropCounter,
+    LinkHealth,
+    UnusedAllocations,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -72,6 +79,7 @@ class AggregateExchange:
         self._last: HostReport | None = None
         self._asked: tuple[HostName, ...] = ()
         self._drops = DropCounter(host)
+        self._unused = UnusedAllocations()
         self._health = LinkHealth(ttl, clock.monotonic())
         self._said = 0.0
         self._late: Counter[HostName] = Counter()
@@ -87,6 +95,11 @@ class AggregateExchange:
     def aggregators(self) -> tuple[HostName, ...]:
         """Whom this host has told its last report."""
         return self._asked
+
+    @property
+    def unused_allocations(self) -> int:
+        """Allocation messages that came although this host takes no part in a market."""
+        return self._unused.count
 
     def start(self) -> None:
         self._membership.start()
@@ -173,7 +186,11 @@ class AggregateExchange:
     def _hear(self, sender: HostName | None, frame: bytes) -> None:
         """Take one frame of whoever it is; it never raises."""
         try:
-            word = from_values(self._wire.decode(frame))
+            values = self._wire.decode(frame)
+            if is_allocation(values):
+                self._unused.add()
+                return
+            word = from_values(values)
         except OversizedReport as error:
             self._drops.add('oversized', str(error))
             return

@@ -13,6 +13,7 @@ import logging
 import threading
 from collections.abc import Mapping
 
+from nova_market.core.exchange.allocation_messages import is_allocation
 from nova_market.core.exchange.codec import from_values, to_values
 from nova_market.core.exchange.messages import Departure, HostReport, Word
 from nova_market.core.exchange.report_table import LoopbackMonitor, ReportTable
@@ -20,7 +21,13 @@ from nova_market.core.exchange.totals import CloudTotals
 from nova_market.core.resource import HostName
 from nova_market.errors import MalformedReport, OversizedReport
 from nova_market.ports import Clock, Membership, Transport, WireFormat
-from nova_market.services.exchange.health import FORGED, OTHER_TOPOLOGY, DropCounter, LinkHealth
+from nova_market.services.exchange.health import (
+    FORGED,
+    OTHER_TOPOLOGY,
+    DropCounter,
+    LinkHealth,
+    UnusedAllocations,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -51,6 +58,7 @@ class BroadcastExchange:
         self._heard = now - 2.0 * ttl
         self._last: HostReport | None = None
         self._drops = DropCounter(host)
+        self._unused = UnusedAllocations()
         self._health = LinkHealth(ttl, now)
         self._lock = threading.Lock()
 
@@ -58,6 +66,11 @@ class BroadcastExchange:
     def dropped(self) -> Mapping[str, int]:
         """Reason -> messages of peers that were thrown away."""
         return self._drops.counts(self._transport.dropped)
+
+    @property
+    def unused_allocations(self) -> int:
+        """Allocation messages that came although this host takes no part in a market."""
+        return self._unused.count
 
     def start(self) -> None:
         self._membership.start()
@@ -110,7 +123,11 @@ class BroadcastExchange:
     def _hear(self, sender: HostName | None, frame: bytes) -> None:
         """Take one frame of whoever it is; it never raises."""
         try:
-            word = from_values(self._wire.decode(frame))
+            values = self._wire.decode(frame)
+            if is_allocation(values):
+                self._unused.add()
+                return
+            word = from_values(values)
         except OversizedReport as error:
             self._drops.add('oversized', str(error))
         except MalformedReport as error:

@@ -59,6 +59,34 @@ class DropCounter:
             LOG.debug('a message is dropped as %s: %s', reason, detail)
 
 
+class UnusedAllocations:
+    """Counts allocation messages at a host whose policy has no market. Safe for threads.
+
+    The engine sends allocations to every host with servers of the market; a host with policy `fairness`
+    takes them out of its queue and does nothing else with them. That is no error of anybody.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._lock = threading.Lock()
+
+    @property
+    def count(self) -> int:
+        with self._lock:
+            return self._count
+
+    def add(self) -> None:
+        """Count one; the first is logged."""
+        with self._lock:
+            self._count += 1
+            first = self._count == 1
+        if first:
+            LOG.info(
+                'The market engine sends allocations to this host, which ignores them because its '
+                '[fairness]policy has no market. Further messages are only counted.'
+            )
+
+
 class LinkHealth:
     """One line when the exchange goes down, one when it works again. Safe for threads."""
 

@@ -19,10 +19,17 @@ Dropped = Callable[[], Mapping[str, int]]
 
 
 class FairnessCollector(Collector):
-    def __init__(self, host: str, dropped: Dropped = dict) -> None:
-        """dropped: reason -> messages of peers that were thrown away, from the exchange."""
+    def __init__(
+        self, host: str, dropped: Dropped = dict, unused_allocations: Callable[[], int] = int
+    ) -> None:
+        """Both callables read the exchange.
+
+        dropped:            reason -> messages of peers that were thrown away
+        unused_allocations: allocation messages that a host without a market has ignored
+        """
         self._host = host
         self._dropped = dropped
+        self._unused_allocations = unused_allocations
         self._record: RoundRecord | None = None
         self._rounds = 0
         self._failures = 0
@@ -64,6 +71,13 @@ class FairnessCollector(Collector):
         for reason, count in sorted(self._dropped().items()):
             dropped.add_metric([self._host, reason], count)
         yield dropped
+        unused = CounterMetricFamily(
+            'nova_fairness_unused_allocation_messages',
+            'Allocation messages of the market engine that were ignored, as the policy has no market.',
+            labels=['host'],
+        )
+        unused.add_metric([self._host], self._unused_allocations())
+        yield unused
         if self._record is not None:
             yield from self._of_round(self._record)
 

@@ -12,7 +12,7 @@ def test_every_series_of_a_tenant_names_its_project(tmp_path):
     world = World(tmp_path)
     for name, owner in (('d1', 'd'), ('d2', 'd'), ('e1', 'e')):
         world.hosts['a'].add(guest(name, owner), BUSY)
-    collector = FairnessCollector('a', lambda: {'malformed': 3})
+    collector = FairnessCollector('a', lambda: {'malformed': 3}, lambda: 7)
     for record in (world.rounds(1)[0], world.rounds(1)[0]):
         collector.observe(record)
     collector.failed()
@@ -20,6 +20,7 @@ def test_every_series_of_a_tenant_names_its_project(tmp_path):
     assert 'nova_fairness_rounds_total{host="a",outcome="done"} 2.0' in text
     assert 'nova_fairness_rounds_total{host="a",outcome="failed"} 1.0' in text
     assert 'nova_fairness_dropped_reports_total{host="a",reason="malformed"} 3.0' in text
+    assert 'nova_fairness_unused_allocation_messages_total{host="a"} 7.0' in text
     assert 'nova_fairness_share_ratio{host="a",project="e"}' in text
     for line in text.splitlines():
         if 'instance_uuid' in line:
