@@ -21,7 +21,7 @@ from typing import Any, Concatenate, TypeVar
 
 from oslo_db import exception as oslo_error
 from oslo_db.sqlalchemy import enginefacade
-from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -50,11 +50,6 @@ PASSING = re.compile(
 NO_TABLE = re.compile(
     r'no such (table|column)|\b1146\b|\b1054\b|does not exist|Unknown column', re.I
 )
-
-
-@enginefacade.transaction_context_provider
-class _Context:
-    """What enginefacade keeps a transaction in; a new one for each, so that none is ever shared."""
 
 
 class Database:
@@ -104,13 +99,29 @@ class Database:
         self, manager: Any, work: Work[Result], arguments: tuple[Any, ...], *, writes: bool
     ) -> Result:
         def once() -> Result:
-            with manager.connection.using(_Context()) as connection:
-                if writes:
-                    lock_sqlite(connection)
+            with _transaction(manager.get_engine(), writes=writes) as connection:
                 return work(connection, *arguments)
 
         with translated():
             return _again(once, time.monotonic() + self._patience)
+
+
+@contextmanager
+def _transaction(engine: Engine, *, writes: bool) -> Iterator[Connection]:
+    """Commits at its end, and rolls back after an exception.
+
+    A writer takes SQLite's one write lock as it begins, and waits for it: a transaction that reads before it
+    writes would be refused at once when another one wrote in between.
+    """
+    with engine.connect() as connection:
+        immediate = writes and engine.dialect.name == 'sqlite'
+        if immediate:
+            # oslo.db begins transactions of SQLite itself, except where it finds this mark
+            connection.info['in_transaction'] = True
+        with connection.begin():
+            if immediate:
+                connection.exec_driver_sql('BEGIN IMMEDIATE')
+            yield connection
 
 
 def _again(once: Callable[[], Result], end: float) -> Result:
@@ -138,15 +149,6 @@ ENGINE_OPTIONS = frozenset(
 )  # fmt: skip
 
 
-def lock_sqlite(connection: Connection) -> None:
-    """Take SQLite's one write lock now, and wait for it.
-
-    A transaction that has read before it writes is refused at once instead, when another wrote meanwhile.
-    """
-    if connection.dialect.name == 'sqlite':
-        connection.execute(text('DELETE FROM horizons WHERE 1 = 0'))
-
-
 def passes(error: Exception) -> bool:
     """Whether trying again may help."""
     if isinstance(error, PoolTimeout | oslo_error.DBConnectionError | oslo_error.DBDeadlock):
@@ -155,7 +157,7 @@ def passes(error: Exception) -> bool:
 
 
 def _prepare(engine: Engine) -> None:
-    """Readers do not wait for a writer (WAL), writers wait for each other."""
+    """Readers of SQLite do not wait for a writer (WAL), writers wait for each other."""
     if engine.dialect.name != 'sqlite':
         return
 

@@ -6,11 +6,14 @@ is run whole for 10 guests, and for more guests calculated from what one process
 """
 
 import resource
+import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from pyroute2.netlink.rtnl import RTM_GETTCLASS, RTM_GETTFILTER, RTM_NEWTCLASS, RTM_NEWTFILTER
+from pyroute2.netlink.rtnl.tcmsg import tcmsg
 
 from nova_market.adapters.control import traffic_control as tc
 from nova_market.adapters.control.netlink_socket import RouteSocket
@@ -134,6 +137,59 @@ def test_a_round_is_linear_and_close_to_its_floor(bed: NetworkBed):
             f'{floor:7.2f} {old:15d} {old * spawn:9.0f} {old * spawn / changed[count]:8.0f}'
         )
     assert changed[160] / 160 < 1.5 * changed[40] / 40
+
+
+def as_pyroute2_has_it(index: int, minor: int, wanted: tc.HtbClass) -> bytes:
+    """The message of put_class by pyroute2's encoder, without the helpers that would compute values."""
+    message = tcmsg()
+    message['index'], message['handle'] = index, tc.classid(minor)
+    message['parent'] = tc.classid(tc.DEVICE_MINOR)
+    values = {'rate': wanted.rate, 'ceil': wanted.ceil, 'quantum': wanted.quantum} | {
+        'buffer': wanted.burst, 'cbuffer': wanted.ceil_burst,
+        'rate___reserved': 1, 'ceil___reserved': 1,
+    }  # fmt: skip
+    options = {'attrs': [('TCA_HTB_PARMS', values)]}
+    message['attrs'] = [('TCA_KIND', 'htb'), ('TCA_OPTIONS', options)]
+    message.encode()
+    return bytes(message.data)
+
+
+def tree_by_pyroute2(route: RouteSocket, index: int) -> list[object]:
+    """Options of classes and filters as pyroute2's decoder reads them, off the same socket."""
+    found: list[object] = []
+    for kind, answer, options in (
+        (RTM_GETTCLASS, RTM_NEWTCLASS, 'TCA_HTB_PARMS'),
+        (RTM_GETTFILTER, RTM_NEWTFILTER, 'TCA_U32_SEL'),
+    ):
+        for body in route.dump(kind, tc.MESSAGE.pack(index=index, parent=tc.MAJOR << 16)):
+            message = tcmsg(struct.pack('=IHHII', 16 + len(body), answer, 0, 0, 0) + body)
+            message.decode()
+            found.append(message.get_nested('TCA_OPTIONS', options))
+    return found
+
+
+def test_what_the_messages_of_pyroute2_would_cost(bed: NetworkBed):
+    """The reason for messages of our own: ten times the cost or more, to write and to read."""
+    classes, guests = NetworkClasses('up0', RATE, netns=bed.host), crowd(160)
+    classes.write({one.id: 100 for one in guests}, guests)
+    with RouteSocket(bed.host) as route:
+        index = tc.link(route, 'up0').index
+        present = tc.tree(route, index).classes
+        minors = [minor for minor in present if minor >= tc.FIRST_MINOR]
+        ours = tc.put_class(index, minors[0], present[minors[0]], new=False).body
+        assert len(as_pyroute2_has_it(index, minors[0], present[minors[0]])) == 16 + len(ours)
+        write = best(lambda: [tc.put_class(index, n, present[n], new=False) for n in minors])
+        write_theirs = best(lambda: [as_pyroute2_has_it(index, n, present[n]) for n in minors], 5)
+        read = best(lambda: tc.tree(route, index))
+
+        read_theirs = best(lambda: tree_by_pyroute2(route, index), 5)
+    classes.close()
+    print(
+        f'\n160 classes: encoded {write:.2f} ms, by pyroute2 {write_theirs:.2f} ms, '
+        f'{write_theirs / write:.0f} times; tree read {read:.2f} ms, by pyroute2 {read_theirs:.2f} ms, '
+        f'{read_theirs / read:.0f} times'
+    )
+    assert write_theirs > 10 * write and read_theirs > 4 * read
 
 
 def test_against_an_interval_of_2016_run_whole(bed: NetworkBed):

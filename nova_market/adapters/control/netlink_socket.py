@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests to the kernel's routing netlink: dumps, single questions and batches, on a plain socket.
 
-Why not pyroute2's own IPRoute: since 0.8 it keeps an event loop per thread, and its messages cost about
-0.4 ms each to encode, where a host has a class and a filter for each guest. The numbers of the protocol
-and the way into a network namespace are pyroute2's; tests read back with it what is written here.
+Why not pyroute2's IPRoute: it keeps an event loop for each thread, and its messages cost ten to a hundred
+times as much (netlink_message). Tests read with pyroute2 what is written here.
 
 A socket is used by one thread at a time; the caller locks.
 """
@@ -17,19 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from pyroute2 import netns
-from pyroute2.netlink import (
-    NETLINK_EXT_ACK,
-    NETLINK_ROUTE,
-    NLM_F_ACK,
-    NLM_F_ACK_TLVS,
-    NLM_F_DUMP,
-    NLM_F_DUMP_INTR,
-    NLM_F_REQUEST,
-    NLMSG_DONE,
-    NLMSG_ERROR,
-    SOL_NETLINK,
-)
+from pyroute2 import netlink, netns
+
+from nova_market.adapters.control.netlink_message import aligned, attributes, text
 
 NETLINK_CAP_ACK = 10
 """linux/netlink.h: errors do not repeat the request. pyroute2 does not name it."""
@@ -46,9 +35,7 @@ TIMEOUT = 5.0
 DUMP_ATTEMPTS = 3
 
 _HEADER = struct.Struct('=IHHII')
-_ATTRIBUTE = struct.Struct('=HH')
 _ERRNO = struct.Struct('=i')
-_TYPE_MASK = 0x3FFF  # without the nested and byte order flags
 _MESSAGE_TEXT = 1  # NLMSGERR_ATTR_MSG
 
 
@@ -70,8 +57,8 @@ class RouteSocket:
         try:
             self._socket.settimeout(TIMEOUT)
             self._socket.bind((0, 0))
-            for option in (NETLINK_CAP_ACK, NETLINK_EXT_ACK):
-                self._socket.setsockopt(SOL_NETLINK, option, 1)
+            for option in (NETLINK_CAP_ACK, netlink.NETLINK_EXT_ACK):
+                self._socket.setsockopt(netlink.SOL_NETLINK, option, 1)
         except OSError:
             self._socket.close()
             raise
@@ -91,35 +78,23 @@ class RouteSocket:
 
         :raises OSError: what the kernel answers instead.
         """
-        number = next(self._numbers)
-        self._socket.send(_encode(request, number, NLM_F_ACK))
-        bodies: list[bytes] = []
-        for kind, flags, sequence, body in self._answers():
-            if sequence != number:
-                continue
-            if kind == NLMSG_ERROR:
-                wrong = _error(body, flags)
-                if wrong is not None:
-                    raise wrong
-                break
-            bodies.append(body)
-        return bodies
+        return self._collect(request, netlink.NLM_F_ACK)[0]
 
     def dump(self, kind: int, body: bytes) -> list[bytes]:
-        """Bodies of all objects of a kind; begun anew when the kernel says that they changed meanwhile.
+        """Bodies of all objects of a kind; begun anew when the kernel reports that they changed meanwhile.
 
         :raises OSError: what the kernel answers instead.
         """
         for _ in range(DUMP_ATTEMPTS):
-            bodies, whole = self._dump(kind, body)
-            if whole:
+            bodies, consistent = self._collect(Request(type=kind, body=body), netlink.NLM_F_DUMP)
+            if consistent:
                 return bodies
         raise OSError(errno.EAGAIN, f'changed during {DUMP_ATTEMPTS} dumps in a row')
 
     def batch(self, requests: Sequence[Request]) -> Mapping[int, OSError]:
         """All requests in order, one system call per CHUNK; index -> error of those that failed.
 
-        A failure does not stop those behind it. Only the last of a chunk is acknowledged.
+        A failure does not stop the requests behind it. Only the last one of a chunk is acknowledged.
         """
         errors: dict[int, OSError] = {}
         for start in range(0, len(requests), CHUNK):
@@ -127,12 +102,12 @@ class RouteSocket:
             numbers = [next(self._numbers) for _ in chunk]
             self._socket.send(
                 b''.join(
-                    _encode(request, number, NLM_F_ACK if number == numbers[-1] else 0)
+                    _encode(request, number, netlink.NLM_F_ACK if number == numbers[-1] else 0)
                     for request, number in zip(chunk, numbers, strict=True)
                 )
             )
             for kind, flags, number, body in self._answers():
-                if kind != NLMSG_ERROR or not numbers[0] <= number <= numbers[-1]:
+                if kind != netlink.NLMSG_ERROR or not numbers[0] <= number <= numbers[-1]:
                     continue
                 wrong = _error(body, flags)
                 if wrong is not None:
@@ -141,21 +116,22 @@ class RouteSocket:
                     break
         return errors
 
-    def _dump(self, kind: int, body: bytes) -> tuple[list[bytes], bool]:
+    def _collect(self, request: Request, flags: int) -> tuple[list[bytes], bool]:
+        """Bodies until the end of a dump or the acknowledgement, and whether nothing changed meanwhile."""
         number = next(self._numbers)
-        self._socket.send(_encode(Request(type=kind, body=body), number, NLM_F_DUMP))
+        self._socket.send(_encode(request, number, flags))
         bodies: list[bytes] = []
-        whole = True
-        for answer, flags, sequence, payload in self._answers():
+        consistent = True
+        for kind, found, sequence, body in self._answers():
             if sequence != number:
                 continue
-            whole = whole and not flags & NLM_F_DUMP_INTR
-            if answer == NLMSG_DONE:
-                return bodies, whole
-            if answer == NLMSG_ERROR:
-                raise _error(payload, flags) or OSError(errno.EPROTO, 'dump without an end')
-            bodies.append(payload)
-        raise AssertionError('answers never end by themselves')
+            consistent = consistent and not found & netlink.NLM_F_DUMP_INTR
+            if kind == netlink.NLMSG_ERROR and (wrong := _error(body, found)) is not None:
+                raise wrong
+            if kind in (netlink.NLMSG_ERROR, netlink.NLMSG_DONE):
+                break
+            bodies.append(body)
+        return bodies, consistent
 
     def _answers(self) -> Iterator[tuple[int, int, int, bytes]]:
         """(type, flags, sequence number, body) for ever; TimeoutError ends it."""
@@ -167,37 +143,13 @@ class RouteSocket:
                 if length < _HEADER.size:
                     raise OSError(errno.EPROTO, f'a netlink message of {length} bytes')
                 yield kind, flags, number, received[at + _HEADER.size : at + length]
-                at += _aligned(length)
-
-
-def attribute(kind: int, payload: bytes) -> bytes:
-    """A netlink attribute, padded to four bytes."""
-    length = _ATTRIBUTE.size + len(payload)
-    return _ATTRIBUTE.pack(length, kind) + payload + bytes(_aligned(length) - length)
-
-
-def attributes(payload: bytes, start: int = 0) -> dict[int, bytes]:
-    """Attribute -> payload; the last counts where one is repeated."""
-    found: dict[int, bytes] = {}
-    at = start
-    while at + _ATTRIBUTE.size <= len(payload):
-        length, kind = _ATTRIBUTE.unpack_from(payload, at)
-        if length < _ATTRIBUTE.size:
-            break
-        found[kind & _TYPE_MASK] = payload[at + _ATTRIBUTE.size : at + length]
-        at += _aligned(length)
-    return found
-
-
-def text(payload: bytes) -> str:
-    """A string of the kernel, without its zero."""
-    return payload.split(b'\0', 1)[0].decode('utf-8', 'replace')
+                at += aligned(length)
 
 
 def _encode(request: Request, number: int, flags: int) -> bytes:
     length = _HEADER.size + len(request.body)
-    flags |= request.flags | NLM_F_REQUEST
-    padding = bytes(_aligned(length) - length)
+    flags |= request.flags | netlink.NLM_F_REQUEST
+    padding = bytes(aligned(length) - length)
     return _HEADER.pack(length, request.type, flags, number, 0) + request.body + padding
 
 
@@ -207,18 +159,14 @@ def _error(body: bytes, flags: int) -> OSError | None:
     if code == 0:
         return None
     why = os.strerror(-code)
-    if flags & NLM_F_ACK_TLVS:
+    if flags & netlink.NLM_F_ACK_TLVS:
         said = attributes(body, _ERRNO.size + _HEADER.size).get(_MESSAGE_TEXT)
         why = f'{why} ({text(said)})' if said else why
     return OSError(-code, why)
 
 
-def _aligned(length: int) -> int:
-    return (length + 3) & ~3
-
-
 def _plain() -> socket.socket:
-    return socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_ROUTE)
+    return socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, netlink.NETLINK_ROUTE)
 
 
 def _in_namespace(name: str) -> socket.socket:

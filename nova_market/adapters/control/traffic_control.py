@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The queueing tree of one device as the kernel tells it, and the requests that change it.
+"""The queueing tree of one device as the kernel reports it, and the requests that change it.
 
-What is ours is known by number, so that a service that crashed finds it again:
+What is ours is known by its numbers, so that a service that crashed finds it again:
 
     qdisc  4e4d:        HTB at the root; what no filter matches goes to class 4e4d:2
     class  4e4d:1       the device
-    class  4e4d:2       everything that is no guest's
-    class  4e4d:3       nobody's: no packet comes here, its quantum keeps the sum of weights
+    class  4e4d:2       all traffic that is no guest's
+    class  4e4d:3       takes no packet; its quantum keeps the sum of weights
     class  4e4d:10..    one per guest
     filter 20045        u32: table 4e4 of 256 buckets, chosen by the last byte of the source MAC address,
                         then one entry per MAC address; a packet costs two steps however many guests
@@ -19,28 +19,19 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from pyroute2.netlink import NLM_F_CREATE, NLM_F_EXCL
-from pyroute2.netlink.rtnl import (
-    RTM_DELQDISC,
-    RTM_DELTCLASS,
-    RTM_DELTFILTER,
-    RTM_GETLINK,
-    RTM_GETQDISC,
-    RTM_GETTCLASS,
-    RTM_GETTFILTER,
-    RTM_NEWQDISC,
-    RTM_NEWTCLASS,
-    RTM_NEWTFILTER,
-    TC_H_ROOT,
-)
+from pyroute2 import netlink
+from pyroute2.netlink import rtnl
+from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
+from pyroute2.netlink.rtnl.tcmsg import cls_u32, sched_htb, tcmsg
 
-from nova_market.adapters.control.netlink_socket import (
-    Request,
-    RouteSocket,
+from nova_market.adapters.control.netlink_message import (
+    Layout,
     attribute,
+    attribute_numbers,
     attributes,
     text,
 )
+from nova_market.adapters.control.netlink_socket import Request, RouteSocket
 
 MAJOR = 0x4E4D
 """'NM'. tc numbers what it makes by itself from 8001 on; people use small numbers."""
@@ -58,26 +49,30 @@ BUCKETS = 256
 NS_PER_TICK = 64
 """1 << PSCHED_SHIFT; a constant of the kernel since 2.6.31."""
 
-_KIND, _OPTIONS = 1, 2  # TCA_*
-_HTB_PARMS, _HTB_INIT, _HTB_RATE64, _HTB_CEIL64 = 1, 2, 6, 7
-_U32_CLASSID, _U32_HASH, _U32_LINK, _U32_DIVISOR, _U32_SEL, _U32_FLAGS = 1, 2, 3, 4, 5, 11
-_IFLA_IFNAME, _IFLA_MTU = 3, 4
-_ETHERNET = 1  # TC_LINKLAYER_ETHERNET: no rate tables are needed
-_TERMINAL = 1  # TC_U32_TERMINAL
-_SKIP_HARDWARE = 1  # TCA_CLS_FLAGS_SKIP_HW
-_ETH_P_ALL = 3
-_RATE_MAX = 0xFFFFFFFF
+# of linux/pkt_sched.h, pkt_cls.h and if_ether.h, which pyroute2 does not name
+TC_LINKLAYER_ETHERNET = 1  # no rate tables are needed
+TC_U32_TERMINAL = 1
+TCA_U32_FLAGS = 11
+TCA_CLS_FLAGS_SKIP_HW = 1
+ETH_P_ALL = 3
 
-_TCMSG = struct.Struct('=BxxxiIII')
-_LINK = struct.Struct('=BxHiII')
-_PARMS = struct.Struct('=BBHhHIBBHhHIIIIII')
-_GLOBAL = struct.Struct('=IIIII')
-_SELECTOR = struct.Struct('=BBBxHHhh4s')
-_KEY = struct.Struct('=4s4sii')
-_U32 = struct.Struct('=I')
-_U64 = struct.Struct('=Q')
+MAX_RATE = 0xFFFFFFFF
 
-_INFO = PREFERENCE << 16 | socket.htons(_ETH_P_ALL)
+LINK = Layout(ifinfmsg)
+MESSAGE = Layout(tcmsg)
+HTB_GLOBAL = Layout(sched_htb.options.htb_glob)
+HTB_PARAMETERS = Layout(sched_htb.options.htb_parms)
+SELECTOR = struct.Struct('=BBBxHHhh4s')  # cls_u32 declares mixed byte orders
+KEY = struct.Struct('=4s4sii')
+U32 = struct.Struct('=I')
+U64 = struct.Struct('=Q')
+
+IFLA = attribute_numbers(ifinfmsg)
+TCA = attribute_numbers(tcmsg)
+HTB = attribute_numbers(sched_htb.options)
+U32_FILTER = {**attribute_numbers(cls_u32.options), 'TCA_U32_FLAGS': TCA_U32_FLAGS}
+
+_INFO = PREFERENCE << 16 | socket.htons(ETH_P_ALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +123,7 @@ class Tree:
 
 def links(route: RouteSocket) -> Mapping[str, Link]:
     """Devices of the namespace by name."""
-    found = (_link(body) for body in route.dump(RTM_GETLINK, _LINK.pack(0, 0, 0, 0, 0)))
+    found = (_link(body) for body in route.dump(rtnl.RTM_GETLINK, LINK.pack()))
     return dict(sorted(found))
 
 
@@ -137,8 +132,8 @@ def link(route: RouteSocket, name: str) -> Link:
 
     :raises OSError: ENODEV when it does not exist.
     """
-    question = _LINK.pack(0, 0, 0, 0, 0) + attribute(_IFLA_IFNAME, name.encode() + b'\0')
-    (body,) = route.ask(Request(type=RTM_GETLINK, body=question))
+    question = LINK.pack() + attribute(IFLA['IFLA_IFNAME'], name.encode() + b'\0')
+    (body,) = route.ask(Request(type=rtnl.RTM_GETLINK, body=question))
     return _link(body)[1]
 
 
@@ -148,11 +143,11 @@ def tree(route: RouteSocket, index: int) -> Tree:
     :raises OSError: the device has gone.
     """
     root = None
-    for body in route.dump(RTM_GETQDISC, _TCMSG.pack(0, index, 0, 0, 0)):
-        _, owner, handle, parent, _ = _TCMSG.unpack_from(body)
-        if owner == index and parent == TC_H_ROOT and handle:
-            kind = text(attributes(body, _TCMSG.size).get(_KIND, b'?'))
-            root = RootQdisc(kind=kind, handle=handle)
+    for body in route.dump(rtnl.RTM_GETQDISC, MESSAGE.pack(index=index)):
+        found = MESSAGE.unpack(body)
+        if found['index'] == index and found['parent'] == rtnl.TC_H_ROOT and found['handle']:
+            kind = text(attributes(body, MESSAGE.size).get(TCA['TCA_KIND'], b'?'))
+            root = RootQdisc(kind=kind, handle=found['handle'])
     if not Tree(root=root).ours:
         return Tree(root=root)
     filters, has_table, has_link = _filters(route, index)
@@ -167,46 +162,57 @@ def tree(route: RouteSocket, index: int) -> Tree:
 
 def new_root(index: int) -> Request:
     """Only the kernel's own choice gives way to it, never a root qdisc of somebody else."""
-    flags = NLM_F_CREATE | NLM_F_EXCL
-    init = attribute(_HTB_INIT, _GLOBAL.pack(3, 10, DEFAULT_MINOR, 0, 0))
-    body = _body(index, MAJOR << 16, TC_H_ROOT, 'htb', init)
-    return Request(type=RTM_NEWQDISC, body=body, flags=flags)
+    flags = netlink.NLM_F_CREATE | netlink.NLM_F_EXCL
+    values = HTB_GLOBAL.pack(version=3, rate2quantum=10, defcls=DEFAULT_MINOR)
+    init = attribute(HTB['TCA_HTB_INIT'], values)
+    body = _body(index, MAJOR << 16, rtnl.TC_H_ROOT, 'htb', init)
+    return Request(type=rtnl.RTM_NEWQDISC, body=body, flags=flags)
 
 
 def delete_root(index: int) -> Request:
     """Only ours: the kernel compares the handle."""
-    return Request(type=RTM_DELQDISC, body=_TCMSG.pack(0, index, MAJOR << 16, TC_H_ROOT, 0))
+    return Request(
+        type=rtnl.RTM_DELQDISC,
+        body=MESSAGE.pack(index=index, handle=MAJOR << 16, parent=rtnl.TC_H_ROOT),
+    )
 
 
 def put_class(index: int, minor: int, wanted: HtbClass, *, new: bool) -> Request:
     """A class of its own or, when it is there already, other values of it: its packets stay."""
-    parent = TC_H_ROOT if minor == DEVICE_MINOR else classid(DEVICE_MINOR)
-    rates = []
-    for rate in (wanted.rate, wanted.ceil):
-        rates += [0, _ETHERNET, 0, 0, 0, min(rate, _RATE_MAX)]
-    packed = _PARMS.pack(*rates, wanted.burst, wanted.ceil_burst, wanted.quantum, 0, 0)
-    options = attribute(_HTB_PARMS, packed)
-    for kind, rate in ((_HTB_RATE64, wanted.rate), (_HTB_CEIL64, wanted.ceil)):
-        if rate > _RATE_MAX:
-            options += attribute(kind, _U64.pack(rate))
-    flags = NLM_F_CREATE | NLM_F_EXCL if new else 0
+    parent = rtnl.TC_H_ROOT if minor == DEVICE_MINOR else classid(DEVICE_MINOR)
+    values = HTB_PARAMETERS.pack(
+        rate___reserved=TC_LINKLAYER_ETHERNET,
+        rate=min(wanted.rate, MAX_RATE),
+        ceil___reserved=TC_LINKLAYER_ETHERNET,
+        ceil=min(wanted.ceil, MAX_RATE),
+        buffer=wanted.burst,
+        cbuffer=wanted.ceil_burst,
+        quantum=wanted.quantum,
+    )
+    options = attribute(HTB['TCA_HTB_PARMS'], values)
+    for kind, rate in (('TCA_HTB_RATE64', wanted.rate), ('TCA_HTB_CEIL64', wanted.ceil)):
+        if rate > MAX_RATE:
+            options += attribute(HTB[kind], U64.pack(rate))
+    flags = netlink.NLM_F_CREATE | netlink.NLM_F_EXCL if new else 0
     body = _body(index, classid(minor), parent, 'htb', options)
-    return Request(type=RTM_NEWTCLASS, body=body, flags=flags)
+    return Request(type=rtnl.RTM_NEWTCLASS, body=body, flags=flags)
 
 
 def delete_class(index: int, minor: int) -> Request:
-    body = _TCMSG.pack(0, index, classid(minor), 0, 0)
-    return Request(type=RTM_DELTCLASS, body=body)
+    body = MESSAGE.pack(index=index, handle=classid(minor))
+    return Request(type=rtnl.RTM_DELTCLASS, body=body)
 
 
 def put_leaf(index: int, minor: int, kind: str) -> Request:
     """The queue of a class; its handle is the kernel's choice."""
     body = _body(index, 0, classid(minor), kind, None)
-    return Request(type=RTM_NEWQDISC, body=body, flags=NLM_F_CREATE | NLM_F_EXCL)
+    return Request(
+        type=rtnl.RTM_NEWQDISC, body=body, flags=netlink.NLM_F_CREATE | netlink.NLM_F_EXCL
+    )
 
 
 def new_table(index: int) -> Request:
-    options = attribute(_U32_DIVISOR, _U32.pack(BUCKETS))
+    options = attribute(U32_FILTER['TCA_U32_DIVISOR'], U32.pack(BUCKETS))
     return _new_filter(index, TABLE, options)
 
 
@@ -215,84 +221,89 @@ def new_link(index: int) -> Request:
 
     Offsets count from the network header: the addresses lie before it, the source's six bytes at -8.
     """
-    selector = _SELECTOR.pack(0, 0, 1, 0, 0, 0, -4, b'\x00\xff\x00\x00')
-    selector += _KEY.pack(bytes(4), bytes(4), 0, 0)
-    options = attribute(_U32_LINK, _U32.pack(TABLE)) + attribute(_U32_SEL, selector)
-    return _new_filter(index, 0, options + attribute(_U32_FLAGS, _U32.pack(_SKIP_HARDWARE)))
+    selector = SELECTOR.pack(0, 0, 1, 0, 0, 0, -4, b'\x00\xff\x00\x00')
+    selector += KEY.pack(bytes(4), bytes(4), 0, 0)
+    return _new_filter(index, 0, _u32_options(selector, TCA_U32_LINK=TABLE))
 
 
 def new_mac_filter(index: int, mac: bytes, minor: int) -> Request:
     """Packets from a MAC address go to a class."""
-    selector = _SELECTOR.pack(_TERMINAL, 0, 2, 0, 0, 0, 0, bytes(4))
-    selector += _KEY.pack(b'\xff' * 4, mac[:4], -8, 0)
-    selector += _KEY.pack(b'\xff\xff\0\0', mac[4:] + b'\0\0', -4, 0)
-    options = attribute(_U32_CLASSID, _U32.pack(classid(minor)))
-    options += attribute(_U32_HASH, _U32.pack(TABLE | mac[5] << 12))
-    options += attribute(_U32_SEL, selector)
-    return _new_filter(index, 0, options + attribute(_U32_FLAGS, _U32.pack(_SKIP_HARDWARE)))
+    selector = SELECTOR.pack(TC_U32_TERMINAL, 0, 2, 0, 0, 0, 0, bytes(4))
+    selector += KEY.pack(b'\xff' * 4, mac[:4], -8, 0)
+    selector += KEY.pack(b'\xff\xff\0\0', mac[4:] + b'\0\0', -4, 0)
+    options = _u32_options(
+        selector, TCA_U32_CLASSID=classid(minor), TCA_U32_HASH=TABLE | mac[5] << 12
+    )
+    return _new_filter(index, 0, options)
 
 
 def delete_filter(index: int, handle: int) -> Request:
     body = _body(index, handle, MAJOR << 16, 'u32', None, _INFO)
-    return Request(type=RTM_DELTFILTER, body=body)
+    return Request(type=rtnl.RTM_DELTFILTER, body=body)
 
 
 def classid(minor: int) -> int:
     return MAJOR << 16 | minor
 
 
+def _u32_options(selector: bytes, **numbers: int) -> bytes:
+    options = [attribute(U32_FILTER[name], U32.pack(value)) for name, value in numbers.items()]
+    flags = attribute(U32_FILTER['TCA_U32_FLAGS'], U32.pack(TCA_CLS_FLAGS_SKIP_HW))
+    return b''.join([*options, attribute(U32_FILTER['TCA_U32_SEL'], selector), flags])
+
+
 def _new_filter(index: int, handle: int, options: bytes) -> Request:
     body = _body(index, handle, MAJOR << 16, 'u32', options, _INFO)
-    return Request(type=RTM_NEWTFILTER, body=body, flags=NLM_F_CREATE | NLM_F_EXCL)
+    return Request(
+        type=rtnl.RTM_NEWTFILTER, body=body, flags=netlink.NLM_F_CREATE | netlink.NLM_F_EXCL
+    )
 
 
 def _body(
     index: int, handle: int, parent: int, kind: str, options: bytes | None, about: int = 0
 ) -> bytes:
-    body = _TCMSG.pack(0, index, handle, parent, about)
-    body += attribute(_KIND, kind.encode() + b'\0')
-    return body if options is None else body + attribute(_OPTIONS, options)
+    body = MESSAGE.pack(index=index, handle=handle, parent=parent, info=about)
+    body += attribute(TCA['TCA_KIND'], kind.encode() + b'\0')
+    return body if options is None else body + attribute(TCA['TCA_OPTIONS'], options)
 
 
 def _link(body: bytes) -> tuple[str, Link]:
-    index = _LINK.unpack_from(body)[2]
-    found = attributes(body, _LINK.size)
-    mtu = _U32.unpack(found[_IFLA_MTU])[0] if _IFLA_MTU in found else 1500
-    return text(found.get(_IFLA_IFNAME, b'')), Link(index=index, mtu=mtu)
+    found = attributes(body, LINK.size)
+    mtu = found.get(IFLA['IFLA_MTU'])
+    return text(found.get(IFLA['IFLA_IFNAME'], b'')), Link(
+        index=LINK.unpack(body)['index'], mtu=1500 if mtu is None else U32.unpack(mtu)[0]
+    )
 
 
 def _classes(route: RouteSocket, index: int) -> Iterator[tuple[int, HtbClass]]:
-    for body in route.dump(RTM_GETTCLASS, _TCMSG.pack(0, index, 0, 0, 0)):
-        handle = _TCMSG.unpack_from(body)[2]
-        found = attributes(body, _TCMSG.size)
-        options = attributes(found.get(_OPTIONS, b''))
-        if handle >> 16 != MAJOR or _HTB_PARMS not in options:
+    for body in route.dump(rtnl.RTM_GETTCLASS, MESSAGE.pack(index=index)):
+        handle = MESSAGE.unpack(body)['handle']
+        options = _options(body)
+        if handle >> 16 != MAJOR or HTB['TCA_HTB_PARMS'] not in options:
             continue
-        values = _PARMS.unpack_from(options[_HTB_PARMS])
-        yield (
-            handle & 0xFFFF,
-            HtbClass(
-                rate=_rate(options, _HTB_RATE64, values[5]),
-                ceil=_rate(options, _HTB_CEIL64, values[11]),
-                burst=values[12],
-                ceil_burst=values[13],
-                quantum=values[14],
-            ),
+        values = HTB_PARAMETERS.unpack(options[HTB['TCA_HTB_PARMS']])
+        found = HtbClass(
+            rate=_rate(options, 'TCA_HTB_RATE64', values['rate']),
+            ceil=_rate(options, 'TCA_HTB_CEIL64', values['ceil']),
+            burst=values['buffer'],
+            ceil_burst=values['cbuffer'],
+            quantum=values['quantum'],
         )
+        yield handle & 0xFFFF, found
 
 
 def _filters(route: RouteSocket, index: int) -> tuple[tuple[MacFilter, ...], bool, bool]:
     """Ours alone, whether their table is there, and whether packets are sent on to it."""
     filters: list[MacFilter] = []
     has_table = has_link = False
-    for body in route.dump(RTM_GETTFILTER, _TCMSG.pack(0, index, 0, MAJOR << 16, 0)):
-        _, _, handle, _, about = _TCMSG.unpack_from(body)
-        if about >> 16 != PREFERENCE:
+    for body in route.dump(rtnl.RTM_GETTFILTER, MESSAGE.pack(index=index, parent=MAJOR << 16)):
+        message = MESSAGE.unpack(body)
+        if message['info'] >> 16 != PREFERENCE:
             continue
-        options = attributes(attributes(body, _TCMSG.size).get(_OPTIONS, b''))
-        if handle == TABLE and _U32_DIVISOR in options:
+        handle, options = message['handle'], _options(body)
+        if handle == TABLE and U32_FILTER['TCA_U32_DIVISOR'] in options:
             has_table = True
-        elif options.get(_U32_LINK) == _U32.pack(TABLE):
+        elif options.get(U32_FILTER['TCA_U32_LINK']) == U32.pack(TABLE):
             has_link = True
         elif handle & 0xFFF and handle & 0xFFF00000 == TABLE:
             found = _mac_filter(handle, options)
@@ -302,14 +313,22 @@ def _filters(route: RouteSocket, index: int) -> tuple[tuple[MacFilter, ...], boo
 
 
 def _mac_filter(handle: int, options: Mapping[int, bytes]) -> MacFilter | None:
-    selector = options.get(_U32_SEL, b'')
-    if len(selector) < _SELECTOR.size + 2 * _KEY.size or _U32_CLASSID not in options:
+    selector = options.get(U32_FILTER['TCA_U32_SEL'], b'')
+    class_id = options.get(U32_FILTER['TCA_U32_CLASSID'])
+    if len(selector) < SELECTOR.size + 2 * KEY.size or class_id is None:
         return None
-    first = _KEY.unpack_from(selector, _SELECTOR.size)[1]
-    second = _KEY.unpack_from(selector, _SELECTOR.size + _KEY.size)[1]
-    minor = _U32.unpack(options[_U32_CLASSID])[0] & 0xFFFF
+    first = KEY.unpack_from(selector, SELECTOR.size)[1]
+    second = KEY.unpack_from(selector, SELECTOR.size + KEY.size)[1]
+    minor = U32.unpack(class_id)[0] & 0xFFFF
     return MacFilter(handle=handle, mac=first + second[:2], minor=minor)
 
 
-def _rate(options: Mapping[int, bytes], wide: int, narrow: int) -> int:
-    return int(_U64.unpack(options[wide])[0]) if wide in options else narrow
+def _options(body: bytes) -> dict[int, bytes]:
+    """The attributes of a qdisc, class or filter of its kind."""
+    return attributes(attributes(body, MESSAGE.size).get(TCA['TCA_OPTIONS'], b''))
+
+
+def _rate(options: Mapping[int, bytes], wide: str, narrow: int) -> int:
+    """bytes/s; `wide` has those that 32 bits do not hold."""
+    found = options.get(HTB[wide])
+    return narrow if found is None else int(U64.unpack(found)[0])

@@ -105,3 +105,30 @@ def test_a_read_does_not_wait_for_a_writer(database):
         thread.join(10)
     assert not waited and found == [Account(id=BANK)]
     assert accounts.account(BANK).name == 'x' and accounts.account(account('project', 'a')) is None
+
+
+@pytest.mark.timeout(60)
+def test_writers_that_read_first_wait_for_each_other(database):
+    """Each takes the write lock as it begins: none reads what another is about to change, none is refused."""
+    together, attempts = threading.Barrier(2), []
+
+    def add_one(connection):
+        attempts.append(1)
+        found = connection.execute(text("SELECT name FROM accounts WHERE id = 'bank'")).scalar()
+        count = int(found) if found and found.isdigit() else 0
+        connection.execute(
+            text("UPDATE accounts SET name = :name WHERE id = 'bank'"), {'name': str(count + 1)}
+        )
+
+    def many():
+        together.wait()
+        for _ in range(50):
+            database.write(add_one)
+
+    threads = [threading.Thread(target=many) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert DatabaseAccounts(database).account(BANK).name == '100'
+    assert len(attempts) == 100

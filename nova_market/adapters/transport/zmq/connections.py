@@ -76,10 +76,10 @@ class Connections:
         """Where the line goes; '' without one."""
         return self._lines[host].address if host in self._lines else ''
 
-    def open(self, host: HostName, address: str, now: float) -> str:
-        """Make a line, unless there is one; '' or why that can't be."""
+    def open(self, host: HostName, address: str, now: float) -> str | None:
+        """Make a line, unless there is one; None or the reason why it cannot be made."""
         if host in self._lines:
-            return ''
+            return None
         return self._make(host, address, 0, now, used=now)
 
     def close_line(self, host: HostName) -> None:
@@ -167,7 +167,9 @@ class Connections:
     def _keys(self, host: HostName) -> tuple[bytes | None, ...]:
         return (None,) if self._ring is None else self._ring.peers.get(host, ())
 
-    def _make(self, host: HostName, address: str, attempt: int, now: float, used: float) -> str:
+    def _make(
+        self, host: HostName, address: str, attempt: int, now: float, used: float
+    ) -> str | None:
         keys = self._keys(host)
         if not keys:
             return f'host {host} has no public key in the allow-list'
@@ -194,4 +196,4 @@ class Connections:
         except zmq.ZMQError as error:
             return f'host {host} can not be connected to at {address} ({error.strerror})'
         self._lines[host] = self._by_address[address] = self._by_route[line.route] = line
-        return ''
+        return None

@@ -235,6 +235,7 @@ class ZmqTransport:
 
     def _connect(self, junction: Endpoint, host: HostName, address: str, now: float) -> None:
         """Make a line to a host; without an address its mail is thrown away."""
+        problem: str | None
         if not usable(address):
             reason = NO_ADDRESS
             problem = f'host {host} is not reached at {address!r}: not tcp://ADDRESS:PORT'
@@ -243,7 +244,7 @@ class ZmqTransport:
             problem = f'host {host} at {address}: without keys only loopback addresses are used'
         else:
             reason, problem = NO_LINE, junction.lines.open(host, address, now)
-        if not problem:
+        if problem is None:
             return
         with self._lock:
             count = len(self._mail.pop(host, ()))

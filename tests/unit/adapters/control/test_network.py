@@ -2,6 +2,7 @@
 """Weights and HTB classes, both ways; what goes over the wire, as pyroute2 reads it. No root needed."""
 
 import errno
+import struct
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,8 @@ from nova_market.adapters.control.htb_layout import (
     weights_in,
     with_new,
 )
-from nova_market.adapters.control.netlink_socket import Request, RouteSocket, attribute, attributes
+from nova_market.adapters.control.netlink_message import Layout, attribute, attributes
+from nova_market.adapters.control.netlink_socket import Request, RouteSocket
 from nova_market.adapters.control.network import NetworkClasses
 from nova_market.errors import ConfigurationError
 from tests.support.host_builders import guest
@@ -174,6 +176,17 @@ def test_a_root_qdisc_takes_the_place_of_the_kernels_own_only():
     assert (message['handle'], message['parent']) == (0x4E4D0000, 0xFFFFFFFF)
     init = message.get_attr('TCA_OPTIONS').get_attr('TCA_HTB_INIT')
     assert (init['version'], init['defcls']) == (3, tc.DEFAULT_MINOR)
+
+
+def test_a_structure_is_packed_by_name():
+    """Fields that are not given are 0; a wrong name is not ignored."""
+    layout = Layout(tcmsg)
+    packed = layout.pack(index=7, parent=1)
+    assert packed == struct.pack('=BBHiIII', 0, 0, 0, 7, 0, 1, 0) and layout.size == 20
+    found = layout.unpack(packed + b'more')
+    assert (found['index'], found['handle'], found['parent']) == (7, 0, 1)
+    with pytest.raises(struct.error):
+        layout.pack(indexx=7)
 
 
 def test_attributes_survive_a_kernel_that_says_more_or_less():

@@ -72,9 +72,9 @@ def test_what_stays_on_this_machine(address, local):
 
 def test_a_known_key_comes_in():
     """Its user id is the key, by which every frame is judged again."""
-    reply, problem = judge(request(KNOWN), RING)
-    assert reply == [b'', b'1.0', b'7', b'200', b'OK', KNOWN.hex().encode(), b'']
-    assert problem == ''
+    answer = judge(request(KNOWN), RING)
+    assert answer.frames == [b'', b'1.0', b'7', b'200', b'OK', KNOWN.hex().encode(), b'']
+    assert answer.problem is None
 
 
 @pytest.mark.parametrize(
@@ -93,16 +93,17 @@ def test_a_known_key_comes_in():
 )
 def test_anybody_else_stays_out(asked):
     """Another key, another mechanism, or no question at all."""
-    reply, problem = judge(asked, RING)
-    assert reply[3] == b'400' and reply[5] == b''
-    assert problem
+    answer = judge(asked, RING)
+    assert answer.frames[3] == b'400' and answer.frames[5] == b''
+    assert answer.problem
 
 
 @given(st.lists(st.binary(max_size=40), max_size=12))
 def test_only_the_allow_list_lets_in(asked):
     """Whatever is asked, the answer is a reply, and it is no for all but known keys."""
-    reply, problem = judge(asked, RING)
+    answer = judge(asked, RING)
+    reply = answer.frames
     assert len(reply) == 7
     assert (reply[3] == b'200') is (len(asked) == 8 and asked[6:] == [b'CURVE', KNOWN])
-    assert bool(problem) is (reply[3] == b'400')
-    assert judge(asked, None)[0][3] == b'400'
+    assert bool(answer.problem) is (reply[3] == b'400')
+    assert judge(asked, None).frames[3] == b'400'
