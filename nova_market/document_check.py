@@ -7,7 +7,7 @@ An error names the entry, its value and what it may be. NaN and infinity are no 
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from jsonschema import Draft202012Validator, TypeChecker, ValidationError, validators
 
@@ -23,7 +23,7 @@ def _is_finite(checker: TypeChecker, value: object) -> bool:
     return bool(Draft202012Validator.TYPE_CHECKER.is_type(value, 'number'))
 
 
-Validator = validators.extend(
+Validator = validators.extend(  # type: ignore[no-untyped-call]  # jsonschema has no hint for it
     Draft202012Validator,
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine('number', _is_finite),
 )
@@ -70,12 +70,17 @@ def _decisive(error: ValidationError) -> ValidationError:
 
 def _meant(error: ValidationError) -> int | None:
     """Which alternative: the only one of this type, or the only one whose first entry is there."""
-    instance, branches = error.instance, error.validator_value
+    instance, branches = error.instance, _rule(error)
     names = _alternatives(branches)
     same = [n for n, one in enumerate(branches) if _same_type(instance, one.get('type'))]
     if len(same) > 1 and isinstance(instance, Mapping):
         same = [n for n in same if names[n] in instance]
     return same[0] if len(same) == 1 else None
+
+
+def _rule(error: ValidationError) -> Any:
+    """What the keyword of the schema demands that is broken; jsonschema's hint allows for none."""
+    return error.validator_value
 
 
 def _same_type(instance: object, name: str | None) -> bool:
@@ -94,13 +99,14 @@ def _alternatives(branches: Iterable[Schema]) -> list[str]:
 
 def _problem(error: ValidationError) -> str:
     """What is wrong with the value of an entry, and what to give."""
-    instance, value = error.instance, error.validator_value
+    instance, value = cast(Any, error.instance), _rule(error)
+    schema = cast(Mapping[str, Any], error.schema)
     match error.validator:
         case 'required':
             missing = next(name for name in value if name not in instance)
             return f'{missing} is missing: give it'
         case 'additionalProperties' if value is False:
-            known = error.schema.get('properties', {})
+            known = schema.get('properties', {})
             unknown = next(name for name in instance if name not in known)
             return f'{shown(unknown)} is not known: give {", ".join(known) or "none"}'
         case 'dependentRequired':
@@ -119,7 +125,7 @@ def _problem(error: ValidationError) -> str:
     given = shown(instance)
     if error.validator == 'maxLength':  # what is too long may be a file, and hold secrets
         given = f'a text of {len(instance)} characters'
-    return f'{given}: give {wanted(error.schema)}'
+    return f'{given}: give {wanted(schema)}'
 
 
 def wanted(schema: Schema) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options of group [fairness]: the control loop of nova-fairness."""
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 from nova_market.core.resource import RESOURCES
 
@@ -89,7 +89,7 @@ capped at the flavor), host_share_uncapped (eq. 1 as printed), cloud_quota, clou
     cfg.ListOpt(
         'resources',
         default=list(RESOURCES),
-        item_type=cfg.types.String(choices=RESOURCES),
+        item_type=types.String(choices=RESOURCES),
         help="""
 Resources in the metric. A resource whose supply is not known (disk and network need [host] options) is
 left out by itself. An idle resource in the metric counts as endowment that its owner holds: with more

@@ -14,8 +14,10 @@ depends_on = None
 
 def upgrade() -> None:
     bind = op.get_bind()
-    if 'changed_at' not in {column['name'] for column in sa.inspect(bind).get_columns('bids')}:
-        column = sa.Column('changed_at', sa.Double(), server_default=sa.text('0'), nullable=False)
+    if 'changed_at' not in {one['name'] for one in sa.inspect(bind).get_columns('bids')}:
+        column: sa.Column[float] = sa.Column(
+            'changed_at', sa.Double(), server_default=sa.text('0'), nullable=False
+        )
         op.add_column('bids', column)
     bids = sa.table('bids', sa.column('changed_at', sa.Double()))
     bind.execute(bids.update().where(bids.c.changed_at == 0).values(changed_at=time.time()))
