@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     'scheduler': LEAVES | {'ports', 'conf'},
     'api': LEAVES | {'ports', 'conf', 'services', 'document_check'},
     'sdk': LEAVES,
-    'osc': LEAVES | {'sdk', 'document_check'},
+    'osc': LEAVES | {'sdk'},
     'sim': LEAVES | {'ports', 'conf', 'adapters', 'services', 'plugins', 'document_check'},
     'testbed': LEAVES,
     'experiments': LEAVES | {'ports', 'conf', 'adapters', 'services', 'plugins', 'sim', 'testbed'},

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The template of an application as a JSON Schema (2020-12), for the API, the command and the documentation.
+"""The template of an application as a JSON Schema (2020-12), which the API checks and publishes.
 
 Implements the description of an application of Merkat (INRIA RR-8648), section 2.3. core.app.template checks
 what a schema can't express: days that exist, thresholds in their order, names that differ. Units are in the
-descriptions.
+descriptions. The command does not check: it is installed without the libraries that this takes.
 """
 
 from nova_market.core.app.template import (

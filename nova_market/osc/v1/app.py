@@ -11,9 +11,6 @@ from typing import Any
 import yaml
 from osc_lib import exceptions
 
-from nova_market.core.app.template_schema import TEMPLATE
-from nova_market.document_check import DocumentSchema, entry_name
-from nova_market.errors import BadDocument
 from nova_market.osc.v1.account import add_projects, of_projects
 from nova_market.osc.v1.app_columns import CREDENTIAL, LIST, OF_PROJECTS, SHOW
 from nova_market.osc.v1.budget import add_renewal
@@ -46,15 +43,6 @@ def template_of(path: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise exceptions.CommandError(f'{path} holds no template: give entries such as "name: x"')
     return document
-
-
-def check_template(document: object, path: str) -> None:
-    """:raises CommandError: names the entry of the file, its value and what it may be."""
-    try:
-        DocumentSchema(TEMPLATE).check(document)
-    except BadDocument as error:
-        where = entry_name(error.path) or 'the template'
-        raise exceptions.CommandError(f'{path}: {where}: {error.problem}') from None
 
 
 def parameter_argument(text: str) -> tuple[str, float]:
@@ -91,7 +79,6 @@ class CreateApp(MarketShowOne):
         template = template_of(parsed_args.template)
         if parsed_args.name:
             template['name'] = parsed_args.name
-        check_template(template, parsed_args.template)
         return shown((*SHOW, *CREDENTIAL), self.market.create_app(**template))
 
 
