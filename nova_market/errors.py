@@ -50,6 +50,16 @@ class BadWorkload(NovaMarketError):
     """Jobs that no machine can have run, or a log that is none: names the job or the line."""
 
 
+class BadDocument(NovaMarketError):
+    """A document that people write breaks its schema: names the entry, its value and what it may be."""
+
+    def __init__(self, path: tuple[str | int, ...], problem: str) -> None:
+        """path: of the entry, () for the whole document; problem: a sentence without the entry's name."""
+        super().__init__(f'{".".join(str(one) for one in path) or "the document"}: {problem}')
+        self.path = path
+        self.problem = problem
+
+
 class BadTime(NovaMarketError):
     """A text that is no time: says what to give."""
 

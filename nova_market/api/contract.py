@@ -12,11 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from jsonschema import Draft202012Validator
-
 from nova_market.api.errors import ApiError
+from nova_market.document_check import DocumentSchema, Schema, entry_name
+from nova_market.errors import BadDocument
 
-Schema = Mapping[str, Any]
 Handler = TypeVar('Handler', bound=Callable[..., Any])
 
 INTEGER = re.compile(r'-?\d{1,19}', re.ASCII)
@@ -32,7 +31,7 @@ class Contract:
     body: Schema | None = None
     headers: Schema = field(default_factory=dict)
     responses: Mapping[int, Schema | None] = field(default_factory=dict)
-    validators: Mapping[object, Draft202012Validator] = field(default_factory=dict)
+    validators: Mapping[object, DocumentSchema] = field(default_factory=dict)
 
 
 def contract_of(handler: Callable[..., Any]) -> Contract:
@@ -73,8 +72,8 @@ def gives(status: int, schema: Schema | None = None) -> Callable[[Handler], Hand
 def _attach(
     key: object, schema: Schema, change: Callable[[Contract], Contract]
 ) -> Callable[[Handler], Handler]:
-    Draft202012Validator.check_schema(schema)
-    validator = Draft202012Validator(schema)
+    # a response may hold NaN, which is encoded as null
+    validator = DocumentSchema(schema, finite=not isinstance(key, int))
 
     def attach(handler: Handler) -> Handler:
         before = contract_of(handler)
@@ -118,7 +117,7 @@ def checked_body(contract: Contract, text: bytes) -> Any:
 
 def path_value_fits(schema: Schema, text: str) -> bool:
     """Whether a part of a path can name anything."""
-    return bool(Draft202012Validator(schema).is_valid(_as_value(text, schema)))
+    return DocumentSchema(schema).allows(_as_value(text, schema))
 
 
 def checked_header(contract: Contract, name: str, text: str | None) -> str | None:
@@ -128,12 +127,11 @@ def checked_header(contract: Contract, name: str, text: str | None) -> str | Non
     return text
 
 
-def response_fault(contract: Contract, status: int, body: object) -> str:
-    """What is wrong with a response of ours; '' when nothing is."""
+def check_response(contract: Contract, status: int, body: object) -> None:
+    """:raises BadDocument: a response of ours breaks its schema, or has none."""
     if status not in contract.responses:
-        return f'status {status} is not declared'
-    error = next(iter(contract.validators[status].iter_errors(body)), None)
-    return f'{error.json_path}: {error.message[:MAX_SHOWN]}' if error else ''
+        raise BadDocument((), f'status {status} is not declared')
+    contract.validators[status].check(body)
 
 
 def parsed(text: bytes) -> Any:
@@ -153,17 +151,17 @@ def parsed(text: bytes) -> Any:
     return value
 
 
-NOTHING = Draft202012Validator({'type': 'object', 'additionalProperties': False})
+NOTHING = DocumentSchema({'type': 'object', 'additionalProperties': False})
 
 
-def _check(validator: Draft202012Validator, value: object, where: str) -> None:
-    error = next(iter(validator.iter_errors(value)), None)
-    if error is not None:
-        path = error.json_path.removeprefix('$').lstrip('.')
+def _check(schema: DocumentSchema, value: object, where: str) -> None:
+    try:
+        schema.check(value)
+    except BadDocument as error:
+        path = entry_name(error.path)
         name = f'{path} in the {where}' if path else where
-        raise ApiError(
-            400, 'market.request.invalid', f'{name:.{MAX_SHOWN}}: {error.message:.{MAX_SHOWN}}'
-        )
+        detail = f'{name:.{MAX_SHOWN}}: {error.problem:.{2 * MAX_SHOWN}}'
+        raise ApiError(400, 'market.request.invalid', detail) from None
 
 
 def _as_value(text: str, schema: Schema) -> Any:

@@ -19,7 +19,8 @@ from nova_market.api.handlers import (
     version,
 )
 from nova_market.api.microversion import LOWEST, Version
-from nova_market.api.schemas.shape import ACCOUNT_ID, BUDGET_ID, PERIOD, SERVER_ID, Schema
+from nova_market.api.schemas.shape import ACCOUNT_ID, BUDGET_ID, PERIOD, SERVER_ID
+from nova_market.core.json_schema import Schema
 
 Handler = Callable[..., Any]
 

@@ -13,6 +13,7 @@ from nova_market.api.handlers.app_view import event, shown, summary
 from nova_market.api.schemas import app as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, SERVER_ID, marker
 from nova_market.core.app.record import DesiredState, StoredApp
+from nova_market.core.app.template_schema import TEMPLATE
 from nova_market.services.app.requests import AppRequests, Owner, RequestSettings, RequestStores
 
 
@@ -29,7 +30,7 @@ def index(call: Call) -> Any:
     return call.page('apps', [summary(one) for one in found], end, limit)
 
 
-@takes_body(schemas.APP_NEW)
+@takes_body(TEMPLATE)
 @gives(201, schemas.APP)
 def create(call: Call) -> Any:
     """Begin an application in the project of the token; the answer has its credential, once.

@@ -8,14 +8,15 @@ from nova_market.api.contract import gives, takes_query
 from nova_market.api.errors import ApiError, not_found
 from nova_market.api.handlers.columns import columns
 from nova_market.api.schemas import plan as schemas
-from nova_market.api.schemas.shape import LIMIT, marker, said
+from nova_market.api.schemas.shape import LIMIT, marker
+from nova_market.core.json_schema import described
 from nova_market.core.rebalancing.plan import PlanState, StoredMove, StoredPlan
 from nova_market.core.timestamp import stamp
 from nova_market.errors import Conflict
 
 
 @takes_query(
-    state=said(schemas.PLAN_STATE, 'only these'),
+    state=described(schemas.PLAN_STATE, 'only these'),
     limit=LIMIT,
     marker=marker({'type': 'number', 'minimum': 0, 'maximum': 2**53}),
 )

@@ -17,10 +17,9 @@ from nova_market.api.schemas.shape import (
     MAX_SERVERS,
     RESOURCE,
     TEXT,
-    WHEN,
     marker,
-    said,
 )
+from nova_market.core.json_schema import WHEN, described
 from nova_market.core.ledger.money import MAX_AMOUNT
 from nova_market.core.market.bid import MARKET_RESOURCES
 from nova_market.core.market.price import quote as price_quantiles
@@ -31,7 +30,7 @@ DAY = 86_400.0
 WIDTH = len(MARKET_RESOURCES)
 
 
-@takes_query(resource=said(RESOURCE, 'only this one'))
+@takes_query(resource=described(RESOURCE, 'only this one'))
 @gives(200, schemas.PRICES)
 def show(call: Call) -> Any:
     """The newest round's prices; none before the first round."""
@@ -43,9 +42,9 @@ def show(call: Call) -> Any:
 
 
 @takes_query(
-    resource=said(RESOURCE, 'only this one'),
-    since=said(WHEN, 'not before; default: a day before `until`'),
-    until=said(WHEN, 'not after; default: now'),
+    resource=described(RESOURCE, 'only this one'),
+    since=described(WHEN, 'not before; default: a day before `until`'),
+    until=described(WHEN, 'not after; default: now'),
     limit=LIMIT,
     marker=marker({'type': 'string', 'pattern': '^[0-9]{1,16}:(cpu|memory)$'}),
 )
@@ -72,17 +71,21 @@ def history(call: Call) -> Any:
 
 
 @takes_query(
-    flavor=said({**TEXT, 'minLength': 1, 'maxLength': 255}, "a public flavor's id or name"),
-    cpu=said(
+    flavor=described({**TEXT, 'minLength': 1, 'maxLength': 255}, "a public flavor's id or name"),
+    cpu=described(
         {'type': 'number', 'exclusiveMinimum': 0, 'maximum': MAX_CORES}, 'cores, without a flavor'
     ),
-    memory_mib=said(
+    memory_mib=described(
         {'type': 'number', 'exclusiveMinimum': 0, 'maximum': MAX_MIB}, 'MiB, without a flavor'
     ),
-    count=said({'type': 'integer', 'minimum': 1, 'maximum': MAX_SERVERS}, 'servers', default=1),
-    periods=said({'type': 'integer', 'minimum': 1, 'maximum': MAX_PERIODS}, 'periods', default=1),
-    since=said(WHEN, 'prices to judge by: not before; default: a day before `until`'),
-    until=said(WHEN, 'and not after; default: now'),
+    count=described(
+        {'type': 'integer', 'minimum': 1, 'maximum': MAX_SERVERS}, 'servers', default=1
+    ),
+    periods=described(
+        {'type': 'integer', 'minimum': 1, 'maximum': MAX_PERIODS}, 'periods', default=1
+    ),
+    since=described(WHEN, 'prices to judge by: not before; default: a day before `until`'),
+    until=described(WHEN, 'and not after; default: now'),
 )
 @gives(200, schemas.QUOTE)
 def quote(call: Call) -> Any:

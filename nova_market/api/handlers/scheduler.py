@@ -7,12 +7,15 @@ from nova_market.api.call import Call
 from nova_market.api.contract import gives, takes_query
 from nova_market.api.errors import ApiError
 from nova_market.api.schemas import scheduler as schemas
-from nova_market.api.schemas.shape import PERIOD, said
+from nova_market.api.schemas.shape import PERIOD
+from nova_market.core.json_schema import described
 from nova_market.core.scheduler.publication import published
 
 
 @takes_query(
-    known=said(PERIOD, 'a period the caller has: if it is the newest, only its age is answered')
+    known=described(
+        PERIOD, 'a period the caller has: if it is the newest, only its age is answered'
+    )
 )
 @gives(200, schemas.SNAPSHOT)
 def show(call: Call) -> Any:

@@ -3,22 +3,17 @@
 
 from nova_market.api.schemas.shape import (
     ACCOUNT_ID,
-    AMOUNT,
     BALANCE,
-    EVERY,
     MOVED,
-    NAME,
     PROJECT_ID,
     TEXT,
     TIME,
     WEIGHT,
-    Schema,
     listed,
-    nullable,
-    record,
-    said,
     wrapped,
 )
+from nova_market.core.app.template_schema import AMOUNT, EVERY
+from nova_market.core.json_schema import NAME, Schema, described, nullable, record
 
 SHOWN = record(
     {
@@ -26,10 +21,12 @@ SHOWN = record(
         'kind': {'type': 'string', 'enum': ['project', 'budget', 'escrow', 'bank', 'mint']},
         'project_id': nullable(PROJECT_ID),
         'name': TEXT,
-        'weight': said({'type': 'number'}, 'share of this project in what the operator hands out'),
-        'renew_amount': nullable(said(AMOUNT, 'a budget is filled up to this; null: by hand')),
-        'renew_every': said(EVERY, 'periods'),
-        'balance': said(BALANCE, "micro-credits; only the mint's is below zero"),
+        'weight': described(
+            {'type': 'number'}, 'share of this project in what the operator hands out'
+        ),
+        'renew_amount': nullable(described(AMOUNT, 'a budget is filled up to this; null: by hand')),
+        'renew_every': described(EVERY, 'periods'),
+        'balance': described(BALANCE, "micro-credits; only the mint's is below zero"),
         'closed': {'type': 'boolean'},
     }
 )
@@ -45,32 +42,34 @@ ACCOUNT_CHANGE: Schema = {
 
 RENEWAL = {
     'name': NAME,
-    'renew_amount': nullable(said(AMOUNT, 'micro-credits to fill the budget up to; null: by hand')),
-    'renew_every': said(EVERY, 'periods'),
+    'renew_amount': nullable(
+        described(AMOUNT, 'micro-credits to fill the budget up to; null: by hand')
+    ),
+    'renew_every': described(EVERY, 'periods'),
 }
 BUDGET_NEW = record(
-    {**RENEWAL, 'project_id': said(PROJECT_ID, "default: the token's project")},
+    {**RENEWAL, 'project_id': described(PROJECT_ID, "default: the token's project")},
     optional=('renew_amount', 'renew_every', 'project_id'),
 )
 BUDGET_CHANGE: Schema = {**record(RENEWAL, optional=tuple(RENEWAL)), 'minProperties': 1}
 
-GRANT_NEW = record({'amount': said(MOVED, 'micro-credits')})
+GRANT_NEW = record({'amount': described(MOVED, 'micro-credits')})
 PAYING: Schema = {'type': 'string', 'pattern': '^(bank|(project|budget):[A-Za-z0-9_-]{1,64})$'}
 TRANSFER_NEW = record(
     {
-        'from': said(PAYING, 'account that pays'),
-        'to': said(PAYING, 'account that gets it'),
-        'amount': said(MOVED, 'micro-credits'),
+        'from': described(PAYING, 'account that pays'),
+        'to': described(PAYING, 'account that gets it'),
+        'amount': described(MOVED, 'micro-credits'),
     }
 )
 POSTED = {
-    'key': said(TEXT, 'under which it is in the ledger, once'),
+    'key': described(TEXT, 'under which it is in the ledger, once'),
     'reason': TEXT,
-    'debit': said(ACCOUNT_ID, 'it came from'),
-    'credit': said(ACCOUNT_ID, 'it went to'),
+    'debit': described(ACCOUNT_ID, 'it came from'),
+    'credit': described(ACCOUNT_ID, 'it went to'),
     'amount': MOVED,
 }
-MADE = record({**POSTED, 'balance': said(BALANCE, "of the caller's account, after it")})
+MADE = record({**POSTED, 'balance': described(BALANCE, "of the caller's account, after it")})
 GRANT = wrapped('grant', MADE)
 TRANSFER = wrapped('transfer', MADE)
 
@@ -78,12 +77,12 @@ STATEMENT = listed(
     'postings',
     record(
         {
-            'number': said({'type': 'integer'}, 'grows with time'),
+            'number': described({'type': 'integer'}, 'grows with time'),
             **POSTED,
-            'change': said(BALANCE, 'what it did to this account'),
-            'balance': said(BALANCE, 'of this account, after it'),
+            'change': described(BALANCE, 'what it did to this account'),
+            'balance': described(BALANCE, 'of this account, after it'),
             'posted_at': TIME,
-            'by': said(TEXT, 'user who asked for it; empty: the engine'),
+            'by': described(TEXT, 'user who asked for it; empty: the engine'),
         }
     ),
 )

@@ -3,19 +3,16 @@
 
 from nova_market.api.schemas.shape import (
     ACCOUNT_ID,
-    AMOUNT,
     MAX_CORES,
     MAX_MIB,
     PROJECT_ID,
     SERVER_ID,
     TEXT,
-    Schema,
     listed,
-    nullable,
-    record,
-    said,
     wrapped,
 )
+from nova_market.core.app.template_schema import AMOUNT
+from nova_market.core.json_schema import Schema, described, nullable, record
 
 CORES: Schema = {'type': 'number', 'exclusiveMinimum': 0, 'maximum': MAX_CORES}
 MIB: Schema = {'type': 'number', 'exclusiveMinimum': 0, 'maximum': MAX_MIB}
@@ -24,12 +21,12 @@ GENERATION: Schema = {'type': 'integer', 'minimum': 0, 'maximum': 2**53}
 
 BID_NEW = record(
     {
-        'cpu': said(AMOUNT, 'micro-credits per period for CPU'),
-        'memory': said(AMOUNT, 'micro-credits per period for memory'),
-        'max_cpu': nullable(said(CORES, 'the most cores to buy; null: the flavor')),
-        'max_memory_mib': nullable(said(MIB, 'the most memory to buy; null: the flavor')),
-        'payer': said(PAYER, "account that pays; default: the project's"),
-        'generation': said(
+        'cpu': described(AMOUNT, 'micro-credits per period for CPU'),
+        'memory': described(AMOUNT, 'micro-credits per period for memory'),
+        'max_cpu': nullable(described(CORES, 'the most cores to buy; null: the flavor')),
+        'max_memory_mib': nullable(described(MIB, 'the most memory to buy; null: the flavor')),
+        'payer': described(PAYER, "account that pays; default: the project's"),
+        'generation': described(
             GENERATION,
             'of the bid that this replaces, 0: there is none; default: whatever there is',
         ),
@@ -45,7 +42,7 @@ SHOWN = record(
         'memory': AMOUNT,
         'max_cpu': nullable({'type': 'number'}),
         'max_memory_mib': nullable({'type': 'number'}),
-        'source': said(TEXT, 'tenant, hint, flavor or price'),
+        'source': described(TEXT, 'tenant, hint, flavor or price'),
         'generation': GENERATION,
     }
 )

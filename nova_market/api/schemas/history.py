@@ -3,7 +3,6 @@
 
 from nova_market.api.schemas.price import PRICE
 from nova_market.api.schemas.shape import (
-    AMOUNT,
     FLAG,
     NUMBER,
     PERIOD,
@@ -11,19 +10,17 @@ from nova_market.api.schemas.shape import (
     SERVER_ID,
     TEXT,
     TIME,
-    Schema,
     listed,
-    nullable,
-    record,
-    said,
     wrapped,
 )
+from nova_market.core.app.template_schema import AMOUNT
+from nova_market.core.json_schema import Schema, described, nullable, record
 
 SUMMARY = {
     'period': PERIOD,
     'state': {'type': 'string', 'enum': ['planned', 'applied', 'settled', 'undone']},
     'at': TIME,
-    'started_at': said(TIME, 'when the engine decided it'),
+    'started_at': described(TIME, 'when the engine decided it'),
 }
 ROUNDS = listed('rounds', record(SUMMARY))
 ALLOCATED = {
@@ -31,26 +28,26 @@ ALLOCATED = {
     'at': TIME,
     'server_id': SERVER_ID,
     'project_id': PROJECT_ID,
-    'host': nullable(said(TEXT, 'for admins')),
-    'ideal_cpu': said(NUMBER, 'cores with the whole cloud as one host'),
-    'actual_cpu': said(NUMBER, "cores on the server's own host"),
+    'host': nullable(described(TEXT, 'for admins')),
+    'ideal_cpu': described(NUMBER, 'cores with the whole cloud as one host'),
+    'actual_cpu': described(NUMBER, "cores on the server's own host"),
     'ideal_memory_mib': NUMBER,
     'actual_memory_mib': NUMBER,
-    'error': said(NUMBER, 'the larger of (ideal - actual) / ideal'),
+    'error': described(NUMBER, 'the larger of (ideal - actual) / ideal'),
     'charge_cpu': AMOUNT,
     'charge_memory': AMOUNT,
-    'confirmed': said(FLAG, 'the host has applied it; nobody pays for what was not'),
+    'confirmed': described(FLAG, 'the host has applied it; nobody pays for what was not'),
 }
 ALLOCATIONS = listed('allocations', record(ALLOCATED))
 
 PAIR: Schema = {'type': 'array', 'items': NUMBER, 'description': 'cpu, memory'}
 WHY = {
-    'payer': said(TEXT, 'account that pays'),
+    'payer': described(TEXT, 'account that pays'),
     'bid': PAIR,
-    'counted': said(PAIR, 'bid after it was scaled to what the payer can pay'),
-    'source': said({'type': 'array', 'items': TEXT}, 'where each bid came from'),
-    'limit': said(PAIR, 'the most it can use: cores, MiB'),
-    'why': said({'type': 'array', 'items': TEXT}, 'what shaped its allocation'),
+    'counted': described(PAIR, 'bid after it was scaled to what the payer can pay'),
+    'source': described({'type': 'array', 'items': TEXT}, 'where each bid came from'),
+    'limit': described(PAIR, 'the most it can use: cores, MiB'),
+    'why': described({'type': 'array', 'items': TEXT}, 'what shaped its allocation'),
     'note': TEXT,
 }
 LINES = listed('explanation', record({**ALLOCATED, **WHY}, optional=tuple(WHY)))
@@ -60,15 +57,15 @@ CONTEXT = {
     'demand': PAIR,
     'last_price': PAIR,
     'largest_error': NUMBER,
-    'payers': said(
+    'payers': described(
         {'type': 'array', 'items': OBJECT}, 'what payers had and bid; those of others for admins'
     ),
-    'hosts': said({'type': 'array', 'items': OBJECT}, 'for admins'),
+    'hosts': described({'type': 'array', 'items': OBJECT}, 'for admins'),
 }
 SHOWN: Schema = record(
     {
         **SUMMARY,
-        'leader': nullable(said(TEXT, 'engine; for admins')),
+        'leader': nullable(described(TEXT, 'engine; for admins')),
         'prices': {'type': 'array', 'items': PRICE},
         **CONTEXT,
         **LINES['properties'],
@@ -83,7 +80,7 @@ HEAVINESS = listed(
         {
             'project_id': PROJECT_ID,
             'period': PERIOD,
-            'heaviness': said(NUMBER, 'how heavy it weighs on the cloud'),
+            'heaviness': described(NUMBER, 'how heavy it weighs on the cloud'),
         }
     ),
 )

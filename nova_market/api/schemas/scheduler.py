@@ -1,31 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schema of what Nova's scheduler is told; core.scheduler.snapshot says what the tables hold."""
 
-from nova_market.api.schemas.shape import NUMBER, PERIOD, Schema, record, said, wrapped
+from nova_market.api.schemas.shape import NUMBER, PERIOD, wrapped
+from nova_market.core.json_schema import Schema, described, record
 
 NUMBERS: Schema = {'type': 'array', 'items': NUMBER}
 TABLES: Schema = {
-    'format': said({'type': 'integer'}, 'of this document'),
-    'levels': said(NUMBERS, 'levels at which `demand` of a host is told'),
-    'price': said(NUMBERS, 'cpu, memory: micro-credits per unit and period'),
+    'format': described({'type': 'integer'}, 'of this document'),
+    'levels': described(NUMBERS, 'levels at which `demand` of a host is told'),
+    'price': described(NUMBERS, 'cpu, memory: micro-credits per unit and period'),
     'bid_price': NUMBERS,
-    'hosts': said(
+    'hosts': described(
         {'type': 'object'},
         'columns: name; capacity, bids [resource][host]; demand [level][resource][host]; '
         'heaviness, watts where known',
     ),
-    'projects': said(
+    'projects': described(
         {'type': 'object'},
         'columns: id, available, due; used [resource][project]; share, heaviness where known',
     ),
-    'leases': said({'type': 'array', 'items': {'type': 'object'}}, 'where known'),
+    'leases': described({'type': 'array', 'items': {'type': 'object'}}, 'where known'),
 }
 SNAPSHOT: Schema = wrapped(
     'scheduler_snapshot',
     record(
         {
             'period': PERIOD,
-            'age': said({**NUMBER, 'minimum': 0}, 'seconds since the round was decided'),
+            'age': described({**NUMBER, 'minimum': 0}, 'seconds since the round was decided'),
             **TABLES,
         },
         optional=tuple(TABLES),

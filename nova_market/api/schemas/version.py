@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schemas of the version documents and of errors."""
 
-from nova_market.api.schemas.shape import TEXT, Schema, record, said, wrapped
+from nova_market.api.schemas.shape import TEXT, wrapped
+from nova_market.core.json_schema import Schema, described, record
 
 LINKS: Schema = {'type': 'array', 'items': record({'rel': TEXT, 'href': TEXT})}
 VERSION = record(
     {
         'id': TEXT,
         'status': TEXT,
-        'version': said(TEXT, 'newest microversion'),
+        'version': described(TEXT, 'newest microversion'),
         'min_version': TEXT,
         'max_version': TEXT,
         'updated': TEXT,
@@ -27,8 +28,8 @@ ERROR: Schema = record(
                 {
                     'status': {'type': 'integer'},
                     'title': TEXT,
-                    'detail': said(TEXT, 'names the value, the limit and what to do'),
-                    'code': said(TEXT, 'stable, such as market.balance.too_low'),
+                    'detail': described(TEXT, 'names the value, the limit and what to do'),
+                    'code': described(TEXT, 'stable, such as market.balance.too_low'),
                     'request_id': TEXT,
                     'min_version': TEXT,
                     'max_version': TEXT,
@@ -36,6 +37,6 @@ ERROR: Schema = record(
                 optional=('min_version', 'max_version'),
             ),
         },
-        'message': said(TEXT, 'the detail once more'),
+        'message': described(TEXT, 'the detail once more'),
     }
 )

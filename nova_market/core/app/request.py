@@ -46,15 +46,15 @@ class AppChange:
     slo, parameters: as a template has them; credential, trust_id: new ones
     """
 
-    slo: object = None
-    parameters: object = None
+    slo: Mapping[str, Any] | None = None
+    parameters: Mapping[str, Any] | None = None
     credential: str = ''
     trust_id: str = ''
     wish: DesiredState | None = None
 
 
 def new_app(
-    template_document: object,
+    template_document: Mapping[str, Any],
     policies: Policies,
     *,
     app_id: str,
@@ -64,7 +64,7 @@ def new_app(
     url: str,
     now: float,
 ) -> NewApp:
-    """An application of a template. url: of the market, for its monitors.
+    """An application of a template that its schema allows. url: of the market, for its monitors.
 
     :raises BadTemplate: names what is wrong and what may be given.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The template of an application: what its owner says of it, read and checked.
+"""The template of an application: what its owner wrote of it, as values.
 
 Implements the virtual platform's description of Merkat (INRIA RR-8648), section 2.3: components, each a
 virtual cluster of servers of one image, the controller's policy, the service-level objective, the budget, and
@@ -16,11 +16,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from nova_market.core.app.template_entry import TemplateEntry, seconds_of
-from nova_market.core.ledger.money import MAX_AMOUNT
-from nova_market.core.market.bid import MARKET_RESOURCES
-from nova_market.core.timestamp import stamp
-from nova_market.errors import BadTemplate
+from nova_market.core.text import shown
+from nova_market.core.timestamp import FORM, seconds, stamp
+from nova_market.errors import BadTemplate, BadTime
 
 MAX_NAME = 255
 MAX_COMPONENTS = 20
@@ -38,6 +36,10 @@ MAX_EVERY = 2**31 - 1
 MAX_VALUE = 1e15
 """Of a metric, a threshold, an amount of work."""
 
+LATEST = 253_370_764_800.0
+"""The year 9999 begins; a time with a zone could be in a year that nothing can write."""
+
+BAND = ('low', 'reference', 'high')
 DEADLINE_BAND = (0.75, 0.9, 1.0)
 """low, reference, high of remaining time / time to the deadline; low is the paper's, section 2.3.2."""
 
@@ -128,71 +130,49 @@ class AppTemplate:
     components: tuple[Component, ...]
 
 
-def parsed(document: object) -> AppTemplate:
-    """A template from the document that YAML or JSON gives.
+def parsed(document: Mapping[str, Any]) -> AppTemplate:
+    """A template from a document that core.app.template_schema.TEMPLATE allows.
 
-    :raises BadTemplate: names the entry, its value, the limit and what to do.
+    :raises BadTemplate: what a schema can't express is wrong; names the entry, its value and what to give.
     """
-    top = TemplateEntry(document, 'the template').fields(
-        ('name', 'policy', 'slo', 'components'), ('parameters', 'budget', 'start')
-    )
-    components = top['components'].items(1, MAX_COMPONENTS)
-    made = tuple(_component(one) for one in components)
-    names = [one.name for one in made]
+    components = tuple(_component(one) for one in document['components'])
+    names = [one.name for one in components]
     for name in names:
         if names.count(name) > 1:
             raise BadTemplate(
                 f'components: {names.count(name)} are named {name}: give each its own'
             )
     return AppTemplate(
-        name=top['name'].line(MAX_NAME),
-        policy=top['policy'].text(r'[A-Za-z0-9_.-]{1,64}', 'the name of a scaling policy'),
-        parameters=parameters_of(top['parameters'].value) if 'parameters' in top else {},
-        slo=slo_of(top['slo'].value),
-        budget=_renewal(top['budget']) if 'budget' in top else Renewal(),
-        start=_start(top['start']) if 'start' in top else Start(),
-        components=made,
+        name=_line('name', document['name']),
+        policy=document['policy'],
+        parameters=parameters_of(document.get('parameters', {})),
+        slo=slo_of(document['slo']),
+        budget=_renewal(document.get('budget', {})),
+        start=_start(document.get('start', {})),
+        components=components,
     )
 
 
-def slo_of(document: object) -> Slo:
-    """The part `slo` of a template.
-
-    :raises BadTemplate: as `parsed`.
-    """
-    entry = TemplateEntry(document, 'slo')
-    goals = [goal for goal in Goal if isinstance(document, Mapping) and goal in document]
-    if len(goals) != 1:
-        found = ', '.join(goals) or 'none'
-        raise BadTemplate(f'slo: give one of {", ".join(Goal)}; found {found}')
-    if goals[0] is Goal.DEADLINE:
-        return _deadline(entry)
-    inner = entry.fields((goals[0],), ())[goals[0]]
-    if goals[0] is Goal.QUEUE:
-        if inner.value is not True:
-            raise inner.wrong('true')
-        return Slo(goal=Goal.QUEUE, low=0.0, reference=1.0, high=1.0)
-    values = inner.fields(('low', 'reference', 'high'), ())
+def slo_of(document: Mapping[str, Any]) -> Slo:
+    """The part `slo` of a template; the same holds as for `parsed`."""
+    goal = next(goal for goal in Goal if goal in document)
+    if goal is Goal.QUEUE:
+        return Slo(goal=goal, low=0.0, reference=1.0, high=1.0)
+    if goal is not Goal.DEADLINE:
+        return Slo(goal=goal, **_band(f'slo.{goal}', document[goal]))
+    work = document.get('work_core_seconds')
+    band = dict(zip(BAND, DEADLINE_BAND, strict=True))
     return Slo(
-        goal=goals[0], **_band(inner, {k: v.above_zero(MAX_VALUE) for k, v in values.items()})
+        goal=goal,
+        deadline=_time('slo.deadline', document['deadline']),
+        work_core_seconds=None if work is None else float(work),
+        **_band('slo', {**band, **{name: document[name] for name in BAND if name in document}}),
     )
 
 
-def parameters_of(document: object) -> Mapping[str, float]:
-    """The part `parameters` of a template.
-
-    :raises BadTemplate: as `parsed`.
-    """
-    entry = TemplateEntry(document, 'parameters')
-    if not isinstance(document, Mapping) or len(document) > MAX_PARAMETERS:
-        raise entry.wrong(f'at most {MAX_PARAMETERS} numbers by name')
-    values = {}
-    for name, value in document.items():
-        TemplateEntry(name, 'a name in parameters').text(
-            r'[a-z][a-z0-9_]{0,63}', 'a lower-case name'
-        )
-        values[str(name)] = TemplateEntry(value, f'parameters.{name}').number(-MAX_VALUE, MAX_VALUE)
-    return values
+def parameters_of(document: Mapping[str, Any]) -> Mapping[str, float]:
+    """The part `parameters` of a template."""
+    return {name: float(value) for name, value in document.items()}
 
 
 def document(template: AppTemplate) -> dict[str, Any]:
@@ -241,51 +221,48 @@ def slo_document(slo: Slo) -> dict[str, Any]:
     }
 
 
-def _deadline(entry: TemplateEntry) -> Slo:
-    given = entry.fields(('deadline',), ('work_core_seconds', 'low', 'reference', 'high'))
-    work = given.get('work_core_seconds')
-    names = ('low', 'reference', 'high')
-    band = dict(zip(names, DEADLINE_BAND, strict=True))
-    band |= {name: given[name].above_zero(MAX_VALUE) for name in names if name in given}
-    return Slo(
-        goal=Goal.DEADLINE,
-        deadline=seconds_of(given['deadline']),
-        work_core_seconds=None if work is None else work.above_zero(MAX_VALUE),
-        **_band(entry, band),
-    )
-
-
-def _band(entry: TemplateEntry, band: Mapping[str, float]) -> Mapping[str, float]:
+def _band(where: str, band: Mapping[str, Any]) -> Mapping[str, float]:
     if not band['low'] <= band['reference'] <= band['high']:
         raise BadTemplate(
-            f'{entry.where}: low {band["low"]:g}, reference {band["reference"]:g}, '
+            f'{where}: low {band["low"]:g}, reference {band["reference"]:g}, '
             f'high {band["high"]:g}: give low <= reference <= high'
         )
-    return band
+    return {name: float(band[name]) for name in BAND}
 
 
-def _renewal(entry: TemplateEntry) -> Renewal:
-    given = entry.fields((), ('renew_amount', 'renew_every'))
-    amount = given.get('renew_amount')
-    every = given.get('renew_every')
+def _renewal(document: Mapping[str, Any]) -> Renewal:
+    amount = document.get('renew_amount')
     return Renewal(
-        renew_amount=None
-        if amount is None or amount.value is None
-        else amount.whole(0, MAX_AMOUNT, 'micro-credits'),
-        renew_every=1 if every is None else every.whole(1, MAX_EVERY, 'periods'),
+        renew_amount=None if amount is None else int(amount),
+        renew_every=int(document.get('renew_every', 1)),
     )
 
 
-def _start(entry: TemplateEntry) -> Start:
-    given = entry.fields((), ('price_below', 'before', 'else'))
-    prices = given['price_below'].fields((), MARKET_RESOURCES) if 'price_below' in given else {}
-    otherwise = given.get('else')
-    if otherwise is not None and otherwise.value != 'cancel':
-        raise otherwise.wrong('"cancel": what is not started in time is not started at all')
+def _start(document: Mapping[str, Any]) -> Start:
+    prices = document.get('price_below', {})
+    before = document.get('before')
     return Start(
-        price_below={name: one.above_zero(MAX_VALUE) for name, one in prices.items()},
-        before=seconds_of(given['before']) if 'before' in given else None,
+        price_below={name: float(limit) for name, limit in prices.items()},
+        before=None if before is None else _time('start.before', before),
     )
+
+
+def _time(where: str, text: str) -> float:
+    """A pattern lets 31 February and the year 1 pass."""
+    try:
+        at = seconds(text)
+    except BadTime:
+        raise BadTemplate(f'{where}: {shown(text)}: give {FORM}') from None
+    if not 0 <= at <= LATEST:
+        raise BadTemplate(f'{where}: {shown(text)}: give {FORM}, after 1970 and before 9999')
+    return at
+
+
+def _line(where: str, text: str) -> str:
+    """A pattern does not know which characters are printable."""
+    if not text.isprintable():
+        raise BadTemplate(f'{where}: {shown(text)}: give a printable text')
+    return text
 
 
 def _start_document(start: Start) -> dict[str, Any]:
@@ -297,40 +274,37 @@ def _start_document(start: Start) -> dict[str, Any]:
     return shown
 
 
-def _component(entry: TemplateEntry) -> Component:
-    given = entry.fields(
-        ('name', 'flavor', 'image'),
-        ('networks', 'least_count', 'most_count', 'least', 'user_data'),
-    )
-    name = given['name'].text(COMPONENT_NAME, '1 to 32 of a-z, 0-9 and -, as a host name has')
-    inside = {
-        key: TemplateEntry(one.value, f'component {name}: {key}') for key, one in given.items()
-    }
-    least_count = (
-        inside['least_count'].whole(1, MAX_COUNT, 'servers') if 'least_count' in inside else 1
-    )
-    most_count = (
-        inside['most_count'].whole(1, MAX_COUNT, 'servers')
-        if 'most_count' in inside
-        else least_count
-    )
+def _component(document: Mapping[str, Any]) -> Component:
+    name = document['name']
+    where = f'component {name}'
+    least_count = int(document.get('least_count', 1))
+    most_count = int(document.get('most_count', least_count))
     if least_count > most_count:
-        raise BadTemplate(
-            f'component {name}: least_count {least_count} is above most_count {most_count}'
-        )
-    least = inside['least'].fields((), ('cpu', 'memory_mib')) if 'least' in inside else {}
-    networks = inside['networks'].items(0, MAX_NETWORKS) if 'networks' in inside else []
+        raise BadTemplate(f'{where}: least_count {least_count} is above most_count {most_count}')
+    least = document.get('least', {})
+    networks = enumerate(document.get('networks', ()))
     return Component(
         name=name,
-        flavor=inside['flavor'].line(MAX_NAME),
-        image=inside['image'].line(MAX_NAME),
-        networks=tuple(one.line(MAX_NAME) for one in networks),
+        flavor=_line(f'{where}: flavor', document['flavor']),
+        image=_line(f'{where}: image', document['image']),
+        networks=tuple(_line(f'{where}: networks[{n}]', one) for n, one in networks),
         least_count=least_count,
         most_count=most_count,
-        least_cpu=least['cpu'].number(0, MAX_CORES) if 'cpu' in least else 0.0,
-        least_memory_mib=least['memory_mib'].number(0, MAX_MIB) if 'memory_mib' in least else 0.0,
-        user_data=inside['user_data'].bulk(MAX_USER_DATA) if 'user_data' in inside else '',
+        least_cpu=float(least.get('cpu', 0.0)),
+        least_memory_mib=float(least.get('memory_mib', 0.0)),
+        user_data=_user_data(f'{where}: user_data', document.get('user_data', '')),
     )
+
+
+def _user_data(where: str, text: str) -> str:
+    """A schema counts characters."""
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise BadTemplate(f'{where}: {shown(text)}: give a text of UTF-8') from None
+    if size > MAX_USER_DATA:
+        raise BadTemplate(f'{where}: {size} bytes: give at most {MAX_USER_DATA}')
+    return text
 
 
 def _component_document(one: Component) -> dict[str, Any]:

@@ -8,7 +8,7 @@ Keystone, with which the controller acts in the project, and opens a budget.
 
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
@@ -80,7 +80,7 @@ class AppRequests:
         self._settings = settings
         self._owner = owner
 
-    def create(self, template: object, url: str) -> tuple[StoredApp, str]:
+    def create(self, template: Mapping[str, Any], url: str) -> tuple[StoredApp, str]:
         """(the application, its credential). url: of the market, for its monitors.
 
         :raises BadTemplate, TrustRefused, TooManyApps, TooManyBudgets: nothing was made.
@@ -106,7 +106,7 @@ class AppRequests:
         return made, credential
 
     def update(
-        self, app: StoredApp, body: dict[str, Any], generation: int | None
+        self, app: StoredApp, body: Mapping[str, Any], generation: int | None
     ) -> tuple[StoredApp, str]:
         """(the application, its new credential or ''). body: what is to change, by name.
 

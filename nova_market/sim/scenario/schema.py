@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from jsonschema import Draft202012Validator
 
-from nova_market.errors import BadScenario
+from nova_market.core.json_schema import record
+from nova_market.document_check import DocumentSchema
+from nova_market.errors import BadDocument, BadScenario
 
 LARGEST = 2 * 1024 * 1024
 """Bytes of a scenario file."""
@@ -30,12 +31,7 @@ _NAME = {'type': 'string', 'minLength': 1, 'maxLength': 255}
 
 
 def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
-    return {
-        'type': 'object',
-        'properties': properties,
-        'required': list(required),
-        'additionalProperties': False,
-    }
+    return record(properties, optional=[name for name in properties if name not in required])
 
 
 def _several(one: dict[str, Any]) -> dict[str, Any]:
@@ -140,6 +136,9 @@ SCHEMA = _object(
 }
 
 
+CHECK = DocumentSchema(SCHEMA)
+
+
 def read(path: Path) -> Any:
     """The document in a file, not checked.
 
@@ -156,13 +155,11 @@ def read(path: Path) -> Any:
 def check(document: Any, name: str) -> Mapping[str, Any]:
     """The document, which is a scenario.
 
-    :raises BadScenario: names the entry and what it may be.
+    :raises BadScenario: names the entry, its value and what it may be.
     """
-    error = next(iter(Draft202012Validator(SCHEMA).iter_errors(document)), None)
-    if error is not None:
-        where = '.'.join(str(part) for part in error.absolute_path) or 'the document'
-        if list(error.absolute_schema_path) == ['oneOf']:
-            raise BadScenario(f'{name}: give either machine or cloud')
-        raise BadScenario(f'{name}: {where}: {error.message:.300}')
+    try:
+        CHECK.check(document)
+    except BadDocument as error:
+        raise BadScenario(f'{name}: {error}') from None
     checked: Mapping[str, Any] = document
     return checked

@@ -130,7 +130,11 @@ def test_the_services_decide_the_same(scenario, tmp_path, capsys):
 @pytest.mark.parametrize(
     ('old', 'new', 'complaint'),
     [
-        ('name: cloud', 'machine: {processors: 4}', 'either machine or cloud'),
+        (
+            'name: cloud',
+            'machine: {processors: 4}',
+            'give one of machine, cloud; found machine, cloud',
+        ),
         ('cores: 4', 'cores: 0', 'cloud.hosts.0.cores'),
         ('money: {projects: 3}', 'money: {tax_rate: 2}', 'money.tax_rate'),
         ('money: {projects: 3}', 'costs: {working_set: 0}', 'costs.working_set'),

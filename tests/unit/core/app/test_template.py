@@ -7,7 +7,11 @@ import math
 import pytest
 
 from nova_market.core.app.template import Goal, document, parsed, slo_of, user_data, with_user_data
-from nova_market.errors import BadTemplate
+from nova_market.core.app.template_schema import TEMPLATE
+from nova_market.document_check import DocumentSchema, entry_name
+from nova_market.errors import BadDocument, BadTemplate
+
+TEMPLATE_SCHEMA = DocumentSchema(TEMPLATE)
 
 DEADLINE = '2026-11-22T06:00:00Z'
 WHOLE = {
@@ -41,9 +45,15 @@ def component(**parts):
     return changed(components=[{**WHOLE['components'][0], **parts}])
 
 
+def checked(template):
+    """As the API and the command do it: the schema, then what a schema can't express."""
+    TEMPLATE_SCHEMA.check(template)
+    return parsed(template)
+
+
 def test_a_template_is_read_whole():
     """Every entry finds its place, times become seconds."""
-    read = parsed(WHOLE)
+    read = checked(WHOLE)
     assert (read.name, read.policy, dict(read.parameters)) == (
         'zephyr',
         'full_deadline',
@@ -92,12 +102,12 @@ def test_a_throughput_is_turned_round():
     [
         ([], 'the template: a value of type list: give an object'),
         (changed(slo=None), 'slo is missing'),
-        (changed(owner='me'), "'owner' is not known: give name, policy, slo, components"),
+        (changed(owner='me'), "'owner' is not known: give name, policy, parameters, slo, budget"),
         (changed(name=''), "name: '': give a printable text of 1 to 255"),
         (changed(policy='no such'), "policy: 'no such': give the name of a scaling policy"),
         (changed(parameters={'resume': float('nan')}), 'parameters.resume: nan: give a number'),
         (changed(parameters={'Resume': 1}), 'a lower-case name'),
-        (changed(parameters={f'p{n}': 1 for n in range(17)}), 'at most 16 numbers'),
+        (changed(parameters={f'p{n}': 1 for n in range(17)}), 'an object of at most 16 entries (numbers'),
         (changed(slo={'deadline': DEADLINE, 'queue': True}), 'found deadline, queue'),
         (changed(slo={}), 'slo: give one of deadline, metric, throughput, queue; found none'),
         (changed(slo={'queue': False}), 'slo.queue: False: give true'),
@@ -108,9 +118,9 @@ def test_a_throughput_is_turned_round():
         (changed(slo={'deadline': DEADLINE, 'low': 2}), 'low 2, reference 0.9, high 1'),
         (changed(slo={'metric': {'low': 1, 'reference': 2}}), 'slo.metric: high is missing'),
         (changed(slo={'metric': {'low': 0, 'reference': 2, 'high': 3}}), 'slo.metric.low: 0: give'),
-        (changed(budget={'renew_amount': -1}), 'budget.renew_amount: -1: give a whole number of mi'),
+        (changed(budget={'renew_amount': -1}), 'budget.renew_amount: -1: give a whole number from 0 to'),
         (changed(budget={'renew_amount': 1.5}), 'budget.renew_amount: 1.5'),
-        (changed(budget={'renew_every': 0}), 'budget.renew_every: 0: give a whole number of periods'),
+        (changed(budget={'renew_every': 0}), 'budget.renew_every: 0: give a whole number from 1 to 214'),
         (changed(start={'price_below': {'disk': 1}}), "start.price_below: 'disk' is not known"),
         (changed(start={'price_below': {'cpu': -1}}), 'start.price_below.cpu: -1'),
         (changed(start={'else': 'wait'}), "start.else: 'wait': give"),
@@ -118,12 +128,15 @@ def test_a_throughput_is_turned_round():
         (changed(components=WHOLE['components'] * 2), 'components: 2 are named worker'),
         (component(name='A_b'), 'components[0].name'),
         (component(least_count=5), 'component worker: least_count 5 is above most_count 4'),
-        (component(most_count=1001), 'component worker: most_count: 1001: give a whole number'),
+        (component(most_count=1001), 'components[0].most_count: 1001: give a whole number from 1 to 1000'),
         (component(least_count=True), 'least_count: True'),
-        (component(least={'cpu': -0.1}), 'component worker: least.cpu: -0.1: give a number from 0'),
+        (component(least={'cpu': -0.1}), 'components[0].least.cpu: -0.1: give a number from 0'),
         (component(networks='private'), 'networks'),
         (component(networks=['']), 'networks[0]'),
-        (component(user_data='x' * 48_001), 'user_data: 48001 bytes: give at most 48000'),
+        (component(user_data='x' * 48_001), 'a text of 48001 characters: give a text of at most 48000'),
+        (component(user_data='é' * 24_001), 'user_data: 48002 bytes: give at most 48000'),
+        (component(flavor='a\u200b'), 'component worker: flavor: '),
+        (changed(slo={'deadline': '2026-02-31T00:00:00Z'}), 'give a time in ISO 8601'),
         (component(user_data='\ud800'), 'UTF-8'),
         (component(size=1), "'size' is not known"),
     ],
@@ -131,6 +144,10 @@ def test_a_throughput_is_turned_round():
 )  # fmt: skip
 def test_what_can_not_be_run_is_refused(template, said):
     """The refusal names the entry, its value and what may be given."""
-    with pytest.raises(BadTemplate) as refused:
-        parsed(template)
-    assert said in str(refused.value)
+    with pytest.raises((BadDocument, BadTemplate)) as refused:
+        checked(template)
+    error = refused.value
+    text = str(error)
+    if isinstance(error, BadDocument):
+        text = f'{entry_name(error.path) or "the template"}: {error.problem}'
+    assert said in text

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks documents that people write against JSON Schemas: request bodies, templates, scenarios.
+
+An error names the entry, its value and what it may be. NaN and infinity are no numbers here, as in JSON.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from jsonschema import Draft202012Validator, TypeChecker, ValidationError, validators
+
+from nova_market.core.text import shown
+from nova_market.errors import BadDocument
+
+Schema = Mapping[str, Any]
+
+
+def _is_finite(checker: TypeChecker, value: object) -> bool:
+    if isinstance(value, float) and not math.isfinite(value):
+        return False
+    return bool(Draft202012Validator.TYPE_CHECKER.is_type(value, 'number'))
+
+
+Validator = validators.extend(  # type: ignore[no-untyped-call]  # jsonschema has no hint for it
+    Draft202012Validator,
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine('number', _is_finite),
+)
+
+
+class DocumentSchema:
+    """A schema that documents are checked against. For many threads."""
+
+    def __init__(self, schema: Schema, *, finite: bool = True) -> None:
+        """finite: refuse NaN and infinity.
+
+        :raises jsonschema.SchemaError: it is no JSON Schema.
+        """
+        Draft202012Validator.check_schema(schema)
+        self._validator = (Validator if finite else Draft202012Validator)(schema)
+
+    def allows(self, document: object) -> bool:
+        """Whether it keeps every rule."""
+        return bool(self._validator.is_valid(document))
+
+    def check(self, document: object) -> None:
+        """:raises BadDocument: names the first entry that breaks a rule, its value and what it may be."""
+        error = next(iter(self._validator.iter_errors(document)), None)
+        if error is not None:
+            found = _decisive(error)
+            raise BadDocument(tuple(found.absolute_path), _problem(found))
+
+
+def entry_name(path: Sequence[str | int]) -> str:
+    """An entry as people write it: components[0].name; '' for the whole document."""
+    return ''.join(f'[{one}]' if isinstance(one, int) else f'.{one}' for one in path).lstrip('.')
+
+
+def _decisive(error: ValidationError) -> ValidationError:
+    """The error inside the alternative that was meant, when it is clear which one was meant."""
+    while error.validator in ('anyOf', 'oneOf'):
+        branch = _meant(error)
+        inside = [one for one in error.context or () if one.schema_path[0] == branch]
+        if branch is None or not inside:
+            return error
+        error = inside[0]
+    return error
+
+
+def _meant(error: ValidationError) -> int | None:
+    """Which alternative: the only one of this type, or the only one whose first entry is there."""
+    instance, branches = error.instance, _rule(error)
+    names = _alternatives(branches)
+    same = [n for n, one in enumerate(branches) if _same_type(instance, one.get('type'))]
+    if len(same) > 1 and isinstance(instance, Mapping):
+        same = [n for n in same if names[n] in instance]
+    return same[0] if len(same) == 1 else None
+
+
+def _rule(error: ValidationError) -> Any:
+    """What the keyword of the schema demands that is broken; jsonschema's hint allows for none."""
+    return error.validator_value
+
+
+def _same_type(instance: object, name: str | None) -> bool:
+    """Whether a value is the object or the list that an alternative wants; of other types, none is meant."""
+    if name is None:
+        return True
+    return (name == 'object' and isinstance(instance, Mapping)) or (
+        name == 'array' and isinstance(instance, list)
+    )
+
+
+def _alternatives(branches: Iterable[Schema]) -> list[str]:
+    """The entry by which each alternative of an object is known; '' where it has none."""
+    return [next(iter(one.get('required', ())), '') for one in branches]
+
+
+def _problem(error: ValidationError) -> str:
+    """What is wrong with the value of an entry, and what to give."""
+    instance, value = cast(Any, error.instance), _rule(error)
+    schema = cast(Mapping[str, Any], error.schema)
+    match error.validator:
+        case 'required':
+            missing = next(name for name in value if name not in instance)
+            return f'{missing} is missing: give it'
+        case 'additionalProperties' if value is False:
+            known = schema.get('properties', {})
+            unknown = next(name for name in instance if name not in known)
+            return f'{shown(unknown)} is not known: give {", ".join(known) or "none"}'
+        case 'dependentRequired':
+            name, needed = next(
+                (name, one)
+                for name, needs in value.items()
+                for one in needs
+                if name in instance and one not in instance
+            )
+            return f'{name} needs {needed}: give both, or none'
+        case 'anyOf' | 'oneOf' if isinstance(instance, Mapping) and any(_alternatives(value)):
+            names = _alternatives(value)
+            how = 'at least one' if error.validator == 'anyOf' else 'one'
+            found = ', '.join(name for name in names if name in instance) or 'none'
+            return f'give {how} of {", ".join(filter(None, names))}; found {found}'
+    given = shown(instance)
+    if error.validator == 'maxLength':  # what is too long may be a file, and hold secrets
+        given = f'a text of {len(instance)} characters'
+    return f'{given}: give {wanted(schema)}'
+
+
+def wanted(schema: Schema) -> str:
+    """What a value may be, in words."""
+    text = _form(schema)
+    description = schema.get('description')
+    if 'pattern' in schema and description:
+        return str(description)
+    return f'{text} ({description})' if description else text
+
+
+def _form(schema: Schema) -> str:
+    if 'const' in schema:
+        return json.dumps(schema['const'])
+    if 'enum' in schema:
+        return f'one of {", ".join(str(one) for one in schema["enum"])}'
+    for several in ('anyOf', 'oneOf'):
+        if several in schema and 'type' not in schema:
+            return ' or '.join(wanted(one) for one in schema[several])
+    match schema.get('type'):
+        case 'integer':
+            return f'a whole number{_range(schema)}'
+        case 'number':
+            return f'a number{_range(schema)}'
+        case 'string':
+            return f'a text{_length(schema, "Length", " characters")}{_pattern(schema)}'
+        case 'array':
+            once = ', each once' if schema.get('uniqueItems') else ''
+            return f'a list{_length(schema, "Items", "")}{once}'
+        case 'object':
+            return f'an object{_length(schema, "Properties", " entries")}'
+        case 'boolean':
+            return 'true or false'
+    return str(schema.get('type', 'another value'))
+
+
+def _range(schema: Schema) -> str:
+    least, most, above = (schema.get(n) for n in ('minimum', 'maximum', 'exclusiveMinimum'))
+    if above is not None:
+        return f' above {above:g}' + ('' if most is None else f', at most {_number(most)}')
+    if least is None:
+        return '' if most is None else f', at most {_number(most)}'
+    return f' from {_number(least)}' + ('' if most is None else f' to {_number(most)}')
+
+
+def _length(schema: Schema, of: str, unit: str) -> str:
+    least, most = schema.get(f'min{of}'), schema.get(f'max{of}')
+    if least is None and most is None:
+        return ''
+    if most is None:
+        return f' of at least {least}{unit}'
+    return f' of {least} to {most}{unit}' if least else f' of at most {most}{unit}'
+
+
+def _pattern(schema: Schema) -> str:
+    return f' of the form {schema["pattern"]}' if 'pattern' in schema else ''
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f'{value:g}'
