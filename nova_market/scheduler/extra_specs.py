@@ -14,7 +14,8 @@ class MarketValidator(base.ExtraSpecValidator):  # type: ignore[misc]
     """Says which key, which value, and what it may be; Nova's own would show a regular expression."""
 
     def validate(self, name: str, value: str) -> None:
-        if trouble := complaint(name, value):
+        trouble = complaint(name, value)
+        if trouble is not None:
             raise exception.ValidationError(f'Validation failed; {trouble}.')
 
 

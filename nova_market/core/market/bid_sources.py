@@ -17,12 +17,12 @@ import numpy as np
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import AccountId, account
 from nova_market.core.market.bid import ABSENT, StoredBid, bid_from, resolved
+from nova_market.core.market.extra_spec import MAX_CPU, MAX_MEMORY, PREFIX
 from nova_market.core.market.inventory import CloudServer
 from nova_market.core.resource import Array, Values
 from nova_market.errors import BadAmount
 
-PREFIX = 'market:'
-LIMITS = (f'{PREFIX}max_cpu', f'{PREFIX}max_memory_mib')
+LIMITS = (MAX_CPU, MAX_MEMORY)
 NOTHING = (ABSENT, ABSENT)
 
 

@@ -41,13 +41,13 @@ class FlavorKey:
     fits: Check
 
 
-def complaint(name: str, value: str) -> str:
-    """What is wrong with a value, naming the key and the range; '' when nothing is."""
+def complaint(name: str, value: str) -> str | None:
+    """What is wrong with a value, naming the key and the range; None when nothing is."""
     known = KEYS.get(name)
     if known is None:
         return f'{name!r:.80} is no key of the market: known are {", ".join(KEYS)}'
     if known.fits(value):
-        return ''
+        return None
     return f'{name} is {value!r:.80}: give {known.range}'
 
 

@@ -100,6 +100,8 @@ def round_snapshot(
     due, used: None where no project pays for a server of its own
     """
     count = len(projects)
+    # bincount gives whole numbers where there is no server
+    bids = [np.bincount(market.host, bid, len(hosts)) for bid in outcome.bids]
     return SchedulerSnapshot(
         period=period,
         age=0.0,
@@ -107,7 +109,7 @@ def round_snapshot(
         bid_price=outcome.bid_price,
         hosts=hosts,
         capacity=market.capacity,
-        bids=np.stack([np.bincount(market.host, bid, len(hosts)) for bid in outcome.bids]),
+        bids=np.array(bids, dtype=np.float64),
         demand=demand_at_levels(market, outcome),
         vcpus=vcpus,
         projects={name: row for row, name in enumerate(projects)},

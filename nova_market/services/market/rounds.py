@@ -28,7 +28,7 @@ from nova_market.core.rebalancing.problem import MarketView
 from nova_market.core.scheduler import publication
 from nova_market.errors import Conflict
 from nova_market.ports import Clock, Enforcement, MarketCloud
-from nova_market.ports.stores import Stores
+from nova_market.ports.stores import MarketStores
 from nova_market.services.market.inputs import gather
 from nova_market.services.market.past import all_allocations
 from nova_market.services.market.settlement import held, settle, settle_currency
@@ -77,7 +77,7 @@ class RoundRunner:
     def __init__(
         self,
         cloud: MarketCloud,
-        stores: Stores,
+        stores: MarketStores,
         enforcement: Enforcement,
         clock: Clock,
         settings: MarketSettings,
