@@ -11,7 +11,7 @@ from typing import Any
 
 from nova_market.errors import ConfigurationError, NovaMarketError
 from nova_market.ports import PlanStore
-from nova_market.ports.stores import Stores
+from nova_market.ports.stores import MarketStores
 from nova_market.sim.scenario.sweep import Variant, results, tasks, variants
 from nova_market.sim.scenario.tables import FORMATS, Results
 from nova_market.sim.scenario.workers import Pool, pool_for
@@ -62,7 +62,7 @@ def run(
     return summary
 
 
-def sqlite_stores(wall: Callable[[], float]) -> tuple[Stores, PlanStore]:
+def sqlite_stores(wall: Callable[[], float]) -> tuple[MarketStores, PlanStore]:
     """Empty stores of the services, in memory."""
     # loaded where it is needed: most scenarios need no database
     from nova_market.wiring.sim_stores import open_stores

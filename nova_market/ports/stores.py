@@ -7,7 +7,7 @@ from nova_market.ports import AccountStore, BidStore, History, LedgerStore, Roun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stores:
+class MarketStores:
     """Where the market keeps what it knows."""
 
     accounts: AccountStore

@@ -28,7 +28,7 @@ from nova_market.db.rounds import DatabaseRounds
 from nova_market.errors import BadAmount, ConfigurationError
 from nova_market.plugins import load_plugin
 from nova_market.ports import Clock, Enforcement, Leadership, MarketCloud
-from nova_market.ports.stores import Stores
+from nova_market.ports.stores import MarketStores
 from nova_market.services.market.cordon import Steering, SteeringSettings
 from nova_market.services.market.engine import Engine
 from nova_market.services.market.metrics import MarketCollector
@@ -109,10 +109,10 @@ def build(
     )
 
 
-def stores_of(database: Database, clock: Clock) -> Stores:
+def stores_of(database: Database, clock: Clock) -> MarketStores:
     """All stores of one database."""
     rounds = DatabaseRounds(database, clock.wall)
-    return Stores(
+    return MarketStores(
         accounts=DatabaseAccounts(database),
         ledger=DatabaseLedger(database, clock.wall),
         bids=DatabaseBids(database, clock.wall),

@@ -11,15 +11,15 @@ from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.plans import DatabasePlans
 from nova_market.db.rounds import DatabaseRounds
 from nova_market.ports import PlanStore
-from nova_market.ports.stores import Stores
+from nova_market.ports.stores import MarketStores
 
 
-def open_stores(wall: Callable[[], float]) -> tuple[Stores, PlanStore]:
+def open_stores(wall: Callable[[], float]) -> tuple[MarketStores, PlanStore]:
     """Empty stores of the services, in memory."""
     database = Database({'connection': 'sqlite://'})
     schema.sync(database)
     rounds = DatabaseRounds(database, wall)
-    stores = Stores(
+    stores = MarketStores(
         accounts=DatabaseAccounts(database),
         ledger=DatabaseLedger(database, wall),
         bids=DatabaseBids(database, wall),

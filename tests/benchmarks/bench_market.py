@@ -18,8 +18,9 @@ import pytest
 from scipy import optimize, sparse
 
 from nova_market.core.market.round import decide
-from nova_market.core.rebalancing.layout import LayoutState, host_errors, unconstrained
+from nova_market.core.rebalancing.layout import LayoutState, host_errors
 from nova_market.core.rebalancing.tabu_search import BalanceSettings, balanced
+from tests.support.layouts import unconstrained
 from tests.support.market_builders import random_cloud
 
 pytestmark = pytest.mark.benchmark

@@ -19,7 +19,7 @@ from nova_market.db.bids import DatabaseBids
 from nova_market.db.database import Database
 from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.rounds import DatabaseRounds
-from nova_market.ports.stores import Stores
+from nova_market.ports.stores import MarketStores
 from nova_market.services.market.engine import Engine
 from nova_market.services.market.rounds import RoundRunner
 
@@ -43,9 +43,9 @@ def bidding(cpu, memory=0.0):
     return {'market:bid_cpu': str(cpu), 'market:bid_memory': str(memory)}
 
 
-def stores_of(database: Database, wall) -> Stores:
+def stores_of(database: Database, wall) -> MarketStores:
     rounds = DatabaseRounds(database, wall)
-    return Stores(
+    return MarketStores(
         accounts=DatabaseAccounts(database),
         ledger=DatabaseLedger(database, wall),
         bids=DatabaseBids(database, wall),

@@ -6,7 +6,7 @@ import numpy as np
 from nova_market.core.app.policies.full_deadline import full_deadline
 from nova_market.core.ledger.money import MICRO
 from nova_market.sim.cloud.accounts import MoneySetting
-from nova_market.sim.cloud.costs import FREE
+from nova_market.sim.cloud.costs import Costs
 from nova_market.sim.cloud.hosts import HostKind, SimulatedHosts
 from nova_market.sim.cloud.market import CloudSetting
 from nova_market.sim.cloud.scheduler import PlacingSetting
@@ -15,6 +15,16 @@ from nova_market.sim.cloud.vector_market import VectorMarket
 from nova_market.sim.market.applications import MarketSetting
 from nova_market.sim.market.batch_run import MarketRun
 from nova_market.sim.workload.job import Terms, Workload, terms
+
+FREE = Costs(
+    boot=0.0,
+    suspend_rate=0.0,
+    resume_rate=0.0,
+    migration_rate=0.0,
+    migration_slowdown=0.0,
+    migration_downtime=0.0,
+)
+"""Everything at once and for nothing, as CloudSim has it."""
 
 
 def workload(*jobs, memory=512.0):

@@ -53,11 +53,11 @@ def past_of(
 
 
 def paid_by_projects(
-    charges: Iterable[Totals], project_of: Callable[[AccountId], str] = lambda budget: ''
+    charges: Iterable[Totals], project_of: Callable[[AccountId], str | None] = lambda budget: None
 ) -> dict[str, int]:
     """Project -> what it and its budgets paid, also those that were closed since.
 
-    charges: of each period; project_of: the project of a budget, '' when it is not known any more
+    charges: of each period; project_of: the project of a budget, None when it is not known any more
     """
     paid: dict[str, int] = {}
     for totals in charges:

@@ -134,19 +134,6 @@ def allocation_errors(ideal: Array, actual: Array) -> Array:
     return worst
 
 
-def explain(snapshot: MarketSnapshot, outcome: RoundOutcome, server: int) -> str:
-    """Why this server got what it got, with the numbers (A4)."""
-    why = Why(int(outcome.why[server]))
-    lines = [
-        f'{name}: bid {int(outcome.bids[r, server])} at {outcome.price[r]:.6g} micro-credits a unit, '
-        f'ideal {outcome.ideal[r, server]:.6g}, gets {outcome.actual[r, server]:.6g} '
-        f'of at most {snapshot.caps[r, server]:.6g}, owes {int(outcome.charges[r, server])}'
-        for r, name in enumerate(MARKET_RESOURCES)
-    ]
-    reasons = [text for flag, text in MEANING.items() if flag in why]
-    return '; '.join([*lines, f'error {outcome.error[server]:.2%}', *reasons])
-
-
 def _market(snapshot: MarketSnapshot, bids: Array, resource: int) -> ResourceMarket:
     return ResourceMarket(
         bids=bids,

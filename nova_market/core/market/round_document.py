@@ -148,16 +148,6 @@ def answering_hosts(stored: Mapping[str, object]) -> frozenset[str]:
     )
 
 
-def server_line(stored: Mapping[str, object], server_id: str) -> Mapping[str, object] | None:
-    """What a round's document says of one server; None where it has no line of its own."""
-    lines = stored.get('servers')
-    for line in lines if isinstance(lines, list) else []:
-        if line['id'] == server_id:
-            found: Mapping[str, object] = line
-            return found
-    return None
-
-
 def _shown(error: Array) -> list[int]:
     """Rows with a line, by id."""
     rows = np.argsort(-error, kind='stable')[:MAX_LINES]

@@ -8,7 +8,8 @@ What was held goes back to its payer in the transaction that charges him, so he 
 between, and his statement has one line for each server. Nobody is charged more than was held.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from nova_market.core.ledger.money import split
 from nova_market.core.ledger.posting import (
@@ -82,6 +83,25 @@ def settlement(
         for payer, amount in sorted(holding.items())
         for parts in [_parts(owed.get(payer, {}), amount)]
     ]
+
+
+def batches(wanted: Batch, most: int) -> Iterator[Batch]:
+    """About so many postings at a time; those of one payer are never apart."""
+    batch: list[tuple[AccountId, Sequence[Posting]]] = []
+    size = 0
+    for payer, own in wanted:
+        batch.append((payer, own))
+        size += len(own)
+        if size >= most:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def charged_to(other: AccountId, own: Sequence[Posting], payer: AccountId) -> list[Posting]:
+    """The postings of a payer, between escrow, bank and the other account instead of its own."""
+    return [replace(p, credit=other) if p.credit == payer else replace(p, debit=other) for p in own]
 
 
 def _parts(owed: Mapping[str, int], amount: int) -> Mapping[str, int]:

@@ -58,25 +58,6 @@ class Layout:
         return len(self.open)
 
 
-def unconstrained(host: Rows, bids: Array, caps: Array, ideal: Array, capacity: Array) -> Layout:
-    """A placement where anything may move anywhere."""
-    servers, hosts = len(host), capacity.shape[1]
-    return Layout(
-        host=host,
-        bids=bids,
-        caps=caps,
-        ideal=ideal,
-        capacity=capacity,
-        size=np.zeros((1, servers)),
-        room=np.ones((1, hosts)),
-        movable=np.ones(servers, dtype=np.bool_),
-        open=np.ones(hosts, dtype=np.bool_),
-        zone=np.full(servers, NOWHERE),
-        host_zone=np.zeros(hosts, dtype=np.intp),
-        apart=np.full(servers, NOWHERE),
-    )
-
-
 def host_errors(placement: Layout, hosts: Rows, members: Sequence[Rows]) -> Array:
     """Largest error, eq. (2), on each of `hosts` if it held these members; -inf on an empty one."""
     lengths = np.array([len(rows) for rows in members])

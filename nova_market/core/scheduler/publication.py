@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of a round that Nova's scheduler is given; stored with the round, published by the API.
+"""The picture of a round for Nova's scheduler; stored with the round, published by the API.
 
 Implements rule S2 of doc/source/specs/market.rst. Units: as in core.scheduler.snapshot. Heaviness is what the
-hosts said with their confirmations of the rounds before. Shares, leases and watts are not here: nobody
-knows them yet.
+hosts reported with their confirmations of the rounds before. Shares, leases and watts are not published yet.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from nova_market.core.ledger.posting import account
 from nova_market.core.market.inputs import RoundInputs
 from nova_market.core.market.round import RoundOutcome
 from nova_market.core.resource import Array, OwnerId, Rows
-from nova_market.core.scheduler.snapshot import SchedulerSnapshot, demand_at_levels, document_of
+from nova_market.core.scheduler.snapshot import SchedulerSnapshot, document_of, round_snapshot
 
 KEY = 'scheduler'
 """Where it stands in a round's document."""
@@ -23,13 +23,13 @@ DIGITS = 7
 """Significant ones: enough to choose by, and a third of the bytes."""
 
 HEAVIEST = 1e9
-"""Heaviness is about 1 for who has his part of the cloud; beyond this a host errs."""
+"""Heaviness is about 1 for an owner that has its part of the cloud; beyond this a host errs."""
 
 
 def scheduler_document(
     inputs: RoundInputs, outcome: RoundOutcome, heaviness: Mapping[OwnerId, float]
 ) -> dict[str, object]:
-    """What the scheduler is told of this round."""
+    """The picture as JSON has it."""
     return document_of(scheduler_snapshot(inputs, outcome, heaviness))
 
 
@@ -37,29 +37,28 @@ def scheduler_snapshot(
     inputs: RoundInputs, outcome: RoundOutcome, heaviness: Mapping[OwnerId, float]
 ) -> SchedulerSnapshot:
     """Hosts that answer, and projects that have an account. heaviness: of owners, where known."""
-    snapshot = inputs.snapshot
-    rows = np.flatnonzero(snapshot.answering)
-    hosts = len(inputs.hosts)
-    bids = np.array(
-        [np.bincount(snapshot.host, bid, hosts) for bid in outcome.bids], dtype=np.float64
-    )
     owners, due, used = _projects(inputs, outcome)
     balances = [inputs.accounts[account('project', owner)].balance for owner in owners]
-    heavy, host_heavy = _heaviness(inputs, owners, heaviness)
-    return SchedulerSnapshot(
-        period=inputs.period,
-        age=0.0,
-        price=outcome.price,
-        bid_price=outcome.bid_price,
-        hosts={inputs.hosts[row].name: i for i, row in enumerate(rows.tolist())},
-        capacity=_short(snapshot.capacity[:, rows]),
-        bids=_short(bids[:, rows]),
-        demand=_short(demand_at_levels(snapshot, outcome)[:, :, rows]),
-        vcpus=_vcpus(inputs)[rows],
-        projects={owner: row for row, owner in enumerate(owners)},
+    whole = round_snapshot(
+        inputs.period,
+        inputs.snapshot,
+        outcome,
+        hosts={host.name: row for row, host in enumerate(inputs.hosts)},
+        vcpus=_vcpus(inputs),
+        projects=owners,
         available=np.array(balances, dtype=np.float64),
         due=due,
         used=_short(used),
+    )
+    rows = np.flatnonzero(inputs.snapshot.answering)
+    heavy, host_heavy = _heaviness(inputs, owners, heaviness)
+    return replace(
+        whole,
+        hosts={inputs.hosts[row].name: i for i, row in enumerate(rows.tolist())},
+        capacity=_short(whole.capacity[:, rows]),
+        bids=_short(whole.bids[:, rows]),
+        demand=_short(whole.demand[:, :, rows]),
+        vcpus=whole.vcpus[rows],
         heaviness=heavy,
         host_heaviness=None if host_heavy is None else host_heavy[rows],
     )
@@ -107,19 +106,21 @@ def _heaviness(
 ) -> tuple[Array | None, Array | None]:
     """(of owners; of hosts, the mean of their servers' owners), NaN = not known; (None, None): none is.
 
-    A project without servers has no heaviness that a host could tell.
+    A project without servers has no heaviness that a host could report.
     """
-    # a host's word is bounded: a number that readers refuse would cost them the whole picture
+    # what a host reports is bounded: a number that readers refuse would cost them the whole picture
     sound = {
         owner: float(np.clip(found, -HEAVIEST, HEAVIEST)) for owner, found in heaviness.items()
     }
-    known = [sound.get(OwnerId(server.project_id), np.nan) for server in inputs.servers]
-    of_server = np.array(known, dtype=np.float64)
-    told = ~np.isnan(of_server)
-    if not told.any():
+    of_server = np.array(
+        [sound.get(OwnerId(server.project_id), np.nan) for server in inputs.servers],
+        dtype=np.float64,
+    )
+    known = ~np.isnan(of_server)
+    if not known.any():
         return None, None
-    host, count = inputs.snapshot.host[told], len(inputs.hosts)
-    sums = np.bincount(host, of_server[told], count)
+    host, count = inputs.snapshot.host[known], len(inputs.hosts)
+    sums = np.bincount(host, of_server[known], count)
     servers = np.bincount(host, minlength=count)
     of_host = np.divide(sums, servers, out=np.full(count, np.nan), where=servers > 0)
     of_owner = np.array([sound.get(OwnerId(owner), np.nan) for owner in owners])

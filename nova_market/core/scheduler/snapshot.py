@@ -83,6 +83,42 @@ class SchedulerSnapshot:
     watts: Array | None = None
 
 
+def round_snapshot(
+    period: int,
+    market: MarketSnapshot,
+    outcome: RoundOutcome,
+    *,
+    hosts: Mapping[str, int],
+    vcpus: Array,
+    projects: Sequence[str],
+    available: Array,
+    due: Array | None = None,
+    used: Array | None = None,
+) -> SchedulerSnapshot:
+    """The picture of a round that was decided now, of all hosts. Arguments as the fields of the same names.
+
+    due, used: None where no project pays for a server of its own
+    """
+    count = len(projects)
+    # bincount gives whole numbers where there is no server
+    bids = [np.bincount(market.host, bid, len(hosts)) for bid in outcome.bids]
+    return SchedulerSnapshot(
+        period=period,
+        age=0.0,
+        price=outcome.price,
+        bid_price=outcome.bid_price,
+        hosts=hosts,
+        capacity=market.capacity,
+        bids=np.array(bids, dtype=np.float64),
+        demand=demand_at_levels(market, outcome),
+        vcpus=vcpus,
+        projects={name: row for row, name in enumerate(projects)},
+        available=available,
+        due=np.zeros(count) if due is None else due,
+        used=np.zeros((WIDTH, count)) if used is None else used,
+    )
+
+
 def demand_at_levels(snapshot: MarketSnapshot, outcome: RoundOutcome) -> Array:
     """(levels, resources, hosts): sum over the servers of a host of min(a_max, level * bid / price).
 

@@ -178,11 +178,13 @@ class Engine(LeaderLoop):
         if decided.stored.state not in OPEN:
             LOG.info('round %d was completed by %s', period, decided.stored.leader)
             return
-        self._open = self._rounds.send(decided.stored, decided.allocated if decided.ours else None)
+        self._open = self._rounds.send(
+            decided.stored, decided.plan.allocated if decided.ours else None
+        )
         if not decided.ours:
             return
         _log(decided)
-        for notice in decided.notices:
+        for notice in decided.plan.notices:
             self._notices.tell(notice.event, notice.project_id, notice.payload)
         self._observe(decided)
         self._surviving(lambda: self._rebalancing.consider(decided.view))

@@ -18,12 +18,12 @@ from nova_market.core.market.inputs import (
 from nova_market.core.market.inventory import CloudServer
 from nova_market.core.market.settings import MarketSettings
 from nova_market.ports import AccountStore, MarketCloud
-from nova_market.ports.stores import Stores
+from nova_market.ports.stores import MarketStores
 from nova_market.services.market.past import PAGE, read_past
 
 
 def gather(
-    cloud: MarketCloud, stores: Stores, settings: MarketSettings, period: int
+    cloud: MarketCloud, stores: MarketStores, settings: MarketSettings, period: int
 ) -> RoundInputs:
     """:raises CloudUnavailable, DatabaseUnavailable: there is no round then."""
     hosts, everything = cloud.hosts(), cloud.servers()

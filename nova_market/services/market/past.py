@@ -38,9 +38,9 @@ def read_past(
     delay: periods until charges return, 0 = never; allocated: whether allocations are needed
     """
 
-    def project_of(budget: AccountId) -> str:
+    def project_of(budget: AccountId) -> str | None:
         found = accounts.account(budget)
-        return found.project_id if found else ''
+        return found.project_id if found else None
 
     before = _before(history, period)
     if before is None:

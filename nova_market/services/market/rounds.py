@@ -12,39 +12,36 @@ from dataclasses import dataclass, field
 
 from nova_market.core.ledger.posting import AccountId
 from nova_market.core.market import round_document
-from nova_market.core.market.currency_step import currency_inputs, currency_step
+from nova_market.core.market.delivery import (
+    delivery,
+    newly_confirmed,
+    valid_until,
+    was_carried_out,
+)
 from nova_market.core.market.inputs import RoundInputs
-from nova_market.core.market.inventory import Allocation
-from nova_market.core.market.notices import Notice, notices
 from nova_market.core.market.record import AllocationRecord, RoundRecord, RoundState
-from nova_market.core.market.round import RoundOutcome, decide
+from nova_market.core.market.round import RoundOutcome
+from nova_market.core.market.round_plan import RoundPlan, round_plan
 from nova_market.core.market.settings import MarketSettings
-from nova_market.core.market.settlement import covered, hold_postings, payer_of, settlement
+from nova_market.core.market.settlement import covered, settlement
 from nova_market.core.rebalancing.problem import MarketView
-from nova_market.core.resource import HostName
 from nova_market.core.scheduler import publication
 from nova_market.errors import Conflict
 from nova_market.ports import Clock, Enforcement, MarketCloud
-from nova_market.ports.stores import Stores
+from nova_market.ports.stores import MarketStores
 from nova_market.services.market.inputs import gather
 from nova_market.services.market.past import all_allocations
 from nova_market.services.market.settlement import held, settle, settle_currency
 
 LOG = logging.getLogger(__name__)
 
-GRACE = 3.0
-"""Periods for which hosts keep an allocation after its own: a standby takes two of them to take over."""
-
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class OpenRound:
-    """A round that is being carried out. Remembers what was confirmed.
-
-    wanted: server -> host, of those whose confirmation is waited for
-    """
+    """A round that is being carried out; wanted: as in core.market.delivery. Remembers what was confirmed."""
 
     record: RoundRecord
-    wanted: dict[str, str]
+    wanted: Mapping[str, str]
     confirmed: set[str] = field(default_factory=set)
 
 
@@ -53,11 +50,13 @@ class Decided:
     """A round that was decided now. stored: what is in force; another engine may have been first."""
 
     inputs: RoundInputs
-    outcome: RoundOutcome
+    plan: RoundPlan
     stored: RoundRecord
-    allocated: Sequence[AllocationRecord]
     ours: bool
-    notices: tuple[Notice, ...]
+
+    @property
+    def outcome(self) -> RoundOutcome:
+        return self.plan.outcome
 
     @property
     def view(self) -> MarketView:
@@ -73,12 +72,12 @@ class Decided:
 
 
 class RoundRunner:
-    """The steps of a round. Remembers nothing: what counts is stored."""
+    """The steps of a round. Remembers nothing: all that counts is stored."""
 
     def __init__(
         self,
         cloud: MarketCloud,
-        stores: Stores,
+        stores: MarketStores,
         enforcement: Enforcement,
         clock: Clock,
         settings: MarketSettings,
@@ -96,62 +95,31 @@ class RoundRunner:
         """
         settings = self._settings
         inputs = gather(self._cloud, self._stores, settings, period)
-        outcome = decide(inputs.snapshot, settings.pricing)
-        postings, carried = currency_step(currency_inputs(inputs, outcome), settings)
-        new, carried = notices(inputs, outcome, settings, carried)
         heaviness = self._enforcement.heaviness()
+        plan = round_plan(inputs, settings, heaviness)
+        picture = publication.scheduler_document(inputs, plan.outcome, heaviness)
         record = RoundRecord(
             period=period,
             leader=settings.name,
             started_at=self._clock.wall(),
-            document=round_document.document(
-                inputs, outcome, settings, carried, postings, heaviness
-            )
-            | {publication.KEY: publication.scheduler_document(inputs, outcome, heaviness)},
+            document={**plan.document, publication.KEY: picture},
         )
-        allocated = round_document.allocation_records(inputs, outcome)
-        stored = self._stores.rounds.begin(
-            record,
-            round_document.price_records(inputs, outcome),
-            allocated,
-            hold_postings(period, allocated, round_document.stored_payers(record.document)),
-        )
-        return Decided(
-            inputs=inputs,
-            outcome=outcome,
-            stored=stored,
-            allocated=allocated,
-            ours=stored is record,
-            notices=tuple(new),
-        )
+        stored = self._stores.rounds.begin(record, plan.prices, plan.allocated, plan.holds)
+        return Decided(inputs=inputs, plan=plan, stored=stored, ours=stored is record)
 
     def send(
         self, record: RoundRecord, allocated: Sequence[AllocationRecord] | None = None
     ) -> OpenRound:
-        """Tell the hosts; may be done again, also by another engine, which reads what was allocated."""
+        """Send the hosts what they get; may be done again, also by another engine, which reads it first."""
         if allocated is None:
             allocated = all_allocations(self._stores.history, record.period)
-        answering = round_document.answering_hosts(record.document)
         payers = round_document.stored_payers(record.document)
-        less = self._covered(record.period, allocated, payers)
-        # a host without servers is told so: silence would mean that there is no market any more
-        by_host: dict[HostName, list[Allocation]] = {
-            HostName(host): [] for host in sorted(answering)
-        }
-        for one in allocated:
-            part = less.get(payer_of(one, payers), 1.0)
-            by_host.setdefault(HostName(one.host), []).append(
-                Allocation(
-                    server_id=one.server_id,
-                    cores=one.actual_cpu * part,
-                    memory_mib=one.actual_memory_mib * part,
-                )
-            )
-        ends = (record.period + 1 + GRACE) * self._settings.period
-        self._enforcement.send(record.period, ends, by_host)
+        sent = delivery(record, allocated, self._covered(record.period, allocated, payers))
+        ends = valid_until(record.period, self._settings.period)
+        self._enforcement.send(record.period, ends, sent.by_host)
         return OpenRound(
             record=record,
-            wanted={one.server_id: one.host for one in allocated if one.host in answering},
+            wanted=sent.wanted,
             confirmed={one.server_id for one in allocated if one.confirmed},
         )
 
@@ -169,21 +137,21 @@ class RoundRunner:
 
     def collect(self, opened: OpenRound) -> None:
         """Store the confirmations that have come; a server that has left its host is not confirmed."""
-        said = self._enforcement.confirmed(opened.record.period)
-        wanted = opened.wanted
-        new = [s for s, h in said.items() if s not in opened.confirmed and wanted.get(s) == h]
+        reported = self._enforcement.confirmed(opened.record.period)
+        new = newly_confirmed(reported, opened.wanted, opened.confirmed)
         if new:
             self._stores.rounds.confirm(opened.record.period, new)
             opened.confirmed.update(new)
 
     def finish(self, record: RoundRecord, *, sent: bool) -> RoundState:
-        """Settle a round, or undo one that nobody has carried out; what has become of it.
+        """Settle a round, or undo one that no host has carried out; what has become of it.
 
-        sent: by this engine, so hosts that say nothing have been asked
+        sent: by this engine, so hosts that have not confirmed it had the chance to
         """
         period, rounds = record.period, self._stores.rounds
         if record.state == RoundState.PLANNED:
-            if not sent and not self._confirmed(period):
+            confirmed = () if sent else all_allocations(self._stores.history, period)
+            if not was_carried_out(record.state, confirmed, sent=sent):
                 self._settle(record, [])
                 return self._advance(period, RoundState.PLANNED, RoundState.UNDONE)
             # what was confirmed until now counts, and nothing that comes later
@@ -192,10 +160,6 @@ class RoundRunner:
         postings = round_document.stored_postings(record.document)
         settle_currency(self._stores.ledger, postings, self._settings.name)
         return self._advance(period, RoundState.APPLIED, RoundState.SETTLED)
-
-    def _confirmed(self, period: int) -> bool:
-        """Has any host confirmed anything?"""
-        return any(one.confirmed for one in all_allocations(self._stores.history, period))
 
     def _settle(self, record: RoundRecord, allocated: Sequence[AllocationRecord]) -> None:
         """Give back what was held, and charge these."""

@@ -10,8 +10,7 @@ between, and his statement has one line for each server. Nobody is charged more 
 """
 
 import logging
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 from nova_market.core.ledger.posting import (
     AccountId,
@@ -19,7 +18,7 @@ from nova_market.core.ledger.posting import (
     Reason,
     account,
 )
-from nova_market.core.market.settlement import Batch
+from nova_market.core.market.settlement import Batch, batches, charged_to
 from nova_market.errors import BalanceTooLow, KeyReused, UnknownAccount
 from nova_market.ports import AccountStore, LedgerStore
 
@@ -37,8 +36,8 @@ def held(ledger: LedgerStore, period: int) -> dict[AccountId, int]:
 
 
 def settle(ledger: LedgerStore, accounts: AccountStore, wanted: Batch, by: str) -> int:
-    """Post what `settlement` says; how many postings were new."""
-    return sum(_settle(ledger, accounts, batch, by) for batch in _batches(wanted))
+    """Post what `settlement` gives; returns how many postings were new."""
+    return sum(_settle(ledger, accounts, batch, by) for batch in batches(wanted, BATCH))
 
 
 def settle_currency(ledger: LedgerStore, postings: Sequence[Posting], by: str) -> int:
@@ -51,20 +50,6 @@ def settle_currency(ledger: LedgerStore, postings: Sequence[Posting], by: str) -
         except REFUSED:
             new += sum(_alone(ledger, posting, by) for posting in batch)
     return new
-
-
-def _batches(wanted: Batch) -> Iterable[Batch]:
-    """Some thousand postings at a time, those of one payer never apart."""
-    batch: list[tuple[AccountId, Sequence[Posting]]] = []
-    size = 0
-    for payer, own in wanted:
-        batch.append((payer, own))
-        size += len(own)
-        if size >= BATCH:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def _settle(ledger: LedgerStore, accounts: AccountStore, batch: Batch, by: str) -> int:
@@ -85,7 +70,7 @@ def _settle_one(
         if project == payer:
             LOG.error('what was held from %s stays held: %s', payer, error)
             return 0
-        return _settle_one(ledger, accounts, project, _instead(own, payer, project), by)
+        return _settle_one(ledger, accounts, project, charged_to(project, own, payer), by)
     except (BalanceTooLow, KeyReused) as error:
         # another engine has settled it, with fewer confirmations or from another account
         LOG.warning('charges of %s are left as they are: %s', payer, error)
@@ -95,13 +80,6 @@ def _settle_one(
 def _project(accounts: AccountStore, payer: AccountId) -> AccountId:
     found = accounts.account(payer)
     return account('project', found.project_id) if found and found.project_id else payer
-
-
-def _instead(own: Sequence[Posting], payer: AccountId, project: AccountId) -> list[Posting]:
-    """The same postings between escrow, bank and the project."""
-    return [
-        replace(p, credit=project) if p.credit == payer else replace(p, debit=project) for p in own
-    ]
 
 
 def _alone(ledger: LedgerStore, posting: Posting, by: str) -> int:

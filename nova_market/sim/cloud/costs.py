@@ -62,16 +62,5 @@ class Costs:
         return enough
 
 
-FREE = Costs(
-    boot=0.0,
-    suspend_rate=0.0,
-    resume_rate=0.0,
-    migration_rate=0.0,
-    migration_slowdown=0.0,
-    migration_downtime=0.0,
-)
-"""Everything at once and for nothing, as CloudSim has it."""
-
-
 def _seconds(mebibytes: Array, rate: float) -> Array:
     return mebibytes / rate if rate > 0 else np.zeros_like(mebibytes)

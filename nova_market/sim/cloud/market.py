@@ -16,11 +16,11 @@ from nova_market.core.market.round import RoundOutcome
 from nova_market.core.market.snapshot import MarketSnapshot
 from nova_market.core.resource import Array, Rows, Values
 from nova_market.ports import PlanStore
-from nova_market.ports.stores import Stores
+from nova_market.ports.stores import MarketStores
 from nova_market.sim.cloud.accounts import MoneySetting
 from nova_market.sim.cloud.migrations import Move, MoveSetting
 
-OpenStores = Callable[[Callable[[], float]], tuple[Stores, PlanStore]]
+OpenStores = Callable[[Callable[[], float]], tuple[MarketStores, PlanStore]]
 """Empty stores of the services, from a clock's wall()."""
 
 

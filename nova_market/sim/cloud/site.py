@@ -20,13 +20,12 @@ from nova_market.core.ledger.money import MICRO
 from nova_market.core.market.round import RoundOutcome
 from nova_market.core.resource import Array, Rows, Values
 from nova_market.core.scheduler.request import ServerRequest
-from nova_market.core.scheduler.snapshot import SchedulerSnapshot
+from nova_market.core.scheduler.snapshot import SchedulerSnapshot, round_snapshot
 from nova_market.sim.cloud.accounts import project_name
 from nova_market.sim.cloud.costs import Costs
 from nova_market.sim.cloud.hosts import SimulatedHosts
 from nova_market.sim.cloud.market import CloudMarket, Offers, Ruling
 from nova_market.sim.cloud.scheduler import PlacingSetting, places
-from nova_market.sim.cloud.scheduler_snapshot import scheduler_view
 from nova_market.sim.cloud.servers import JobServers
 from nova_market.sim.market.applications import CPU, MEMORY, Applications, MarketSetting
 from nova_market.sim.market.one_host import empty_market, market_after
@@ -200,5 +199,15 @@ class CloudSite:
             owner = servers.job_of(move.server)
             seconds = float(self.parts.costs.lost(np.array(move.ended - move.began)))
             apps.lost[owner] = max(apps.lost[owner], seconds)
-        self._view = scheduler_view(period, park, ruling, vcpus, cloud.projects())
+        available = cloud.projects()
+        # servers are paid for by the budgets of their jobs, so no project owes anything of its own
+        self._view = round_snapshot(
+            period,
+            ruling.snapshot,
+            ruling.outcome,
+            hosts=park.names,
+            vcpus=vcpus,
+            projects=[project_name(row) for row in range(len(available))],
+            available=available,
+        )
         return ruling

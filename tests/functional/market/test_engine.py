@@ -9,7 +9,6 @@ from nova_market.adapters.leadership import SoleLeader
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.currency import recharge, redistribute
 from nova_market.core.ledger.posting import BANK, ESCROW, MINT, Reason, account
-from nova_market.core.market import round_document
 from nova_market.core.market.bid import StoredBid
 from nova_market.core.market.carried_state import carried_state
 from nova_market.core.market.inventory import Allocation
@@ -57,7 +56,7 @@ def test_the_round_explains_itself(market):
     market.run()
     period = market.clock.wall() // PERIOD - 1
     found = market.stores.history.round(period)
-    line = round_document.server_line(found.document, 'r1')
+    line = next(line for line in found.document['servers'] if line['id'] == 'r1')
     assert line['source'] == ['server', 'server']
     assert line['bid'] == [3 * CREDIT, 0]
     assert [h['capacity'] for h in found.document['hosts']] == [[4.0, 8192.0]]

@@ -162,7 +162,7 @@ def test_moved_away_while_the_round_is_decided(market, caplog):
     parts = (market.cloud, stores, market.enforcement, market.clock, market.settings)
     rounds = RoundRunner(*parts)
     decided = rounds.decide(market.engine.period())
-    rounds.send(decided.stored, decided.allocated)
+    rounds.send(decided.stored, decided.plan.allocated)
     assert market.cores()['r'] == pytest.approx(4 * 50 / 55 * 10 / 50)
     assert market.cores()['b'] == pytest.approx(4 * 5 / 55)
     assert 'project:red has moved credits away' in caplog.text

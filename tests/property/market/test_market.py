@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from nova_market.core.ledger.money import split
 from nova_market.core.ledger.posting import MINT, Book, Posting, Reason, account
 from nova_market.core.market.round import decide
-from nova_market.core.rebalancing.layout import host_errors, unconstrained
+from nova_market.core.rebalancing.layout import host_errors
 from nova_market.core.rebalancing.tabu_search import BalanceSettings, balanced
 from nova_market.core.share import fair_shares, shares_at, water_levels
 from nova_market.errors import BalanceTooLow, KeyReused
+from tests.support.layouts import unconstrained
 from tests.support.market_builders import snapshot
 
 bid = st.integers(0, 10**7)

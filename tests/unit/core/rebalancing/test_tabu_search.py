@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nova_market.core.market.round import decide
-from nova_market.core.rebalancing.layout import LayoutState, host_errors, unconstrained
+from nova_market.core.rebalancing.layout import LayoutState, host_errors
 from nova_market.core.rebalancing.move_order import (
     NO_GAIN,
     NO_WAY,
@@ -16,6 +16,7 @@ from nova_market.core.rebalancing.move_order import (
     ordered_moves,
 )
 from nova_market.core.rebalancing.tabu_search import BalancePlan, BalanceSettings, balanced
+from tests.support.layouts import unconstrained
 from tests.support.market_builders import random_cloud, snapshot
 
 PRICE = np.array([1e6, 1.0])

@@ -4,7 +4,8 @@
 import numpy as np
 import pytest
 
-from nova_market.sim.cloud.costs import FREE, Costs
+from nova_market.sim.cloud.costs import Costs
+from tests.support.simulated_cloud import FREE
 
 
 def test_times_are_ram_over_rate():

@@ -11,13 +11,13 @@ from nova_market.core.app.policies.policy_interface import PolicyState
 from nova_market.core.ledger.money import MICRO
 from nova_market.core.rebalancing.tabu_search import BalanceSettings
 from nova_market.sim.cloud.accounts import MoneySetting
-from nova_market.sim.cloud.costs import FREE, Costs
+from nova_market.sim.cloud.costs import Costs
 from nova_market.sim.cloud.hosts import HostKind
 from nova_market.sim.cloud.migrations import MoveSetting
 from nova_market.sim.cloud.scheduler import PlacingSetting, Weights
 from nova_market.sim.market.applications import MarketSetting
 from nova_market.sim.market.undivided import undivided_run
-from tests.support.simulated_cloud import cloud_run, due, mixed, workload
+from tests.support.simulated_cloud import FREE, cloud_run, due, mixed, workload
 
 ONE = [HostKind(count=1, cores=4, memory_mib=8192)]
 PACKED = PlacingSetting(

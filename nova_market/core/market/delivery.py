@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What hosts are sent of a round, and whether the round was carried out.
+
+Implements rules F1 and F2 of doc/source/specs/market.rst. Computed from the stored round, so any engine can
+do it again. Units: cores, MiB, seconds.
+"""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from nova_market.core.ledger.posting import AccountId
+from nova_market.core.market.inventory import Allocation
+from nova_market.core.market.record import AllocationRecord, RoundRecord, RoundState
+from nova_market.core.market.round_document import answering_hosts, stored_payers
+from nova_market.core.market.settlement import payer_of
+from nova_market.core.resource import HostName
+
+GRACE = 3.0
+"""Periods for which hosts keep an allocation after its own: a standby takes two of them to take over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """by_host: allocations to send; wanted: server -> host, of those whose confirmation is waited for."""
+
+    by_host: Mapping[HostName, Sequence[Allocation]]
+    wanted: Mapping[str, str]
+
+
+def valid_until(period: int, seconds: float) -> float:
+    """When the allocations of a period end, in seconds since the epoch. seconds: length of a period."""
+    return (period + 1 + GRACE) * seconds
+
+
+def delivery(
+    record: RoundRecord,
+    allocated: Sequence[AllocationRecord],
+    covered: Mapping[AccountId, float],
+) -> Delivery:
+    """What each host is sent. covered: the part that payers get whose dues were not held in full."""
+    answering, payers = answering_hosts(record.document), stored_payers(record.document)
+    # a host without servers gets a message too: without one it would take the market to have ended
+    by_host: dict[HostName, list[Allocation]] = {HostName(host): [] for host in sorted(answering)}
+    for one in allocated:
+        part = covered.get(payer_of(one, payers), 1.0)
+        by_host.setdefault(HostName(one.host), []).append(
+            Allocation(
+                server_id=one.server_id,
+                cores=one.actual_cpu * part,
+                memory_mib=one.actual_memory_mib * part,
+            )
+        )
+    wanted = {one.server_id: one.host for one in allocated if one.host in answering}
+    return Delivery(by_host=by_host, wanted=wanted)
+
+
+def newly_confirmed(
+    reported: Mapping[str, str], wanted: Mapping[str, str], known: Set[str]
+) -> list[str]:
+    """Servers whose confirmation is new; one that has left its host is not confirmed.
+
+    reported: server -> the host that has confirmed it
+    """
+    return [s for s, host in reported.items() if s not in known and wanted.get(s) == host]
+
+
+def was_carried_out(
+    state: RoundState, allocated: Sequence[AllocationRecord], *, sent: bool
+) -> bool:
+    """Does a round that is over count? Not one that was stored only: no host has confirmed any of it.
+
+    sent: by the engine that asks, so hosts had the chance to confirm
+    """
+    return state != RoundState.PLANNED or sent or any(one.confirmed for one in allocated)
