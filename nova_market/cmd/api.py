@@ -12,7 +12,7 @@ from oslo_config import cfg
 from oslo_log import log
 from werkzeug.serving import run_simple
 
-from nova_market.cmd import daemon
+from nova_market.cmd import program
 from nova_market.errors import NovaMarketError
 from nova_market.wiring.api import PROGRAM, build, register_opts
 
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         application: Any = build(conf)
         run_simple(conf.bind, conf.port, application, threaded=True)
     except (NovaMarketError, cfg.Error, OSError) as error:
-        return daemon.failed(PROGRAM, error)
+        return program.failed(PROGRAM, error)
     return 0
 
 

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """nova-market-controller: applications that scale themselves, and what an operator asks of them."""
 
-import time
 from collections.abc import Sequence
 
 from oslo_config import cfg
 from oslo_log import log
 
 from nova_market.adapters.clock import SystemClock
-from nova_market.cmd import daemon
+from nova_market.cmd import program
 from nova_market.conf import database as database_options
 from nova_market.errors import NovaMarketError
 from nova_market.services.app import status
 from nova_market.services.app.closing import abandoned
-from nova_market.services.daemon import TICK, MarketService
+from nova_market.services.daemon import Daemon
 from nova_market.wiring import controller
 from nova_market.wiring.database import ready
 
@@ -23,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return PROGRAM.main(argv)
 
 
-def _commands(commands: daemon.Commands) -> None:
+def _commands(commands: program.Commands) -> None:
     commands.add('run', _run, 'Run the controller in the foreground (the default).')
     commands.add_once(
         _once,
@@ -40,20 +39,21 @@ def _commands(commands: daemon.Commands) -> None:
     commands.add_status(
         _status,
         'All applications that are looked after, from the database. Exit status '
-        f'{daemon.EXIT_NOT_RUNNING}: rounds go by and nobody decides on them.',
+        f'{program.EXIT_NOT_RUNNING}: rounds go by and nobody decides on them.',
     )
 
 
 def _run(conf: cfg.ConfigOpts) -> int:
     parts = controller.build(conf)
     try:
-        daemon.serve_metrics(conf, 'controller', parts.collector.registry)
+        program.serve_metrics(conf, 'controller', parts.collector.registry)
         settings = parts.settings
         log.getLogger(__name__).info(
             '%s: a look every %g s, policies %s',
             settings.name, settings.interval, ', '.join(sorted(settings.policies)),
         )  # fmt: skip
-        daemon.serve(conf, MarketService(parts.controller))
+        parts.controller.start()
+        program.serve(conf, Daemon(parts.controller))
     finally:
         parts.close()
     return 0
@@ -64,14 +64,7 @@ def _once(conf: cfg.ConfigOpts) -> int:
     made = parts.controller
     made.start()
     try:
-        began = time.monotonic()
-        while True:
-            made.tick()
-            if made.leads:
-                break
-            if time.monotonic() - began > conf.command.wait:
-                raise NovaMarketError('another controller leads, or nobody can: see the log')
-            time.sleep(min(TICK, conf.command.wait))
+        made.await_lead(conf.command.wait)
         if made.outage:
             raise NovaMarketError(f'applications are not looked after: {made.outage}')
     finally:
@@ -95,10 +88,10 @@ def _status(conf: cfg.ConfigOpts) -> int:
     database = ready(conf)
     stores = controller.stores_of(database, SystemClock())
     document = status.status_document(stores.apps, stores.slots, stores.history)
-    return daemon.show_status(conf, document, status.render)
+    return program.show_status(conf, document, status.render)
 
 
-PROGRAM = daemon.Program(
+PROGRAM = program.Program(
     name='nova-market-controller',
     noun='controller',
     description='Runs the applications of this cloud: in each round of the market it sets their bids '

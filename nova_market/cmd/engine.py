@@ -8,10 +8,10 @@ from oslo_config import cfg
 from oslo_log import log
 
 from nova_market.adapters.clock import SystemClock
-from nova_market.cmd import daemon
+from nova_market.cmd import program
 from nova_market.conf import database as database_options
 from nova_market.errors import NovaMarketError
-from nova_market.services.daemon import TICK, MarketService
+from nova_market.services.daemon import TICK, Daemon
 from nova_market.services.market import status
 from nova_market.wiring import engine as engine_wiring
 from nova_market.wiring.database import ready
@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return PROGRAM.main(argv)
 
 
-def _commands(commands: daemon.Commands) -> None:
+def _commands(commands: program.Commands) -> None:
     commands.add('run', _run, 'Run the engine in the foreground (the default).')
     commands.add_once(
         _once,
@@ -31,7 +31,7 @@ def _commands(commands: daemon.Commands) -> None:
     )
     commands.add_status(
         _status,
-        f'The last rounds, prices and payers, from the database. Exit status {daemon.EXIT_NOT_RUNNING}: '
+        f'The last rounds, prices and payers, from the database. Exit status {program.EXIT_NOT_RUNNING}: '
         'no engine has run a round lately.',
     )
 
@@ -39,14 +39,15 @@ def _commands(commands: daemon.Commands) -> None:
 def _run(conf: cfg.ConfigOpts) -> int:
     parts = engine_wiring.build(conf)
     try:
-        daemon.serve_metrics(conf, 'market', parts.collector.registry)
+        program.serve_metrics(conf, 'market', parts.collector.registry)
         settings = parts.settings
         log.getLogger(__name__).info(
             '%s: period %d s, pricing %s, currency %s, rebalancing %s, exchange %s',
             settings.name, settings.period, settings.options['pricing'],
             settings.options['currency'], conf.rebalancing.mode, conf.fairness.exchange,
         )  # fmt: skip
-        daemon.serve(conf, MarketService(parts.engine))
+        parts.engine.start()
+        program.serve(conf, Daemon(parts.engine))
     finally:
         parts.close()
     return 0
@@ -57,12 +58,7 @@ def _once(conf: cfg.ConfigOpts) -> int:
     engine = parts.engine
     engine.start()
     try:
-        began = time.monotonic()
-        while not engine.leads:
-            if time.monotonic() - began > conf.command.wait:
-                raise NovaMarketError('another engine leads, or nobody can: see the log')
-            engine.tick()
-            time.sleep(min(TICK, conf.command.wait))
+        engine.await_lead(conf.command.wait)
         period = engine.period()
         while engine.period() == period:
             engine.tick()
@@ -80,10 +76,10 @@ def _status(conf: cfg.ConfigOpts) -> int:
     database = ready(conf)
     stores = engine_wiring.stores_of(database, SystemClock())
     document = status.status_document(stores.history, time.time(), conf.market.period)
-    return daemon.show_status(conf, document, status.render)
+    return program.show_status(conf, document, status.render)
 
 
-PROGRAM = daemon.Program(
+PROGRAM = program.Program(
     name='nova-market-engine',
     noun='engine',
     description='The market of this cloud: in each period it reads hosts, servers and bids, makes '

@@ -11,10 +11,11 @@ from oslo_log import log
 
 from nova_market.adapters.hypervisor.calibration import calibrate
 from nova_market.adapters.state_file import JsonFile
-from nova_market.cmd import daemon
+from nova_market.cmd import program
 from nova_market.errors import NovaMarketError
+from nova_market.services.daemon import Daemon
 from nova_market.services.fairness import status
-from nova_market.services.fairness.service import FairnessService
+from nova_market.services.fairness.rounds import FairnessRounds
 from nova_market.services.fairness.settings import load_settings
 from nova_market.wiring import agent
 
@@ -42,7 +43,7 @@ def _check(conf: cfg.ConfigOpts) -> None:
         conf.set_override('dry_run', True, 'fairness')
 
 
-def _commands(commands: daemon.Commands) -> None:
+def _commands(commands: program.Commands) -> None:
     commands.add('run', _run, 'Run the service in the foreground (the default).')
     commands.add_status(
         _status, "This host's VMs: load, heaviness, weights asked and set, and why."
@@ -60,7 +61,7 @@ def _run(conf: cfg.ConfigOpts) -> int:
     with agent.state_lock(conf):
         parts = agent.build(conf, settings)
         try:
-            daemon.serve_metrics(conf, 'fairness', parts.collector.registry)
+            program.serve_metrics(conf, 'fairness', parts.collector.registry)
             if parts.quotas is not None:
                 parts.quotas.start()
             parts.agent.start()
@@ -77,11 +78,12 @@ def _run(conf: cfg.ConfigOpts) -> int:
             conf.fairness.exchange,
             ', DRY RUN' if conf.fairness.dry_run else '',
         )
-        run = FairnessService(parts.agent, settings.interval, parts.observe, parts.collector.failed)
+        rounds = FairnessRounds(parts.agent, parts.observe, parts.collector.failed)
+        run = Daemon(rounds, settings.interval)
         parts.driver.subscribe(run.wake)
         if parts.market is not None:
             parts.market.subscribe(run.wake)
-        daemon.serve(conf, run)
+        program.serve(conf, run)
     return 0
 
 
@@ -97,7 +99,7 @@ def _status(conf: cfg.ConfigOpts) -> int:
         print(json.dumps(document | {'running': alive}, indent=2))  # type: ignore[operator]
     else:
         print(status.render(document, time.time(), alive))
-    return 0 if alive else daemon.EXIT_NOT_RUNNING
+    return 0 if alive else program.EXIT_NOT_RUNNING
 
 
 def _restore(conf: cfg.ConfigOpts) -> int:
@@ -124,7 +126,7 @@ def _calibrate(conf: cfg.ConfigOpts) -> int:
     return 0
 
 
-PROGRAM = daemon.Program(
+PROGRAM = program.Program(
     name='nova-fairness',
     noun='service',
     description='Fairness between the users of this compute host: measures what their VMs use, '

@@ -28,6 +28,7 @@ from nova_market.core.app.slots import slots_for
 from nova_market.core.app.template import AppTemplate, Component, parsed
 from nova_market.core.app.view import AppView, MarketNow
 from nova_market.errors import BadTemplate
+from nova_market.outage_log import OutageLog
 from nova_market.ports import AppCloud, Clock, Leadership
 from nova_market.services.app.bid_writer import Bidding
 from nova_market.services.app.closing import Closing, pay_back
@@ -36,6 +37,7 @@ from nova_market.services.app.inputs import Gathering, Known, Stores
 from nova_market.services.app.replaced_trusts import ReplacedTrusts
 from nova_market.services.app.server_reconciler import Listing, ServerReconciler
 from nova_market.services.app.settings import ControllerSettings
+from nova_market.services.leader_loop import LeaderLoop
 
 LOG = logging.getLogger(__name__)
 
@@ -59,8 +61,11 @@ class Seen:
     seconds: float = 0.0
 
 
-class Controller:
-    """tick() often, from one thread. Waits for nothing but the cloud and the database."""
+class Controller(LeaderLoop):
+    """A turn in each interval: a pass over all applications."""
+
+    away = DATABASE_AWAY
+    noun = 'controller'
 
     def __init__(
         self,
@@ -73,10 +78,20 @@ class Controller:
         observe: Callable[[Seen], None] = lambda seen: None,
     ) -> None:
         """observe: called after each pass."""
+        super().__init__(
+            name=settings.name,
+            leadership=leadership,
+            clock=clock,
+            outage=OutageLog(
+                LOG,
+                lost='applications are not looked after, servers run on',
+                back='applications are looked after again',
+            ),
+            interval=settings.interval,
+            pause=settings.interval,
+        )
         self._stores = stores
         self._cloud = cloud
-        self._leadership = leadership
-        self._clock = clock
         self._settings = settings
         self._observe = observe
         self._gathering = Gathering(stores, clock, settings)
@@ -84,45 +99,10 @@ class Controller:
         self._acting = ServerReconciler(stores, cloud, clock, settings, self._bidding)
         self._replaced = ReplacedTrusts(stores, cloud, clock)
         self._closing = Closing(stores, cloud)
-        self._leads = False
-        self._due = 0.0
-        self._outage = ''
         self._troubles = AppFailures(stores.events, clock)
         self._most: dict[str, dict[str, Pair]] = {}
         self._unready: dict[str, int] = {}
         self._seen = Seen()
-
-    @property
-    def leads(self) -> bool:
-        return self._leads
-
-    @property
-    def outage(self) -> str:
-        """What keeps applications from being looked after now; '' when nothing does."""
-        return self._outage
-
-    def start(self) -> None:
-        self._leadership.start()
-
-    def stop(self) -> None:
-        """Let another one lead; what is under way is stored."""
-        self._leadership.stop()
-
-    def tick(self) -> None:
-        """Do what is due now. Raises nothing: what goes wrong is logged, an outage once."""
-        leads = self._leadership.leading()
-        if leads != self._leads:
-            LOG.info('%s %s', self._settings.name, 'leads' if leads else 'stands by')
-            self._leads, self._due = leads, 0.0
-        if not leads or self._clock.monotonic() < self._due:
-            return
-        self._due = self._clock.monotonic() + self._settings.interval
-        try:
-            self.turn()
-        except DATABASE_AWAY as error:
-            self._away(str(error))
-        except Exception:
-            LOG.exception('this pass failed; the next one tries again')
 
     def turn(self) -> None:
         """One pass: decide if there is a new round, then bring servers, bids and what has ended to it.
@@ -307,10 +287,9 @@ class Controller:
             self._troubles.asking(app, 'servers', work)
         self._keep([app.id for app in apps])
         if self._troubles.cloud_away:
-            self._away(AWAY)
-        elif self._outage:
-            LOG.info('applications are looked after again')
-            self._outage = ''
+            self._outage.failed(AWAY)
+        else:
+            self._outage.works()
         return rows
 
     def _meant(self, app: StoredApp, slots: Sequence[StoredSlot]) -> Sequence[StoredSlot]:
@@ -339,10 +318,8 @@ class Controller:
         self._most = {one: self._most[one] for one in app_ids if one in self._most}
         self._unready = {one: self._unready[one] for one in app_ids if one in self._unready}
 
-    def _away(self, why: str) -> None:
-        if not self._outage:
-            LOG.warning('applications are not looked after, servers run on: %s', why)
-        self._outage = why
+    def _lead_changed(self) -> None:
+        """Whatever is kept of applications is only what saves questions."""
 
     def _note(
         self,

@@ -22,7 +22,9 @@ from nova_market.errors import (
     PeriodPurged,
     SchemaBehind,
 )
+from nova_market.outage_log import OutageLog
 from nova_market.ports import Clock, Enforcement, Leadership, Notices, RoundStore
+from nova_market.services.leader_loop import LeaderLoop
 from nova_market.services.market.rounds import Decided, OpenRound, RoundRunner
 
 LOG = logging.getLogger(__name__)
@@ -60,8 +62,11 @@ class NoRebalancing:
         """Nothing."""
 
 
-class Engine:
-    """tick() often, from one thread. Waits for nothing but the cloud and the database."""
+class Engine(LeaderLoop):
+    """A turn at each tick: collects confirmations, and decides a round when a period begins."""
+
+    away = OUTAGE
+    noun = 'engine'
 
     def __init__(
         self,
@@ -77,29 +82,24 @@ class Engine:
         observe: Callable[[Decided], None] = lambda decided: None,
     ) -> None:
         """observe: called with each round that this engine has decided."""
+        super().__init__(
+            name=settings.name,
+            leadership=leadership,
+            clock=clock,
+            outage=OutageLog(
+                LOG, lost='rounds are skipped, servers run on', back='rounds are run again'
+            ),
+            pause=settings.period / ATTEMPTS,
+        )
         self._rounds = rounds
         self._store = store
         self._enforcement = enforcement
-        self._leadership = leadership
         self._notices = notices
-        self._clock = clock
         self._settings = settings
         self._rebalancing = rebalancing or NoRebalancing()
         self._observe = observe
-        self._leads = False
         self._open: OpenRound | None = None
         self._done = 0
-        self._retry = 0.0
-        self._outage = ''
-
-    @property
-    def leads(self) -> bool:
-        return self._leads
-
-    @property
-    def outage(self) -> str:
-        """What keeps rounds from being run now; '' when nothing does."""
-        return self._outage
 
     def period(self) -> int:
         """The period it is now."""
@@ -107,31 +107,17 @@ class Engine:
 
     def start(self) -> None:
         self._enforcement.start()
-        self._leadership.start()
+        super().start()
 
-    def stop(self) -> None:
-        """Let another one lead; what is unfinished is stored."""
-        self._leadership.stop()
+    def stop(self, *, ended: bool = True) -> None:
+        super().stop(ended=ended)
         self._enforcement.stop()
 
     def tick(self) -> None:
-        """Do what is due now. Raises nothing: what goes wrong is logged, an outage once."""
-        leads = self._leadership.leading()
-        if leads != self._leads:
-            LOG.info('%s %s', self._settings.name, 'leads' if leads else 'stands by')
-            self._leads = leads
-            self._open, self._done, self._retry = None, 0, 0.0
-            self._rebalancing.forget()
-        if not leads:
-            return
-        try:
-            self._step()
-        except OUTAGE as error:
-            self._wait_after(error)
-        except Exception:
-            LOG.exception('this round failed; it is tried again')
-            self._wait()
-        self._surviving(self._rebalancing.tick)
+        """As every leader loop; migrations go on at each tick, also while rounds wait."""
+        super().tick()
+        if self.leads:
+            self._surviving(self._rebalancing.tick)
 
     def settle(self) -> None:
         """Finish the rounds of periods that are over, and begin no new one.
@@ -142,12 +128,16 @@ class Engine:
             self._rounds.collect(self._open)
         self._complete(self.period())
 
-    def _step(self) -> None:
+    def turn(self) -> None:
+        """Collect what hosts confirm; in a new period finish the old rounds and decide one.
+
+        :raises CloudUnavailable, DatabaseUnavailable, SchemaBehind: not now.
+        """
         period = self.period()
         if self._open is not None and self._open.record.period == period:
             self._rounds.collect(self._open)
             return
-        if period == self._done or self._clock.monotonic() < self._retry:
+        if period == self._done:
             return
         if self._open is not None:
             self._rounds.collect(self._open)
@@ -157,10 +147,11 @@ class Engine:
         else:
             self._decide(period)
         self._done = period
-        self._retry = 0.0
-        if self._outage:
-            LOG.info('rounds go on with period %d', period)
-            self._outage = ''
+        self._outage.works(f'period {period}')
+
+    def _lead_changed(self) -> None:
+        self._open, self._done = None, 0
+        self._rebalancing.forget()
 
     def _complete(self, period: int) -> OpenRound | None:
         """Finish every round before this period; that of this period, where another engine began it."""
@@ -195,15 +186,6 @@ class Engine:
             self._notices.tell(notice.event, notice.project_id, notice.payload)
         self._observe(decided)
         self._surviving(lambda: self._rebalancing.consider(decided.view))
-
-    def _wait_after(self, error: Exception) -> None:
-        if not self._outage:
-            LOG.warning('rounds are skipped, servers run on: %s', error)
-        self._outage = str(error)
-        self._wait()
-
-    def _wait(self) -> None:
-        self._retry = self._clock.monotonic() + self._settings.period / ATTEMPTS
 
     def _surviving(self, work: Callable[[], None]) -> None:
         try:

@@ -13,7 +13,7 @@ from werkzeug.test import Client
 
 from nova_market.adapters.openstack.directory import ComputeDirectory
 from nova_market.cmd import api as command
-from nova_market.cmd import daemon
+from nova_market.cmd import program
 from nova_market.errors import CloudUnavailable, ConfigurationError
 from nova_market.wiring.api import CONFIG_FILE
 from tests.support.market.api import ALICE, DELETED, FLAVORS, OF_ALICE, OF_BOB
@@ -169,5 +169,5 @@ def test_the_command_says_in_one_line_what_is_missing(tmp_path, capsys):
     """No account: exit status 78, as for every service of ours."""
     empty = tmp_path / 'empty.conf'
     empty.write_text('')
-    assert command.main(['--config-file', str(empty)]) == daemon.EXIT_CONFIGURATION
+    assert command.main(['--config-file', str(empty)]) == program.EXIT_CONFIGURATION
     assert '[openstack]auth_type is not set' in capsys.readouterr().err
