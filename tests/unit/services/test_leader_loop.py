@@ -70,7 +70,7 @@ def test_a_turn_in_each_interval(leader, clock):
 
 def test_who_does_not_lead_does_nothing(leader, clock):
     """And begins at once when the lead comes, whenever its last turn was."""
-    loop = Loop(leader, clock)
+    loop = Loop(leader, clock, interval=60.0)
     leader.leads = False
     assert ticks(loop, clock, 3) == []
     assert not loop.leads
