@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Prometheus reads at /metrics: gauges read from the database when it asks.
+"""The Prometheus metrics of the API at /metrics: gauges, read from the database at each scrape.
 
-Nothing is counted in the process, so any number of processes give the same figures. Balances carry the
-label `project`, by which Aetos shows each tenant his own. Units: credits (not micro-credits).
+Nothing is counted in the process, so any number of processes give the same figures. The series are named
+nova_market_api_*, because the engine exports what its last round decided as nova_market_*, with other labels.
+Balances carry the label `project`, by which Aetos shows tenants their own. Units: credits, not micro-credits.
 """
 
 import hmac
@@ -22,7 +23,7 @@ from nova_market.errors import NovaMarketError
 PAGE = 10_000
 
 
-class MarketCollector:
+class ApiCollector:
     """Reads accounts and the newest prices."""
 
     def __init__(self, stores: Stores) -> None:
@@ -61,7 +62,7 @@ class MarketCollector:
 def metrics_application(stores: Stores, token: str) -> Callable[..., Iterable[bytes]]:
     """Serves the collector to whoever shows the token (Prometheus: `authorization: credentials`)."""
     registry = CollectorRegistry()
-    registry.register(MarketCollector(stores))
+    registry.register(ApiCollector(stores))
     wanted = f'Bearer {token}'.encode()
 
     def serve(environ: Mapping[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -84,7 +85,7 @@ def _plain(start_response: Callable[..., Any], status: str, text: str) -> Iterab
 
 
 def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f'nova_market_{name}', text, labels=labels)
+    return GaugeMetricFamily(f'nova_market_api_{name}', text, labels=labels)
 
 
 def _accounts(stores: Stores) -> Iterator[Account]:

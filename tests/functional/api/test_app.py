@@ -138,9 +138,11 @@ def test_metrics_are_served_only_when_enabled_and_to_who_has_the_token(market, e
         for family in text_string_to_metric_families(answer.text)
         for sample in family.samples
     }
-    assert samples['nova_market_balance_credits', ALICE] == 2.5
-    assert samples['nova_market_issued_credits', ''] == 2.5
-    assert samples['nova_market_price_credits', 'cpu'] == 0.0002
+    assert samples['nova_market_api_balance_credits', ALICE] == 2.5
+    assert samples['nova_market_api_issued_credits', ''] == 2.5
+    assert samples['nova_market_api_price_credits', 'cpu'] == 0.0002
+    # nova_market_* is the engine's: series of one name must have the same labels everywhere
+    assert {name for name, _ in samples if not name.startswith('nova_market_api_')} == set()
 
 
 def test_a_database_without_tables_is_said(tmp_path):
