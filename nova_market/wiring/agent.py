@@ -62,8 +62,10 @@ class Parts:
         self.status.save(status_document(record, self.host, self.interval, os.getpid()))
 
 
-def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
+def build(conf: cfg.ConfigOpts, settings: FairnessSettings, *, dry_run: bool) -> Parts:
     """Everything of the service, nothing started, nothing written.
+
+    dry_run: the agent decides and logs, and writes nothing to guests
 
     :raises ConfigurationError: an option that can not work on this host.
     """
@@ -93,7 +95,7 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
         ),
         clock=clock,
         quotas=quotas,
-        dry_run=options.dry_run,
+        dry_run=dry_run,
         market=market,
     )
     return Parts(
@@ -247,7 +249,7 @@ def _lock_path(conf: cfg.ConfigOpts) -> str:
 
 
 def _state_directory(conf: cfg.ConfigOpts) -> str:
-    path = conf.fairness.state_path
+    path = str(conf.fairness.state_path)
     try:
         os.makedirs(path, mode=0o750, exist_ok=True)
     except OSError as error:

@@ -21,7 +21,10 @@ from nova_market.services.exchange.allocation_sender import AllocationSender
 from nova_market.services.exchange.broadcast import BroadcastExchange
 
 Plugin = Callable[..., Transport]
-"""plugin(conf=, host=, ttl=, addresses=): addresses() -> host -> address of the members."""
+"""plugin(conf=, host=, ttl=, addresses=, engine=): addresses() -> host -> address of the members.
+
+engine: True for the end of a market engine, and only given there.
+"""
 
 ADDRESS = re.compile(r'tcp://(?P<host>\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+|\*):(?P<port>[0-9]{1,5})')
 OBSERVE = 10.0
@@ -117,13 +120,11 @@ def build_enforcement(
         )
     plugin: Plugin = load_plugin('nova_market.exchange', transport, '[fairness]exchange')
     membership = _observed(conf, name)
-    # hosts answer over the connection that the engine makes: it needs no port that others reach, and
-    # shares neither port nor key with the nova-fairness of its own machine
-    conf.set_override('zmq_bind', 'tcp://127.0.0.1:*', 'exchange')
-    conf.set_override('zmq_key_path', conf.exchange.zmq_engine_key_path, 'exchange')
     return AllocationSender(
         name=name,
-        transport=plugin(conf=conf, host=name, ttl=period, addresses=membership.members),
+        transport=plugin(
+            conf=conf, host=name, ttl=period, addresses=membership.members, engine=True
+        ),
         wire=wire_format(conf),
         clock=clock,
         membership=membership,

@@ -7,9 +7,11 @@ Implements the central entity that knows quotas of IFI-2016.04, section III-E.
 import logging
 import threading
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from nova_market.core.resource import OwnerId
 from nova_market.errors import QuotaUnavailable
+from nova_market.outage_log import OutageLog
 from nova_market.ports import QuotaSource
 
 LOG = logging.getLogger(__name__)
@@ -29,7 +31,11 @@ class QuotaReader:
         self._owners: frozenset[OwnerId] = frozenset()
         self._known: Mapping[OwnerId, tuple[int, int]] = {}
         self._stopped = False
-        self._down = False
+        self._outage = OutageLog(
+            LOG,
+            lost='quotas can not be read, the last known ones stay in force',
+            back='quotas are read again',
+        )
 
     def start(self) -> threading.Thread:
         """The thread that reads, already running."""
@@ -52,19 +58,15 @@ class QuotaReader:
             return self._known
 
     def read_once(self) -> bool:
-        """Read all quotas now; False when the cloud does not answer (said in the log once)."""
+        """Read all quotas now; False when the cloud does not answer (logged once)."""
         with self._changed:
             owners = sorted(self._owners)
         try:
             known = self._source.quotas(owners)
         except QuotaUnavailable as error:
-            if not self._down:
-                LOG.warning('quotas can not be read, the last known ones stay in force: %s', error)
-            self._down = True
+            self._outage.failed(error)
             return False
-        if self._down:
-            LOG.info('quotas are read again')
-        self._down = False
+        self._outage.works()
         with self._changed:
             self._known = known
         return True
@@ -84,6 +86,9 @@ class QuotaReader:
                     done = False
             with self._changed:
                 self._changed.wait_for(
-                    lambda seen=before: self._stopped or self._owners != seen,
-                    self._refresh if done else RETRY,
+                    partial(self._is_due, before), self._refresh if done else RETRY
                 )
+
+    def _is_due(self, before: frozenset[OwnerId]) -> bool:
+        """Is there something to do before the next reading?"""
+        return self._stopped or self._owners != before

@@ -41,6 +41,9 @@ RELOAD = 5.0
 STOP_SECONDS = 3.0
 """Longest time that stop() takes; what is not sent by then is lost."""
 
+ENGINE_BIND = 'tcp://127.0.0.1:*'
+"""Where the end of a market engine listens: for nobody."""
+
 UNSENT = 'unsent'
 NO_ADDRESS = 'no_address'
 NO_LINE = 'no_line'
@@ -337,11 +340,17 @@ def zmq_transport(
     host: HostName,
     ttl: float,
     addresses: Callable[[], Mapping[HostName, str]],
+    engine: bool = False,
 ) -> ZmqTransport:
     """A transport that is not started, always with keys.
+
+    engine: hosts answer over the connections that an engine makes, so it needs no port that others reach, and
+    shares neither port nor key with the nova-fairness of its own machine.
 
     :raises ConfigurationError: an option that can't work.
     """
     del ttl  # frames are kept by number, not by age
-    keys = KeyDirectory(conf.exchange.zmq_key_path, host)
-    return ZmqTransport(host, conf.exchange.zmq_bind, addresses, keys)
+    options = conf.exchange
+    bind = ENGINE_BIND if engine else options.zmq_bind
+    keys = KeyDirectory(options.zmq_engine_key_path if engine else options.zmq_key_path, host)
+    return ZmqTransport(host, bind, addresses, keys)
