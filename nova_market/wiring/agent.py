@@ -249,7 +249,7 @@ def _lock_path(conf: cfg.ConfigOpts) -> str:
 
 
 def _state_directory(conf: cfg.ConfigOpts) -> str:
-    path = str(conf.fairness.state_path)
+    path: str = conf.fairness.state_path
     try:
         os.makedirs(path, mode=0o750, exist_ok=True)
     except OSError as error:

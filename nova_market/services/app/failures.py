@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What fails for one application stops no other, and is said once, until it works again.
+"""What fails for one application stops no other, and is logged once until it works again.
 
 Units: none. A cloud that does not answer for several projects in a row is taken to be away, so that a pass
 does not wait for one time-out after another. Only silence counts: what is answered with an error is the
@@ -22,6 +22,7 @@ from nova_market.errors import (
     NovaMarketError,
     SchemaBehind,
 )
+from nova_market.outage_log import OutageLog
 from nova_market.ports import Clock, EventStore
 
 LOG = logging.getLogger(__name__)
@@ -34,20 +35,17 @@ PATIENCE = 3
 
 AWAY = 'the cloud does not answer'
 
-KINDS = 8
-"""Troubles of one stage that are told apart until it works again."""
-
 NAMES = re.compile(r'[0-9a-f-]{8,}|[0-9]+')
 """Ids, numbers, addresses: what differs between two texts of one trouble."""
 
 
 class AppFailures:
-    """One pass after the other; remembers what was said."""
+    """One pass after the other; remembers what was logged."""
 
     def __init__(self, events: EventStore, clock: Clock) -> None:
         self._events = events
         self._clock = clock
-        self._said: dict[tuple[str, str], set[str]] = {}
+        self._outages: dict[tuple[str, str], OutageLog] = {}
         self._silent: set[str] = set()
         self._in_a_row: set[str] = set()
         self._enough = PATIENCE
@@ -76,12 +74,12 @@ class AppFailures:
     @property
     def count(self) -> int:
         """Applications that something is wrong with."""
-        return len({app_id for app_id, _ in self._said})
+        return len({app_id for app_id, _ in self._outages})
 
     def keep(self, app_ids: Sequence[str]) -> None:
         """Forget about all others: they are gone."""
         known = frozenset(app_ids)
-        self._said = {key: said for key, said in self._said.items() if key[0] in known}
+        self._outages = {key: one for key, one in self._outages.items() if key[0] in known}
 
     def asking(self, app: StoredApp, stage: str, work: Callable[[], Result]) -> Result | None:
         """As `surviving`, for what needs the cloud: nothing is done while it is away, or for that project."""
@@ -109,39 +107,40 @@ class AppFailures:
             self._silent.add(app.project_id)
             self._in_a_row.add(app.project_id)
             # the whole text names hosts and accounts of the operator
-            self._say(app, stage, f'{AWAY}: {error}', AWAY)
+            self._failed(app, stage, f'{AWAY}: {error}', AWAY)
             return None
         except CloudUnavailable as error:
-            self._say(app, stage, f'the cloud fails: {error}')
+            self._failed(app, stage, f'the cloud fails: {error}')
             return None
         except AccessLost as error:
-            self._say(app, stage, f'its trust is not good any more: {error}')
+            self._failed(app, stage, f'its trust is not good any more: {error}')
             return None
         except NovaMarketError as error:
-            self._say(app, stage, str(error))
+            self._failed(app, stage, str(error))
             return None
         except Exception as error:
-            if self._say(app, stage, f'{type(error).__name__}: {error}'):
+            if self._failed(app, stage, f'{type(error).__name__}: {error}'):
                 LOG.exception('app %s fails; others go on', app.id)
             return None
-        if self._said.pop((app.id, stage), None) is not None:
-            LOG.info('app %s: %s works again', app.id, stage)
+        outage = self._outages.pop((app.id, stage), None)
+        if outage is not None:
+            outage.works()
         return found
 
-    def _say(self, app: StoredApp, stage: str, trouble: str, told: str = '') -> bool:
-        """Was it new, since this stage has worked? told: to its owner, instead of all of it."""
-        said = self._said.setdefault((app.id, stage), set())
-        kind = NAMES.sub('#', trouble)
-        if kind in said or len(said) >= KINDS:
+    def _failed(self, app: StoredApp, stage: str, trouble: str, shown: str = '') -> bool:
+        """Log it and note it among the app's events, if it is news. shown: to its owner, instead of all."""
+        outage = self._outages.get((app.id, stage))
+        if outage is None:
+            outage = OutageLog(LOG, lost=f'app {app.id}', back=f'app {app.id}: {stage} works again')
+            self._outages[app.id, stage] = outage
+        if not outage.failed(trouble, kind=NAMES.sub('#', trouble)):
             return False
-        said.add(kind)
-        LOG.warning('app %s: %s', app.id, trouble)
         event = AppEvent(
             app_id=app.id,
             at=self._clock.wall(),
             period=app.period,
             action='troubled',
-            reason=told or trouble,
+            reason=shown or trouble,
         )
         self._events.tell([event])
         return True

@@ -86,9 +86,8 @@ class QuotaReader:
                     done = False
             with self._changed:
                 self._changed.wait_for(
-                    partial(self._is_due, before), self._refresh if done else RETRY
+                    partial(self._has_changed, before), self._refresh if done else RETRY
                 )
 
-    def _is_due(self, before: frozenset[OwnerId]) -> bool:
-        """Is there something to do before the next reading?"""
-        return self._stopped or self._owners != before
+    def _has_changed(self, owners: frozenset[OwnerId]) -> bool:
+        return self._stopped or self._owners != owners
