@@ -55,14 +55,8 @@ def _run(conf: cfg.ConfigOpts) -> int:
     dry_run = conf.dry_run or conf.fairness.dry_run
     with agent.state_lock(conf):
         parts = agent.build(conf, settings, dry_run=dry_run)
-        try:
-            program.serve_metrics(conf, 'fairness', parts.collector.registry)
-            if parts.quotas is not None:
-                parts.quotas.start()
-            parts.agent.start()
-        except BaseException:
-            parts.driver.close()
-            raise
+        program.serve_metrics(conf, 'fairness', parts.collector.registry)
+        parts.start()
         log.getLogger(__name__).info(
             '%s: policy %s, interval %g s, metric %s, controls %s, exchange %s%s',
             parts.host,
@@ -75,9 +69,7 @@ def _run(conf: cfg.ConfigOpts) -> int:
         )
         rounds = FairnessRounds(parts.agent, parts.observe, parts.collector.failed)
         run = Daemon(rounds, settings.interval)
-        parts.driver.subscribe(run.wake)
-        if parts.market is not None:
-            parts.market.subscribe(run.wake)
+        parts.subscribe(run.wake)
         program.serve(conf, run)
     return 0
 
@@ -99,13 +91,7 @@ def _status(conf: cfg.ConfigOpts) -> int:
 
 def _restore(conf: cfg.ConfigOpts) -> int:
     with agent.state_lock(conf):
-        parts = agent.build(conf, load_settings(conf), dry_run=False)
-        try:
-            restored, refused = parts.agent.restore()
-            for actuator in parts.actuators:
-                actuator.close()
-        finally:
-            parts.driver.close()
+        restored, refused = agent.build(conf, load_settings(conf), dry_run=False).restore()
     print(f'{restored} guests have their original values')
     if refused:
         raise NovaMarketError(

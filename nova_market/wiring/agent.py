@@ -6,7 +6,7 @@ import errno
 import fcntl
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,6 +55,36 @@ class Parts:
     market: AllocationReceiver | None
     status: JsonFile
     interval: float
+
+    def start(self) -> None:
+        """Begin to read quotas and to listen to other hosts; close the hypervisor when that fails.
+
+        :raises HostUnavailable: the hypervisor does not answer.
+        :raises ConfigurationError: the exchange can not use an address or a key.
+        """
+        try:
+            if self.quotas is not None:
+                self.quotas.start()
+            self.agent.start()
+        except BaseException:
+            self.driver.close()
+            raise
+
+    def subscribe(self, wake: Callable[[str], None]) -> None:
+        """Call `wake(reason)` when a round should be run early: guests come or go, allocations arrive."""
+        self.driver.subscribe(wake)
+        if self.market is not None:
+            self.market.subscribe(wake)
+
+    def restore(self) -> tuple[int, int]:
+        """Put back the guests' original values; (guests that have them, guests that refused)."""
+        try:
+            found = self.agent.restore()
+            for actuator in self.actuators:
+                actuator.close()
+        finally:
+            self.driver.close()
+        return found
 
     def observe(self, record: RoundRecord) -> None:
         """Show a round that was done."""
