@@ -42,7 +42,7 @@ class SoleLeader:
 
 
 class ToozLeadership:
-    """Implements ports.Leadership. One thread of ours waits for the lock and beats; nobody waits for it."""
+    """Implements ports.Leadership. A thread of its own waits for the lock and beats; callers never wait."""
 
     def __init__(
         self, name: str, url: str, clock: Clock, beat: float = 2.0, lock: bytes = LOCK

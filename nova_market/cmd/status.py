@@ -100,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f'{PROGRAM}: {error}', file=sys.stderr)
         return EXIT_USAGE
     except SystemExit as stop:
-        # what is wrong has been said, by argparse with a status that would mean a failed check
+        # argparse has printed what is wrong, and its exit status would mean a failed check
         return EXIT_USAGE if stop.code else 0
 
 

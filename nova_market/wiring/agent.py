@@ -143,7 +143,7 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings, *, dry_run: bool) ->
 
 
 def supply_settings(conf: cfg.ConfigOpts) -> SupplySettings:
-    """What [host] says of the supply, in the units of the adapters."""
+    """The supply as group [host] sets it, in the units of the adapters."""
     options = conf.host
     return SupplySettings(
         cpus=options.cpus,

@@ -124,7 +124,7 @@ def stores_of(database: Database, clock: Clock) -> Stores:
 def _observers(
     conf: cfg.ConfigOpts, collector: MarketCollector, *, real: bool
 ) -> Callable[[Decided], None]:
-    """Who is told of each round; hosts of a cloud that is not real have no providers."""
+    """What is called with each round; hosts of a cloud that is not real have no resource providers."""
     if not real:
         return collector.observe
     traits = PlacementTraits(connector(conf, 'nova-market-engine'))

@@ -77,7 +77,7 @@ def build_exchange(
 def engines_of(conf: cfg.ConfigOpts) -> tuple[HostName, ...]:
     """Who may allocate what guests get.
 
-    :raises ConfigurationError: the policy needs somebody, or a way to reach him.
+    :raises ConfigurationError: the policy needs engines, and there are none or no way to reach them.
     """
     policy, exchange = conf.fairness.policy, conf.fairness.exchange
     engines = tuple(HostName(one) for one in conf.exchange.market_engines)
@@ -132,7 +132,7 @@ def build_enforcement(
 
 
 def wire_format(conf: cfg.ConfigOpts) -> WireFormat:
-    """How this host writes."""
+    """The format of the messages that this host sends."""
     chosen = conf.exchange.wire_format
     if chosen == 'auto':
         chosen = 'compact' if conf.fairness.exchange == 'zmq' else 'plain'
@@ -140,13 +140,13 @@ def wire_format(conf: cfg.ConfigOpts) -> WireFormat:
 
 
 def epoch_of(settings: FairnessSettings) -> str:
-    """Short text that differs where sums of two hosts can't be compared."""
-    said = (settings.metric_name, f'{settings.interval:g}', *sorted(settings.resources))
-    return hashlib.blake2b('\n'.join(said).encode(), digest_size=6).hexdigest()
+    """A short text that differs between hosts whose sums can not be compared."""
+    parts = (settings.metric_name, f'{settings.interval:g}', *sorted(settings.resources))
+    return hashlib.blake2b('\n'.join(parts).encode(), digest_size=6).hexdigest()
 
 
 def _observed(conf: cfg.ConfigOpts, name: HostName) -> Membership:
-    """The hosts as an engine sees them, which is none itself. A broker finds them by name."""
+    """The hosts, for an engine, which is not one of them. Over a broker it needs no list of them."""
     options = conf.exchange
     if conf.fairness.exchange != 'zmq':
         return StaticMembers(name, '', {})

@@ -37,7 +37,7 @@ def described(error: Exception) -> str:
 
 
 def unavailable(error: Exception) -> CloudUnavailable:
-    """What a failed request means: silence, or an answer that only whoever asked has to do with."""
+    """Our error for a failed request: CloudAway for silence, else CloudUnavailable for this request."""
     if isinstance(error, keystone_errors.HttpError):
         silent = error.http_status in SILENT
     elif isinstance(error, sdk_errors.HttpException):
@@ -51,7 +51,7 @@ def unavailable(error: Exception) -> CloudUnavailable:
 def translated() -> Iterator[None]:
     """Around requests and the reading of their answers; an answer without sense is no answer.
 
-    :raises CloudAway: nobody answers. :raises CloudUnavailable: not with what was asked for.
+    :raises CloudAway: no answer. :raises CloudUnavailable: an error, or an answer that is not understood.
     """
     try:
         yield

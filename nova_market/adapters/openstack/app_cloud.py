@@ -140,7 +140,7 @@ class NovaAppCloud:
     def _network(self, access: AppAccess, name: str) -> str:
         """By id, else by name: the project's own, then one that is shared with it.
 
-        What somebody shares with the project, unasked, stands for none that it has itself.
+        A network that another project shares, unasked, never takes the place of one of the project's own.
         """
         wanted = quote(name, safe='')
         own = f'project_id={quote(access.project_id, safe="")}'
@@ -170,9 +170,12 @@ class NovaAppCloud:
         missing: bool = True,
         refused: bool = True,
     ) -> Any:
-        """What is answered; None when it is not there. missing: it may be away; refused: a refusal is raised.
+        """The document of the answer; None when there is no such thing.
 
-        :raises CloudRefused, CloudUnavailable, AccessLost: as AppCloud says.
+        missing: False: it must be there, so a 404 is raised as a refusal.
+        refused: False: a refusal is None, as what is not there.
+
+        :raises CloudRefused, CloudUnavailable, AccessLost: as ports.AppCloud defines.
         """
         session = self._sessions.of(access.trust_id, service)
         more = {'microversion': VERSION} if service == 'compute' else {}

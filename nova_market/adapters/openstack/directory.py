@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose servers are and what flavors hold, asked of Nova with the account of group [openstack].
+"""Owners of servers and sizes of flavors, read from Nova with the account of group [openstack].
 
 Implements ports.ServerOwners and ports.Flavors. Units: cores, MiB.
 """
@@ -22,10 +22,10 @@ FLAVOR_SECONDS = 300.0
 """Flavors hardly ever change, and quotes are asked often."""
 
 UNKNOWN_SECONDS = 10.0
-"""A name that is not known may be new; whoever tries names does not make Nova list all flavors for each."""
+"""An unknown name may be a new flavor; Nova lists all flavors for it at most once in this time."""
 
 FAILURE_SECONDS = 10.0
-"""A Nova that does not answer costs one timeout in this time, not one for each quote."""
+"""While Nova does not answer, one request in this time waits for it, not one for each quote."""
 
 MAX_FLAVORS = 10_000
 DELETED = frozenset({'DELETED', 'SOFT_DELETED'})

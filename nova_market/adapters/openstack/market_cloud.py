@@ -73,7 +73,7 @@ class NovaCloud:
             }
             nodes = [
                 node
-                # 2.88 no longer tells vcpus_used
+                # vcpus_used is gone from 2.88 on
                 for node in self._items('/os-hypervisors/detail', 'hypervisors', '2.53')
                 if str(node['service']['host']) in services
             ]
@@ -191,7 +191,7 @@ class NovaCloud:
 
 
 def _one_each(hosts: Sequence[CloudHost]) -> list[CloudHost]:
-    """By name. Of a host with several nodes nobody knows which one a server is on: it is left out."""
+    """By name. A host with several nodes is left out: Nova does not show which one a server is on."""
     nodes = Counter(host.name for host in hosts)
     for name in sorted(name for name, count in nodes.items() if count > 1):
         LOG.debug('host %s is left out: it has %d nodes', name, nodes[name])

@@ -2,7 +2,7 @@
 """The account of group [openstack], acting through trusts that owners of applications gave it.
 
 Units: seconds. One HTTP session for all trusts; each has a token of its own, which is kept while it is good.
-One that is not good is tried ever less often: whoever asks waits while Keystone checks a password.
+A trust that is not good is tried ever less often, because Keystone checks a password each time.
 """
 
 from collections import OrderedDict
@@ -44,7 +44,7 @@ SCOPE = frozenset(
         'tenant_name', 'domain_id', 'domain_name', 'system_scope', 'trust_id',
     }
 )  # fmt: skip
-"""Options that say what a token is for: with a trust, that alone."""
+"""Options for the scope of a token: the scope is the trust, and no other may be given with it."""
 
 NOT_GOOD = (401, 403, 404)
 
@@ -159,12 +159,12 @@ class TrustSessions:
         return gone
 
     def _is_there(self, trust_id: str) -> bool:
-        """Whether a trust that gives no token may give one again; Keystone's refusal does not tell.
+        """Whether a trust that gives no token may give one again; Keystone's refusal does not show that.
 
         One that is gone is a 401, as one whose project is disabled and as a wrong password. Whom it is given
         to may read it.
 
-        :raises CloudAway: the account is not let in at all: nothing can be said of any trust.
+        :raises CloudAway: the account gets no token at all, so nothing is known of any trust.
         """
         account = self._account = self._account or self._log_in(None)
         base = str(account.auth_url).rstrip('/').removesuffix('/v3')

@@ -76,7 +76,7 @@ class KeystoneTrusts:
                 return
 
     def _ask(self, method: str, url: str, token: str, body: Any) -> Any:
-        # as the owner: nobody but he may hand his roles on
+        # with the token of the owner, who alone may delegate his roles
         return self._session.request(
             url,
             method,

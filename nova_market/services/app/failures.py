@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What fails for one application stops no other, and is logged once until it works again.
 
-Units: none. A cloud that does not answer for several projects in a row is taken to be away, so that a pass
-does not wait for one time-out after another. Only silence counts: what is answered with an error is the
-trouble of those that asked, and stops nobody else. What needs no cloud is done all the same. The next pass
-begins with whoever was not asked for, so that those who never get an answer do not keep it from the others.
+When the cloud answers no request for several projects in a row, the pass takes it to be down and sends no
+more requests, so that it does not wait for one time-out after another. An answer that is an error does not
+count: it concerns only the application it was asked for. Work that needs no cloud is done in every pass. The
+next pass begins with the first application that was skipped, so that applications whose requests time out
+do not keep the others waiting for ever.
 """
 
 import logging
@@ -31,7 +32,7 @@ Result = TypeVar('Result')
 
 DATABASE_AWAY = (DatabaseUnavailable, SchemaBehind)
 PATIENCE = 3
-"""Projects in a row that nobody answers for, of as many as there are."""
+"""Projects in a row without an answer, at most as many as there are, after which the cloud is down."""
 
 AWAY = 'the cloud does not answer'
 
@@ -64,7 +65,7 @@ class AppFailures:
         return behind + [app for app in apps if app.id < self._first]
 
     def answered(self) -> None:
-        """The cloud is there, for one project at least."""
+        """The cloud has answered a request for one project at least."""
         self._in_a_row = set()
 
     @property
@@ -82,7 +83,7 @@ class AppFailures:
         self._outages = {key: one for key, one in self._outages.items() if key[0] in known}
 
     def asking(self, app: StoredApp, stage: str, work: Callable[[], Result]) -> Result | None:
-        """As `surviving`, for what needs the cloud: nothing is done while it is away, or for that project."""
+        """As `surviving`, for work that needs the cloud: skipped while it is down, or for that project."""
         if self.cloud_away:
             self._left = self._left or app.id
             return None

@@ -16,7 +16,7 @@ from nova_market.ports import QuotaSource
 
 LOG = logging.getLogger(__name__)
 MAX_OWNERS = 5_000
-"""Peers name owners, and each is a request to Nova: whoever invents names must not flood it."""
+"""Peers name owners, and each owner is a request to Nova: invented names must not flood it."""
 
 RETRY = 30.0
 """Seconds until a cloud that did not answer is asked again."""
