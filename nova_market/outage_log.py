@@ -35,7 +35,8 @@ class OutageLog:
         self._kinds: set[str] = set()
         self._reason = ''
 
-    def __bool__(self) -> bool:
+    @property
+    def active(self) -> bool:
         """Is there an outage now?"""
         return bool(self._kinds)
 
@@ -73,6 +74,8 @@ class OutageLog:
 
     def works(self, detail: object = '') -> bool:
         """An attempt succeeded. Does this end an outage? detail: is put behind the line."""
+        if not self._kinds and not self._unproven:
+            return False  # nearly always: without the lock
         with self._lock:
             ended = bool(self._kinds) or self._unproven
             self._unproven = False

@@ -15,6 +15,7 @@ from typing import Any
 from tooz import coordination
 
 from nova_market.errors import ConfigurationError
+from nova_market.outage_log import OutageLog
 from nova_market.ports import Clock
 
 LOG = logging.getLogger(__name__)
@@ -41,7 +42,7 @@ class SoleLeader:
 
 
 class ToozLeadership:
-    """Implements ports.Leadership. One thread of ours waits for the lock and beats; nobody waits for it."""
+    """Implements ports.Leadership. A thread of its own waits for the lock and beats; callers never wait."""
 
     def __init__(
         self, name: str, url: str, clock: Clock, beat: float = 2.0, lock: bytes = LOCK
@@ -60,7 +61,11 @@ class ToozLeadership:
         self._last = 0.0
         self._held = False
         self._lock: Any = None
-        self._away = False
+        self._outage = OutageLog(
+            LOG,
+            lost=f'the backend of [market]coordination_url does not answer, {name} stands by until it does',
+            back='the backend of [market]coordination_url answers again',
+        )
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         try:
@@ -92,10 +97,10 @@ class ToozLeadership:
                 wait = self._turn()
             except Exception as error:
                 # a driver may raise anything of the library below it
-                self._said(error)
+                self._outage.failed(type(error).__name__)
                 self._drop_lost()
             else:
-                self._said(None)
+                self._outage.works()
             self._stopping.wait(wait)
         self._leave()
 
@@ -136,15 +141,3 @@ class ToozLeadership:
                 self._coordinator.stop()
         except Exception as error:
             LOG.debug('giving up the lead: %s', type(error).__name__)
-
-    def _said(self, error: Exception | None) -> None:
-        before, self._away = self._away, error is not None
-        if error is not None and not before:
-            LOG.warning(
-                'the backend of [market]coordination_url does not answer (%s); %s stands by '
-                'until it does',
-                type(error).__name__,
-                self._name,
-            )
-        elif before and error is None:
-            LOG.info('the backend of [market]coordination_url answers again')

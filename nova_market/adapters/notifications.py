@@ -16,6 +16,7 @@ import oslo_messaging
 from oslo_config import cfg
 
 from nova_market.errors import ConfigurationError
+from nova_market.outage_log import OutageLog
 
 LOG = logging.getLogger(__name__)
 
@@ -48,7 +49,9 @@ class MessagingNotices:
             ) from None
         self._waiting: queue.Queue[Event | None] = queue.Queue(MAX_WAITING)
         self._thread: threading.Thread | None = None
-        self._down = False
+        self._outage = OutageLog(
+            LOG, lost='notifications are not delivered', back='notifications are delivered again'
+        )
 
     def tell(self, event: str, project_id: str, payload: Mapping[str, object]) -> None:
         LOG.info('%s: project %s, %s', event, project_id, dict(payload))
@@ -74,9 +77,8 @@ class MessagingNotices:
             event, payload = one
             try:
                 self._notifier.info({}, event, dict(payload))
-                self._down = False
             except Exception as error:
                 # a driver may raise anything of the library below it
-                if not self._down:
-                    LOG.warning('notifications are not delivered: %s', type(error).__name__)
-                self._down = True
+                self._outage.failed(type(error).__name__)
+            else:
+                self._outage.works()

@@ -32,14 +32,14 @@ def _commands(commands: program.Commands) -> None:
     forget = commands.add(
         'forget',
         _forget,
-        'Forget an application whose servers or trust nobody can reach any more, without asking the cloud: '
-        'its credits go back to its project. Says which servers and which trust may be left.',
+        'Forget an application whose servers or trust can not be reached any more, without asking the cloud: '
+        'its credits go back to its project. Prints which servers and which trust may be left.',
     )
     forget.add_argument('app', metavar='APP', help='id of the application')
     commands.add_status(
         _status,
         'All applications that are looked after, from the database. Exit status '
-        f'{program.EXIT_NOT_RUNNING}: rounds go by and nobody decides on them.',
+        f'{program.EXIT_NOT_RUNNING}: rounds go by without a decision on some of them.',
     )
 
 

@@ -83,7 +83,7 @@ PROGRAM = program.Program(
     name='nova-market-engine',
     noun='engine',
     description='The market of this cloud: in each period it reads hosts, servers and bids, makes '
-    'prices, tells the hosts what their servers get, and charges what they confirm. Any number '
+    'prices, sends the hosts what their servers get, and charges what they confirm. Any number '
     'may run; one leads. It never stops or deletes a server.',
     commands=_commands,
     register=database_options.register_opts,

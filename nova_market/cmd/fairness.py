@@ -37,12 +37,6 @@ def _register(conf: cfg.ConfigOpts) -> None:
     )
 
 
-def _check(conf: cfg.ConfigOpts) -> None:
-    agent.check_options(conf)
-    if conf.dry_run:
-        conf.set_override('dry_run', True, 'fairness')
-
-
 def _commands(commands: program.Commands) -> None:
     commands.add('run', _run, 'Run the service in the foreground (the default).')
     commands.add_status(
@@ -58,16 +52,11 @@ def _commands(commands: program.Commands) -> None:
 
 def _run(conf: cfg.ConfigOpts) -> int:
     settings = load_settings(conf)
+    dry_run = conf.dry_run or conf.fairness.dry_run
     with agent.state_lock(conf):
-        parts = agent.build(conf, settings)
-        try:
-            program.serve_metrics(conf, 'fairness', parts.collector.registry)
-            if parts.quotas is not None:
-                parts.quotas.start()
-            parts.agent.start()
-        except BaseException:
-            parts.driver.close()
-            raise
+        parts = agent.build(conf, settings, dry_run=dry_run)
+        program.serve_metrics(conf, 'fairness', parts.collector.registry)
+        parts.start()
         log.getLogger(__name__).info(
             '%s: policy %s, interval %g s, metric %s, controls %s, exchange %s%s',
             parts.host,
@@ -76,13 +65,11 @@ def _run(conf: cfg.ConfigOpts) -> int:
             settings.metric_name,
             ', '.join(parts.controls) or 'none',
             conf.fairness.exchange,
-            ', DRY RUN' if conf.fairness.dry_run else '',
+            ', DRY RUN' if dry_run else '',
         )
         rounds = FairnessRounds(parts.agent, parts.observe, parts.collector.failed)
         run = Daemon(rounds, settings.interval)
-        parts.driver.subscribe(run.wake)
-        if parts.market is not None:
-            parts.market.subscribe(run.wake)
+        parts.subscribe(run.wake)
         program.serve(conf, run)
     return 0
 
@@ -104,13 +91,7 @@ def _status(conf: cfg.ConfigOpts) -> int:
 
 def _restore(conf: cfg.ConfigOpts) -> int:
     with agent.state_lock(conf):
-        parts = agent.build(conf, load_settings(conf))
-        try:
-            restored, refused = parts.agent.restore()
-            for actuator in parts.actuators:
-                actuator.close()
-        finally:
-            parts.driver.close()
+        restored, refused = agent.build(conf, load_settings(conf), dry_run=False).restore()
     print(f'{restored} guests have their original values')
     if refused:
         raise NovaMarketError(
@@ -133,7 +114,7 @@ PROGRAM = program.Program(
     'exchanges heaviness with the other hosts and sets CPU, disk, memory and network weights.',
     commands=_commands,
     register=_register,
-    check=_check,
+    check=agent.check_options,
     run=_run,
 )
 

@@ -51,7 +51,7 @@ def add_commands(subparsers: Any) -> None:
     add(
         'verify',
         _verify,
-        f'Add up all postings. Exit status {EXIT_DISCREPANCY}: a balance is not what they say.',
+        f'Add up all postings. Exit status {EXIT_DISCREPANCY}: a balance is not the sum of its postings.',
     )
 
 

@@ -73,7 +73,7 @@ class Program:
     run: Run
 
     def main(self, argv: Sequence[str] | None = None) -> int:
-        """The exit code of the command; what failed is said in one line on stderr."""
+        """The exit code of the command; what failed is one line on stderr."""
         conf = cfg.CONF
         try:
             self._parse(conf, argv)
@@ -105,7 +105,7 @@ class Program:
 
 
 def failed(program: str, error: Exception) -> int:
-    """Say in one line on stderr what failed; the exit code for it."""
+    """Print what failed as one line on stderr; returns the exit code."""
     print(f'{program}: {error}', file=sys.stderr)
     wrong_options = isinstance(error, ConfigurationError | cfg.Error)
     return EXIT_CONFIGURATION if wrong_options else EXIT_FAILED
@@ -114,13 +114,13 @@ def failed(program: str, error: Exception) -> int:
 def show_status(
     conf: cfg.ConfigOpts, document: Mapping[str, Any], render: Callable[[Mapping[str, Any]], str]
 ) -> int:
-    """Print a status document as was asked; the exit code says whether the service is alive."""
+    """Print a status document in the format asked for; the exit code is 0 when the service is alive."""
     print(json.dumps(document, indent=2) if conf.command.format == 'json' else render(document))
     return 0 if document['alive'] else EXIT_NOT_RUNNING
 
 
 def serve(conf: cfg.ConfigOpts, run: service.ServiceBase) -> None:
-    """Run a service in this process until it is told to stop."""
+    """Run a service in this process until it is stopped."""
     service.launch(conf, run, workers=1, no_fork=True, restart_method='mutate').wait()
 
 

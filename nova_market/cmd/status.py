@@ -12,11 +12,11 @@ from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 
-from nova_market.adapters.openstack.session import token_problem
+from nova_market.adapters.openstack.session import check_account
 from nova_market.conf import database as database_options
 from nova_market.conf import opts
 from nova_market.db import schema
-from nova_market.errors import NovaMarketError, SchemaBehind
+from nova_market.errors import CloudUnavailable, NovaMarketError, SchemaBehind
 from nova_market.wiring import engine, rebalancing
 from nova_market.wiring.database import connect
 
@@ -66,10 +66,12 @@ class Checks(upgradecheck.UpgradeCommands):
             why = '[openstack]auth_type is not set: the engine would not see the cloud'
             return Result(Code.WARNING, why)
         try:
-            problem = token_problem(self._conf)
+            check_account(self._conf)
+        except CloudUnavailable as error:
+            return Result(Code.WARNING, str(error))
         except NovaMarketError as error:
             return Result(Code.FAILURE, str(error))
-        return Result(Code.WARNING, problem) if problem else Result(Code.SUCCESS)
+        return Result(Code.SUCCESS)
 
     _upgrade_checks = (
         ('Configuration', _configuration),
@@ -98,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f'{PROGRAM}: {error}', file=sys.stderr)
         return EXIT_USAGE
     except SystemExit as stop:
-        # what is wrong has been said, by argparse with a status that would mean a failed check
+        # argparse has printed what is wrong, and its exit status would mean a failed check
         return EXIT_USAGE if stop.code else 0
 
 

@@ -18,6 +18,7 @@ from nova_market.core.scheduler import filters as host_filter
 from nova_market.core.scheduler.filters import Verdict
 from nova_market.core.scheduler.request import ServerRequest
 from nova_market.core.scheduler.snapshot import SchedulerSnapshot
+from nova_market.outage_log import OutageLog
 from nova_market.scheduler import market_feed
 from nova_market.scheduler.market_feed import CONF
 from nova_market.scheduler.nova_objects import host_rows, rebuilds, request_from
@@ -27,7 +28,13 @@ LOG = logging.getLogger(__name__)
 
 class _MarketFilter(filters.BaseHostFilter):  # type: ignore[misc]
     run_filter_once_per_request = True
-    _failed = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        name = type(self).__name__
+        self._outage = OutageLog(
+            LOG, lost=f'{name} does not work and lets everything pass', back=f'{name} works again'
+        )
 
     def filter_all(
         self, filter_obj_list: Sequence[HostState], spec_obj: RequestSpec
@@ -36,11 +43,9 @@ class _MarketFilter(filters.BaseHostFilter):  # type: ignore[misc]
         hosts = list(filter_obj_list)
         try:
             return self._passing(hosts, spec_obj)
-        except Exception:
+        except Exception as error:
             # an exception would fail the build; this is no reason to
-            if not self._failed:
-                LOG.exception('%s does not work and lets everything pass', type(self).__name__)
-            self._failed = True
+            self._outage.failed(error, level=logging.ERROR, exc_info=True)
             return hosts
 
     def host_passes(self, host_state: HostState, spec_obj: RequestSpec) -> bool:
@@ -54,7 +59,7 @@ class _MarketFilter(filters.BaseHostFilter):  # type: ignore[misc]
             return hosts
         request = request_from(spec)
         flags, why = self._verdict(snapshot, request, hosts)
-        self._failed = False
+        self._outage.works()
         if flags.all():
             return hosts
         LOG.info(

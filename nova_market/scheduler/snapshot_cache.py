@@ -18,6 +18,7 @@ from typing import Protocol
 
 from nova_market.core.scheduler.snapshot import SchedulerSnapshot
 from nova_market.errors import BadSnapshot, NovaMarketError
+from nova_market.outage_log import OutageLog
 
 LOG = logging.getLogger(__name__)
 
@@ -65,8 +66,15 @@ class Feed:
         self._lock = threading.Lock()
         self._source: Source | None = None
         self._held: Held | None = None
-        self._silent: bool | None = None
-        self._trouble = ''
+        self._reading = OutageLog(
+            LOG, lost='the market can not be read', back='the market can be read again'
+        )
+        self._market = OutageLog(
+            LOG,
+            lost='filters of the market let everything pass and its weighers are silent',
+            back='the market is known: its filters and weighers count',
+            unproven=True,
+        )
         self._refused = 0
 
     def current(self) -> SchedulerSnapshot | None:
@@ -74,10 +82,16 @@ class Feed:
         if self._pid != os.getpid():
             self._start()
         held = self._held
-        usable = held is not None and self._monotonic() - held.began <= self._max_age()
-        if usable == self._silent or self._silent is None:
-            self._tell(usable)
-        return held.snapshot if usable and held is not None else None
+        if held is not None and self._monotonic() - held.began <= self._max_age():
+            self._market.works()
+            return held.snapshot
+        if self._market.active:
+            return None
+        if held is None:
+            self._market.failed('it is not known yet', level=logging.INFO)
+        else:
+            self._market.failed(f'it was last seen more than {self._max_age():.0f} s ago')
+        return None
 
     def look(self) -> None:
         """Ask the source once. Raises nothing."""
@@ -89,12 +103,10 @@ class Feed:
             found, age = self._source.read(held.snapshot if held else None)
         except NovaMarketError as error:
             self._refused = self._refused + 1 if isinstance(error, BadSnapshot) else 0
-            self._warn(str(error))
+            self._reading.failed(error)
             return
         except Exception as error:
-            if repr(error) != self._trouble:
-                LOG.exception('the market can not be read')
-            self._trouble = repr(error)
+            self._reading.failed(error, kind=repr(error), level=logging.ERROR, exc_info=True)
             return
         snapshot = found or (held.snapshot if held else None)
         if snapshot is not None:
@@ -103,7 +115,7 @@ class Feed:
                 # a round grows no younger, whatever the clock of who answers says
                 began = min(began, held.began)
             self._held = Held(snapshot, began)
-        self._trouble = ''
+        self._reading.works()
         self._refused = 0
 
     def pause(self) -> float:
@@ -126,33 +138,17 @@ class Feed:
             self._pid = pid
 
     def _run(self) -> None:
-        failed = False
+        options = OutageLog(
+            LOG,
+            lost='options of [nova_market] can not be read',
+            back='options of [nova_market] can be read again',
+        )
         while True:
             self.look()
             try:
-                pause, failed = self.pause(), False
-            except Exception:  # the thread would end without a word
-                if not failed:
-                    LOG.exception('options of [nova_market] can not be read')
-                pause, failed = PAUSE, True
+                pause = self.pause()
+                options.works()
+            except Exception as error:  # the thread would end without a word
+                options.failed(error, level=logging.ERROR, exc_info=True)
+                pause = PAUSE
             time.sleep(pause)
-
-    def _warn(self, trouble: str) -> None:
-        if not self._trouble:
-            LOG.warning('the market can not be read: %s', trouble)
-        self._trouble = trouble
-
-    def _tell(self, usable: bool) -> None:
-        with self._lock:
-            if self._silent is (not usable):
-                return
-            first, self._silent = self._silent is None, not usable
-        if usable:
-            LOG.info('the market is known: its filters and weighers count')
-        elif first:
-            LOG.info('the market is not known yet: its filters let everything pass until it is')
-        else:
-            LOG.warning(
-                'the market was last seen more than %.0f s ago: its filters let everything pass and its '
-                'weighers are silent', self._max_age(),
-            )  # fmt: skip

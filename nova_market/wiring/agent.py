@@ -6,7 +6,7 @@ import errno
 import fcntl
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,14 +56,46 @@ class Parts:
     status: JsonFile
     interval: float
 
+    def start(self) -> None:
+        """Begin to read quotas and to listen to other hosts; close the hypervisor when that fails.
+
+        :raises HostUnavailable: the hypervisor does not answer.
+        :raises ConfigurationError: the exchange can not use an address or a key.
+        """
+        try:
+            if self.quotas is not None:
+                self.quotas.start()
+            self.agent.start()
+        except BaseException:
+            self.driver.close()
+            raise
+
+    def subscribe(self, wake: Callable[[str], None]) -> None:
+        """Call `wake(reason)` when a round should be run early: guests come or go, allocations arrive."""
+        self.driver.subscribe(wake)
+        if self.market is not None:
+            self.market.subscribe(wake)
+
+    def restore(self) -> tuple[int, int]:
+        """Put back the guests' original values; (guests that have them, guests that refused)."""
+        try:
+            found = self.agent.restore()
+            for actuator in self.actuators:
+                actuator.close()
+        finally:
+            self.driver.close()
+        return found
+
     def observe(self, record: RoundRecord) -> None:
         """Show a round that was done."""
         self.collector.observe(record)
         self.status.save(status_document(record, self.host, self.interval, os.getpid()))
 
 
-def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
+def build(conf: cfg.ConfigOpts, settings: FairnessSettings, *, dry_run: bool) -> Parts:
     """Everything of the service, nothing started, nothing written.
+
+    dry_run: the agent decides and logs, and writes nothing to guests
 
     :raises ConfigurationError: an option that can not work on this host.
     """
@@ -93,7 +125,7 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
         ),
         clock=clock,
         quotas=quotas,
-        dry_run=options.dry_run,
+        dry_run=dry_run,
         market=market,
     )
     return Parts(
@@ -115,7 +147,7 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings) -> Parts:
 
 
 def supply_settings(conf: cfg.ConfigOpts) -> SupplySettings:
-    """What [host] says of the supply, in the units of the adapters."""
+    """The supply as group [host] sets it, in the units of the adapters."""
     options = conf.host
     return SupplySettings(
         cpus=options.cpus,

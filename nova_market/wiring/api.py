@@ -92,7 +92,7 @@ def database_stores(
 
 
 def settings(conf: cfg.ConfigOpts) -> Settings:
-    """What handlers are told."""
+    """The settings of the handlers."""
     return Settings(
         period=float(conf.market.period),
         max_limit=conf.api.max_limit,

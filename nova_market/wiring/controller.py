@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from oslo_config import cfg
 
 from nova_market.adapters.clock import SystemClock
-from nova_market.adapters.leadership import SoleLeader, ToozLeadership
 from nova_market.adapters.openstack.app_cloud import NovaAppCloud
 from nova_market.adapters.openstack.session import GROUP, REQUEST_SECONDS
 from nova_market.conf import controller, market
@@ -17,19 +16,18 @@ from nova_market.db.app_events import DatabaseAppEvents
 from nova_market.db.apps import DatabaseApps
 from nova_market.db.database import Database
 from nova_market.errors import ConfigurationError
-from nova_market.ports import AppCloud, Clock, Leadership
+from nova_market.ports import AppCloud, Clock
 from nova_market.services.app.controller import Controller
 from nova_market.services.app.inputs import Stores
 from nova_market.services.app.metrics import ControllerCollector
 from nova_market.services.app.settings import ControllerSettings
 from nova_market.wiring import engine
 from nova_market.wiring.database import ready
+from nova_market.wiring.leadership import CONTROLLER, leadership
 from nova_market.wiring.options import check_values
 from nova_market.wiring.policies import policies
 
 LOG = logging.getLogger(__name__)
-
-LOCK = b'nova-market-controller'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +52,12 @@ def build(conf: cfg.ConfigOpts, *, cloud: AppCloud | None = None) -> Parts:
     settings = load_settings(conf)
     clock = SystemClock()
     database = ready(conf)
-    leadership = _leadership(conf, settings.name, clock)
-    collector = ControllerCollector(leadership.leading)
+    leads = leadership(conf, settings.name, clock, CONTROLLER)
+    collector = ControllerCollector(leads.leading)
     made = Controller(
         stores=stores_of(database, clock),
         cloud=cloud or NovaAppCloud.from_conf(conf),
-        leadership=leadership,
+        leadership=leads,
         clock=clock,
         settings=settings,
         observe=collector.observe,
@@ -112,6 +110,3 @@ def load_settings(conf: cfg.ConfigOpts) -> ControllerSettings:
     )
 
 
-def _leadership(conf: cfg.ConfigOpts, name: str, clock: Clock) -> Leadership:
-    url = conf.market.coordination_url
-    return ToozLeadership(name, url, clock, lock=LOCK) if url else SoleLeader()

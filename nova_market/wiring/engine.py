@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from oslo_config import cfg
 
 from nova_market.adapters.clock import SystemClock
-from nova_market.adapters.leadership import SoleLeader, ToozLeadership
 from nova_market.adapters.notifications import MessagingNotices
 from nova_market.adapters.openstack.market_cloud import NovaCloud
 from nova_market.adapters.openstack.placement_traits import PlacementTraits
@@ -27,7 +26,7 @@ from nova_market.db.plans import DatabasePlans
 from nova_market.db.rounds import DatabaseRounds
 from nova_market.errors import BadAmount, ConfigurationError
 from nova_market.plugins import load_plugin
-from nova_market.ports import Clock, Enforcement, Leadership, MarketCloud
+from nova_market.ports import Clock, Enforcement, MarketCloud
 from nova_market.ports.stores import MarketStores
 from nova_market.services.market.cordon import Steering, SteeringSettings
 from nova_market.services.market.engine import Engine
@@ -37,6 +36,7 @@ from nova_market.services.market.rounds import Decided, RoundRunner
 from nova_market.wiring import rebalancing as rebalancing_settings
 from nova_market.wiring.database import ready
 from nova_market.wiring.exchange import build_enforcement
+from nova_market.wiring.leadership import ENGINE, leadership
 from nova_market.wiring.options import check_values
 
 REDISTRIBUTE = 'redistribute'
@@ -85,14 +85,14 @@ def build(
     moves = Rebalancing(
         DatabasePlans(database, clock.wall), cloud, clock, rebalancing_settings.load(conf)
     )
-    leadership = _leadership(conf, settings.name, clock)
-    collector = MarketCollector(leadership.leading, balances=conf.market.metrics_balances)
+    leads = leadership(conf, settings.name, clock, ENGINE)
+    collector = MarketCollector(leads.leading, balances=conf.market.metrics_balances)
     notices = MessagingNotices(conf, settings.name)
     engine = Engine(
         rounds=RoundRunner(cloud, stores, enforcement, clock, settings),
         store=stores.rounds,
         enforcement=enforcement,
-        leadership=leadership,
+        leadership=leads,
         notices=notices,
         clock=clock,
         settings=settings,
@@ -124,7 +124,7 @@ def stores_of(database: Database, clock: Clock) -> MarketStores:
 def _observers(
     conf: cfg.ConfigOpts, collector: MarketCollector, *, real: bool
 ) -> Callable[[Decided], None]:
-    """Who is told of each round; hosts of a cloud that is not real have no providers."""
+    """What is called with each round; hosts of a cloud that is not real have no resource providers."""
     if not real:
         return collector.observe
     traits = PlacementTraits(connector(conf, 'nova-market-engine'))
@@ -196,8 +196,3 @@ def _amount(conf: cfg.ConfigOpts, option: str) -> int:
         return micro_credits(getattr(conf.market, option), f'[market]{option}')
     except BadAmount as error:
         raise ConfigurationError(str(error)) from None
-
-
-def _leadership(conf: cfg.ConfigOpts, name: str, clock: Clock) -> Leadership:
-    url = conf.market.coordination_url
-    return ToozLeadership(name, url, clock) if url else SoleLeader()

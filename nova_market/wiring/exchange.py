@@ -21,7 +21,10 @@ from nova_market.services.exchange.allocation_sender import AllocationSender
 from nova_market.services.exchange.broadcast import BroadcastExchange
 
 Plugin = Callable[..., Transport]
-"""plugin(conf=, host=, ttl=, addresses=): addresses() -> host -> address of the members."""
+"""plugin(conf=, host=, ttl=, addresses=, engine=): addresses() -> host -> address of the members.
+
+engine: True for the end of a market engine, and only given there.
+"""
 
 ADDRESS = re.compile(r'tcp://(?P<host>\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+|\*):(?P<port>[0-9]{1,5})')
 OBSERVE = 10.0
@@ -74,7 +77,7 @@ def build_exchange(
 def engines_of(conf: cfg.ConfigOpts) -> tuple[HostName, ...]:
     """Who may allocate what guests get.
 
-    :raises ConfigurationError: the policy needs somebody, or a way to reach him.
+    :raises ConfigurationError: the policy needs engines, and there are none or no way to reach them.
     """
     policy, exchange = conf.fairness.policy, conf.fairness.exchange
     engines = tuple(HostName(one) for one in conf.exchange.market_engines)
@@ -117,13 +120,11 @@ def build_enforcement(
         )
     plugin: Plugin = load_plugin('nova_market.exchange', transport, '[fairness]exchange')
     membership = _observed(conf, name)
-    # hosts answer over the connection that the engine makes: it needs no port that others reach, and
-    # shares neither port nor key with the nova-fairness of its own machine
-    conf.set_override('zmq_bind', 'tcp://127.0.0.1:*', 'exchange')
-    conf.set_override('zmq_key_path', conf.exchange.zmq_engine_key_path, 'exchange')
     return AllocationSender(
         name=name,
-        transport=plugin(conf=conf, host=name, ttl=period, addresses=membership.members),
+        transport=plugin(
+            conf=conf, host=name, ttl=period, addresses=membership.members, engine=True
+        ),
         wire=wire_format(conf),
         clock=clock,
         membership=membership,
@@ -131,7 +132,7 @@ def build_enforcement(
 
 
 def wire_format(conf: cfg.ConfigOpts) -> WireFormat:
-    """How this host writes."""
+    """The format of the messages that this host sends."""
     chosen = conf.exchange.wire_format
     if chosen == 'auto':
         chosen = 'compact' if conf.fairness.exchange == 'zmq' else 'plain'
@@ -139,13 +140,13 @@ def wire_format(conf: cfg.ConfigOpts) -> WireFormat:
 
 
 def epoch_of(settings: FairnessSettings) -> str:
-    """Short text that differs where sums of two hosts can't be compared."""
-    said = (settings.metric_name, f'{settings.interval:g}', *sorted(settings.resources))
-    return hashlib.blake2b('\n'.join(said).encode(), digest_size=6).hexdigest()
+    """A short text that differs between hosts whose sums can not be compared."""
+    parts = (settings.metric_name, f'{settings.interval:g}', *sorted(settings.resources))
+    return hashlib.blake2b('\n'.join(parts).encode(), digest_size=6).hexdigest()
 
 
 def _observed(conf: cfg.ConfigOpts, name: HostName) -> Membership:
-    """The hosts as an engine sees them, which is none itself. A broker finds them by name."""
+    """The hosts, for an engine, which is not one of them. Over a broker it needs no list of them."""
     options = conf.exchange
     if conf.fairness.exchange != 'zmq':
         return StaticMembers(name, '', {})

@@ -52,12 +52,12 @@ def test_the_next_outage_is_logged_again(outage, caplog):
 
 def test_the_reason_is_that_of_the_last_failure(outage):
     """For whoever shows what is wrong now."""
-    assert (bool(outage), outage.reason) == (False, '')
+    assert (outage.active, outage.reason) == (False, '')
     outage.failed('no flour')
     outage.failed('no oven')
-    assert (bool(outage), outage.reason) == (True, 'no oven')
+    assert (outage.active, outage.reason) == (True, 'no oven')
     outage.works()
-    assert (bool(outage), outage.reason) == (False, '')
+    assert (outage.active, outage.reason) == (False, '')
 
 
 def test_kinds_are_news_once_each_and_only_so_many(outage, caplog):

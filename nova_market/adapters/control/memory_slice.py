@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nova_market.adapters.hypervisor.cgroup import read
+from nova_market.outage_log import OutageLog
 from nova_market.ports import StateFile
 
 LOG = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ class SliceGuarantees:
         self._originals = self._load()
         # what this process wrote last: anything else that is found there is the operator's
         self._written: dict[Path, int] = {}
-        self._said: dict[Path, str] = {}
+        self._outages: dict[Path, OutageLog] = {}
 
     @property
     def active(self) -> bool:
@@ -85,12 +86,22 @@ class SliceGuarantees:
 
     def _write(self, directory: Path, value: int) -> None:
         wrong = write_level(directory / FILE, value)
-        if wrong and self._said.get(directory) != wrong:
-            LOG.warning('guarantees below %s have no effect: %s', directory, wrong)
-        self._said[directory] = wrong
+        if wrong:
+            self._outage(directory).failed(wrong, kind=wrong)
+        else:
+            self._outage(directory).works()
         kept = level(directory / FILE)
         if not wrong and kept is not None:
             self._written[directory] = kept
+
+    def _outage(self, directory: Path) -> OutageLog:
+        if directory not in self._outages:
+            self._outages[directory] = OutageLog(
+                LOG,
+                lost=f'guarantees below {directory} have no effect',
+                back=f'guarantees below {directory} have an effect again',
+            )
+        return self._outages[directory]
 
     def _remember(self, originals: dict[Path, int]) -> bool:
         """Whether the record says so now."""

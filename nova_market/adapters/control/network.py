@@ -31,6 +31,7 @@ from nova_market.adapters.control.netlink_socket import Request, RouteSocket
 from nova_market.core.host.sample import Control, Guest, Limits
 from nova_market.core.resource import GuestId
 from nova_market.errors import ConfigurationError
+from nova_market.outage_log import OutageLog
 
 LOG = logging.getLogger(__name__)
 
@@ -86,7 +87,9 @@ class NetworkClasses:
         self._lock = threading.Lock()
         self._route: RouteSocket | None = None
         self._leaf = True
-        self._said = ''
+        self._outage = OutageLog(
+            LOG, lost='no network control', back=f'network control of {device} again'
+        )
         # what is left over could not be taken away: to ask for it each round would be in vain
         self._stuck = False
 
@@ -283,13 +286,11 @@ class NetworkClasses:
         return reason
 
     def _say(self, reason: str) -> None:
-        """One line for each change of state."""
-        if reason != self._said:
-            self._said = reason
-            if reason:
-                LOG.warning('no network control: %s', reason)
-            else:
-                LOG.info('network control of %s again', self._device)
+        """One line for each reason, and one when the device is controlled again."""
+        if reason:
+            self._outage.failed(reason, kind=reason)
+        else:
+            self._outage.works()
 
     def _disconnect(self) -> None:
         if self._route is not None:

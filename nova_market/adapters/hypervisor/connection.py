@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 import libvirt
 
 from nova_market.errors import HostUnavailable
+from nova_market.outage_log import OutageLog
 
 LOG = logging.getLogger(__name__)
 
@@ -54,7 +55,11 @@ class LibvirtLink:
         self._closed_by_peer = threading.Event()
         self._event_id = -1
         self._callbacks: list[Callable[[str], None]] = []
-        self._up: bool | None = None
+        self._outage = OutageLog(
+            LOG,
+            lost=f'libvirt does not answer on {uri}',
+            back=f'libvirt answers again on {uri}',
+        )
         self.generation = 0
         """Counts connections: what was cached of an earlier one (domain objects) is void."""
 
@@ -72,9 +77,7 @@ class LibvirtLink:
         except libvirt.libvirtError as error:
             self._drop()
             raise self._unavailable(error) from error
-        if self._up is False:
-            LOG.info('libvirt answers again on %s', self._uri)
-        self._up = True
+        self._outage.works()
         self.generation += 1
         return self._connection
 
@@ -132,9 +135,7 @@ class LibvirtLink:
                 connection.close()
 
     def _unavailable(self, error: libvirt.libvirtError) -> HostUnavailable:
-        if self._up is not False:
-            LOG.warning('libvirt does not answer on %s: %s', self._uri, error)
-        self._up = False
+        self._outage.failed(error)
         return HostUnavailable(
             f'libvirt does not answer on {self._uri} ({error}); '
             'check that libvirtd runs and that this user may open its socket'

@@ -10,15 +10,20 @@ is asked for one, or for the first of all; pages of a list (`limit`, `marker`) l
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
-from keystoneauth1 import exceptions as keystone_errors
 from oslo_config import cfg
 
-from nova_market.adapters.openstack.server_json import refusal
-from nova_market.adapters.openstack.trust_session import SILENT, TrustSessions, unavailable
+from nova_market.adapters.openstack.answers import (
+    FAILURES,
+    SILENT,
+    items,
+    refusal,
+    translated,
+    unavailable,
+)
+from nova_market.adapters.openstack.trust_session import TrustSessions
 from nova_market.core.app.record import APP_KEY, SLOT_KEY
 from nova_market.core.app.server import AppAccess, AppFlavor, AppServer, NewServer, ServerState
 from nova_market.core.market.extra_spec import limits
@@ -26,7 +31,6 @@ from nova_market.core.timestamp import seconds
 from nova_market.errors import CloudAway, CloudRefused, CloudUnavailable
 
 VERSION = '2.69'
-MAX_PAGES = 1000
 REFUSED = frozenset({400, 403, 404, 409, 413, 429})
 SETTLED = {'ACTIVE': ServerState.RUNNING, 'SUSPENDED': ServerState.SUSPENDED}
 GONE = ('DELETED', 'SOFT_DELETED')
@@ -45,31 +49,32 @@ class NovaAppCloud:
         return cls(TrustSessions.from_conf(conf, 'nova-market-controller'))
 
     def servers(self, access: AppAccess) -> Sequence[AppServer]:
-        found = [
-            _server(one)
-            for one in self._pages(access, '/servers/detail', 'servers')
-            if one['status'] not in GONE
-        ]
+        with translated():
+            found = [
+                _server(one)
+                for one in self._items(access, '/servers/detail', 'servers')
+                if one['status'] not in GONE
+            ]
         return [one for one in found if one.app_id or one.state is ServerState.UNKNOWN]
 
     def server(self, access: AppAccess, server_id: str) -> AppServer | None:
         answer = self._ask(access, 'GET', f'/servers/{quote(server_id, safe="")}')
         if answer is None:
             return None
-        with understood():
+        with translated():
             found = answer['server']
             return None if found['status'] in GONE else _server(found)
 
     def flavor(self, access: AppAccess, name: str) -> AppFlavor | None:
         answer = self._ask(access, 'GET', f'/flavors/{quote(name, safe="")}')
-        with understood():
+        with translated():
             found = answer['flavor'] if answer is not None else None
             if found is None:
-                named = self._pages(access, '/flavors/detail', 'flavors')
+                named = self._items(access, '/flavors/detail', 'flavors')
                 found = next((one for one in named if one['name'] == name), None)
         if found is None:
             return None
-        with understood():
+        with translated():
             specs = found.get('extra_specs') or {}
             limit = limits({str(name): str(value) for name, value in specs.items()})
             return AppFlavor(
@@ -92,7 +97,7 @@ class NovaAppCloud:
         if wanted.user_data:
             body['user_data'] = base64.b64encode(wanted.user_data.encode()).decode()
         answer = self._ask(access, 'POST', '/servers', {'server': body}, missing=False)
-        with understood():
+        with translated():
             return str(answer['server']['id'])
 
     def suspend(self, access: AppAccess, server_id: str) -> None:
@@ -123,7 +128,7 @@ class NovaAppCloud:
                 found = next(iter(answer.get('images', ())), None)
         if found is None:
             raise CloudRefused(f'there is no image {name!r:.100} of the project or for everybody')
-        with understood():
+        with translated():
             return str(found['id'])
 
     def _networks(self, access: AppAccess, names: Sequence[str]) -> Any:
@@ -136,7 +141,7 @@ class NovaAppCloud:
     def _network(self, access: AppAccess, name: str) -> str:
         """By id, else by name: the project's own, then one that is shared with it.
 
-        What somebody shares with the project, unasked, stands for none that it has itself.
+        A network that another project shares, unasked, never takes the place of one of the project's own.
         """
         wanted = quote(name, safe='')
         own = f'project_id={quote(access.project_id, safe="")}'
@@ -151,19 +156,9 @@ class NovaAppCloud:
                 return str(found[0]['id'])
         raise CloudRefused(f'there is no network {name!r:.100} of the project or shared with it')
 
-    def _pages(self, access: AppAccess, path: str, key: str) -> Iterator[Mapping[str, Any]]:
-        marker = ''
-        for _ in range(MAX_PAGES):
-            more = f'?marker={quote(marker, safe="")}' if marker else ''
-            answer = self._ask(access, 'GET', f'{path}{more}', missing=False)
-            with understood():
-                page = answer[key]
-            yield from page
-            # what a cell that is away has is no place to go on from
-            known = [one for one in page if one.get('status') != 'UNKNOWN']
-            if not answer.get(f'{key}_links') or not known:
-                return
-            marker = str(known[-1]['id'])
+    def _items(self, access: AppAccess, path: str, key: str) -> Iterator[Mapping[str, Any]]:
+        """Without a limit: Nova leaves servers of cells that do not answer out of pages with one."""
+        return items(lambda page: self._ask(access, 'GET', page, missing=False), path, key)
 
     def _ask(
         self,
@@ -176,16 +171,19 @@ class NovaAppCloud:
         missing: bool = True,
         refused: bool = True,
     ) -> Any:
-        """What is answered; None when it is not there. missing: it may be away; refused: a refusal is raised.
+        """The document of the answer; None when there is no such thing.
 
-        :raises CloudRefused, CloudUnavailable, AccessLost: as AppCloud says.
+        missing: False: it must be there, so a 404 is raised as a refusal.
+        refused: False: a refusal is None, as what is not there.
+
+        :raises CloudRefused, CloudUnavailable, AccessLost: as ports.AppCloud defines.
         """
         session = self._sessions.of(access.trust_id, service)
         more = {'microversion': VERSION} if service == 'compute' else {}
         try:
             # what runs on a server may hold secrets, and its application's credential
             answer = session.request(path, method, json=body, log=not body, **more)
-        except (keystone_errors.ClientException, OSError) as error:
+        except FAILURES as error:
             raise unavailable(error) from None
         if answer.status_code == 404 and missing:
             return None
@@ -196,23 +194,22 @@ class NovaAppCloud:
         if not 200 <= answer.status_code < 300:
             kind = CloudAway if answer.status_code in SILENT else CloudUnavailable
             raise kind(f'{service} answers {answer.status_code}: {refusal(answer)}')
-        with understood():
+        with translated():
             return answer.json() if answer.content else {}
 
 
 def _server(answer: Mapping[str, Any]) -> AppServer:
-    with understood():
-        metadata = answer.get('metadata') or {}
-        fault = answer.get('fault') or {}
-        created = answer.get('created')
-        return AppServer(
-            id=str(answer['id']),
-            app_id=str(metadata.get(APP_KEY, '')),
-            slot=str(metadata.get(SLOT_KEY, '')),
-            state=_state(answer),
-            created_at=seconds(created) if created else 0.0,
-            fault=str(fault.get('message', ''))[:300],
-        )
+    metadata = answer.get('metadata') or {}
+    fault = answer.get('fault') or {}
+    created = answer.get('created')
+    return AppServer(
+        id=str(answer['id']),
+        app_id=str(metadata.get(APP_KEY, '')),
+        slot=str(metadata.get(SLOT_KEY, '')),
+        state=_state(answer),
+        created_at=seconds(created) if created else 0.0,
+        fault=str(fault.get('message', ''))[:300],
+    )
 
 
 def _state(answer: Mapping[str, Any]) -> ServerState:
@@ -233,14 +230,3 @@ def _state(answer: Mapping[str, Any]) -> ServerState:
 def _quoted(name: str) -> str:
     """As one value of Glance's `in:`."""
     return '"' + name.replace('\\', '\\\\').replace('"', '\\"') + '"'
-
-
-@contextmanager
-def understood() -> Iterator[None]:
-    """An answer without sense is no answer."""
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise CloudUnavailable(
-            f'an answer is not understood: {type(error).__name__}: {error}'
-        ) from error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose servers are and what flavors hold, asked of Nova with the account of group [openstack].
+"""Owners of servers and sizes of flavors, read from Nova with the account of group [openstack].
 
 Implements ports.ServerOwners and ports.Flavors. Units: cores, MiB.
 """
@@ -7,26 +7,25 @@ Implements ports.ServerOwners and ports.Flavors. Units: cores, MiB.
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import islice
 
-from keystoneauth1 import exceptions as keystone_errors
 from openstack import connection
 from openstack import exceptions as sdk_errors
 from oslo_config import cfg
 
-from nova_market.adapters.openstack.session import GROUP, session_from_conf
+from nova_market.adapters.openstack.answers import translated
+from nova_market.adapters.openstack.session import connector
 from nova_market.errors import CloudUnavailable
 
 FLAVOR_SECONDS = 300.0
 """Flavors hardly ever change, and quotes are asked often."""
 
 UNKNOWN_SECONDS = 10.0
-"""A name that is not known may be new; whoever tries names does not make Nova list all flavors for each."""
+"""An unknown name may be a new flavor; Nova lists all flavors for it at most once in this time."""
 
 FAILURE_SECONDS = 10.0
-"""A Nova that does not answer costs one timeout in this time, not one for each quote."""
+"""While Nova does not answer, one request in this time waits for it, not one for each quote."""
 
 MAX_FLAVORS = 10_000
 DELETED = frozenset({'DELETED', 'SOFT_DELETED'})
@@ -58,22 +57,10 @@ class ComputeDirectory:
 
         :raises ConfigurationError: the account is not complete.
         """
-        session = session_from_conf(conf, 'the market API')
-        options = conf[GROUP]
-        interfaces = options.valid_interfaces or ['public']
-
-        def connect() -> connection.Connection:
-            return connection.Connection(
-                session=session,
-                region_name=options.region_name,
-                interface=interfaces[0],
-                compute_endpoint_override=options.endpoint_override,
-            )
-
-        return cls(connect)
+        return cls(connector(conf, 'the market API'))
 
     def owner(self, server_id: str) -> str | None:
-        with _translated():
+        with translated():
             try:
                 found = self._cloud.compute.get_server(server_id)
             except sdk_errors.NotFoundException:
@@ -100,7 +87,7 @@ class ComputeDirectory:
         if self._monotonic() - self._failed_at < FAILURE_SECONDS:
             raise CloudUnavailable(self._failure)
         try:
-            with _translated():
+            with translated():
                 self._flavors = self._read()
         except CloudUnavailable as error:
             self._failure, self._failed_at = str(error), self._monotonic()
@@ -121,11 +108,3 @@ class ComputeDirectory:
             self._local.connection = self._connect()
         found: connection.Connection = self._local.connection
         return found
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except (sdk_errors.SDKException, keystone_errors.ClientException, OSError) as error:
-        raise CloudUnavailable(f'{type(error).__name__}: {str(error)[:200]}') from None

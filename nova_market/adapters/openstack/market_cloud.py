@@ -11,18 +11,17 @@ change of metadata as one, so metadata that is changed later is seen at the next
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from keystoneauth1 import exceptions as keystone_errors
 from openstack import connection
 from openstack import exceptions as sdk_errors
 
-from nova_market.adapters.openstack.server_json import group_of, refusal, server_of
+from nova_market.adapters.openstack.answers import items, refusal, translated
+from nova_market.adapters.openstack.server_json import group_of, server_of
 from nova_market.core.market.inventory import CloudHost, CloudMigration, CloudServer, MigrationState
 from nova_market.core.resource import HostName
-from nova_market.errors import CloudUnavailable, MigrationRefused
+from nova_market.errors import MigrationRefused
 from nova_market.ports import Clock
 
 LOG = logging.getLogger(__name__)
@@ -31,7 +30,6 @@ NEWEST = (2, 100)
 """Microversion that shows scheduler hints; an older cloud's newest is used, where hints are not known."""
 
 PAGE = 1000
-MAX_PAGES = 1000
 OVERLAP = 60.0
 """Seconds that a reading of changes looks back further: clocks differ, and transactions take time."""
 
@@ -75,8 +73,8 @@ class NovaCloud:
             }
             nodes = [
                 node
-                # 2.88 no longer tells vcpus_used
-                for node in self._pages('/os-hypervisors/detail', 'hypervisors', '2.53')
+                # vcpus_used is gone from 2.88 on
+                for node in self._items('/os-hypervisors/detail', 'hypervisors', '2.53')
                 if str(node['service']['host']) in services
             ]
             self._read_inventories([str(node['id']) for node in nodes])
@@ -95,7 +93,7 @@ class NovaCloud:
                 since = datetime.fromtimestamp(self._read_wall - OVERLAP, UTC)
                 query = f'?all_tenants=1&changes-since={since:%Y-%m-%dT%H:%M:%SZ}'
             groups = self._groups()
-            answers = list(self._pages(f'/servers/detail{query}', 'servers', self._newest()))
+            answers = list(self._items(f'/servers/detail{query}', 'servers', self._newest()))
             known = {} if whole else dict(self._servers)
             for answer in answers:
                 server = None if answer['status'] in GONE else server_of(answer, groups)
@@ -149,13 +147,11 @@ class NovaCloud:
     def _groups(self) -> Mapping[str, tuple[str, str]]:
         """Server -> (group, policy)."""
         found: dict[str, tuple[str, str]] = {}
-        for offset in range(0, MAX_PAGES * PAGE, PAGE):
-            query = f'?all_projects=True&limit={PAGE}&offset={offset}'
-            page = self._get(f'/os-server-groups{query}', '2.64')['server_groups']
-            for group in page:
-                found |= group_of(group)
-            if len(page) < PAGE:
-                break
+        path = '/os-server-groups?all_projects=True'
+        for group in items(
+            lambda page: self._get(page, '2.64'), path, 'server_groups', limit=PAGE, by_offset=True
+        ):
+            found |= group_of(group)
         return found
 
     def _read_inventories(self, nodes: Sequence[str]) -> None:
@@ -179,16 +175,8 @@ class NovaCloud:
             self._version = '{}.{}'.format(*min(tuple(there)[:2], NEWEST))
         return self._version
 
-    def _pages(self, path: str, key: str, version: str) -> Iterator[Mapping[str, Any]]:
-        separator = '&' if '?' in path else '?'
-        first = f'{path}{separator}limit={PAGE}'
-        marker = ''
-        for _ in range(MAX_PAGES):
-            page = self._get(first + (f'&marker={marker}' if marker else ''), version)
-            yield from page[key]
-            if not page.get(f'{key}_links'):
-                return
-            marker = page[key][-1]['id']
+    def _items(self, path: str, key: str, version: str) -> Iterator[Mapping[str, Any]]:
+        return items(lambda page: self._get(page, version), path, key, limit=PAGE)
 
     def _get(self, path: str, version: str) -> Any:
         answer = self._cloud.compute.get(path, microversion=version)
@@ -203,7 +191,7 @@ class NovaCloud:
 
 
 def _one_each(hosts: Sequence[CloudHost]) -> list[CloudHost]:
-    """By name. Of a host with several nodes nobody knows which one a server is on: it is left out."""
+    """By name. A host with several nodes is left out: Nova does not show which one a server is on."""
     nodes = Counter(host.name for host in hosts)
     for name in sorted(name for name, count in nodes.items() if count > 1):
         LOG.debug('host %s is left out: it has %d nodes', name, nodes[name])
@@ -228,16 +216,3 @@ def _host(
         counted={name: real[name] * one['allocation_ratio'] for name, one in inventory.items()},
         vcpus_used=float(node['vcpus_used']) if 'vcpus_used' in node else None,
     )
-
-
-@contextmanager
-def translated() -> Iterator[None]:
-    """Whatever Nova says, or does not say, as one error; a reading without sense is no reading."""
-    try:
-        yield
-    except (sdk_errors.SDKException, keystone_errors.ClientException, OSError) as error:
-        raise CloudUnavailable(f'{type(error).__name__}: {str(error)[:200]}') from None
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise CloudUnavailable(
-            f'an answer of Nova or Placement is not understood: {type(error).__name__}: {error}'
-        ) from error

@@ -14,7 +14,7 @@ from typing import Any
 
 from openstack import exceptions as sdk_errors
 
-from nova_market.adapters.openstack.market_cloud import translated
+from nova_market.adapters.openstack.answers import items, translated
 from nova_market.core.rebalancing.cordon import CLOSED_TRAIT
 from nova_market.core.resource import HostName
 from nova_market.errors import CloudUnavailable
@@ -94,18 +94,15 @@ class PlacementTraits:
 
     def _list(self) -> Mapping[HostName, Sequence[str]]:
         found: dict[HostName, list[str]] = {}
-        marker = ''
-        while True:
-            path = f'/os-hypervisors/detail?limit={PAGE}' + (f'&marker={marker}' if marker else '')
-            answer = self._cloud.compute.get(path, microversion=COMPUTE)
-            sdk_errors.raise_from_response(answer)
-            page = answer.json()
-            nodes = page['hypervisors']
-            for node in nodes:
-                found.setdefault(HostName(str(node['service']['host'])), []).append(str(node['id']))
-            if not page.get('hypervisors_links') or str(nodes[-1]['id']) == marker:
-                return found
-            marker = str(nodes[-1]['id'])
+        for node in items(self._hypervisors, '/os-hypervisors/detail', 'hypervisors', limit=PAGE):
+            found.setdefault(HostName(str(node['service']['host'])), []).append(str(node['id']))
+        return found
+
+    def _hypervisors(self, path: str) -> Mapping[str, Any]:
+        answer = self._cloud.compute.get(path, microversion=COMPUTE)
+        sdk_errors.raise_from_response(answer)
+        page: Mapping[str, Any] = answer.json()
+        return page
 
     def _placement(self, method: str, path: str, **more: Any) -> Any:
         return getattr(self._cloud.placement, method)(path, microversion=PLACEMENT, **more)

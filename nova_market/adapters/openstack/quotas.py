@@ -8,17 +8,18 @@ Implements the actual quota of IFI-2016.04, eq. 3, whose cores and memory are No
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from keystoneauth1 import exceptions as keystone_errors
 from openstack import connection
 from openstack import exceptions as sdk_errors
 from oslo_config import cfg
 
 from nova_market.adapters.clock import SystemClock
+from nova_market.adapters.openstack.answers import translated
 from nova_market.adapters.openstack.session import connector
 from nova_market.core.exchange.validation import MAX_QUOTA
 from nova_market.core.resource import OwnerId
-from nova_market.errors import QuotaUnavailable
+from nova_market.errors import CloudUnavailable, QuotaUnavailable
 from nova_market.ports import Clock
 
 LOG = logging.getLogger(__name__)
@@ -83,19 +84,24 @@ class OpenStackQuotas:
     def _read(self, owner: OwnerId) -> Quota | None:
         """One project's quota, None when there is no such project."""
         try:
-            if self._connection is None:
-                self._connection = self._connect()
-            found = self._connection.compute.get_quota_set(owner)
-        except (sdk_errors.NotFoundException, sdk_errors.BadRequestException) as error:
-            # Nova answers 400 for a project that Keystone does not know
-            LOG.debug('no quota of %s: %s', owner, error)
+            with translated():
+                found = self._asked(owner)
+        except CloudUnavailable as error:
+            raise QuotaUnavailable(str(error)) from None
+        if found is None:
             return None
-        except (sdk_errors.SDKException, keystone_errors.ClientException) as error:
-            raise QuotaUnavailable(f'{type(error).__name__}: {str(error)[:200]}') from None
-        except OSError as error:
-            raise QuotaUnavailable(f'{type(error).__name__}: {str(error)[:200]}') from None
         quota = (found.cores, found.ram)
         if not all(isinstance(n, int) and -1 <= n <= MAX_QUOTA for n in quota):
             LOG.warning('quota of %s is left out: cores %r, ram %r', owner, *quota)
             return None
         return quota
+
+    def _asked(self, owner: OwnerId) -> Any:
+        if self._connection is None:
+            self._connection = self._connect()
+        try:
+            return self._connection.compute.get_quota_set(owner)
+        except (sdk_errors.NotFoundException, sdk_errors.BadRequestException) as error:
+            # Nova answers 400 for a project that Keystone does not know
+            LOG.debug('no quota of %s: %s', owner, error)
+            return None

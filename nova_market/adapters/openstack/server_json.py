@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova says of a server, of a server group and of what it refuses; values of core.market.inventory.
+"""Servers and server groups in answers of Nova, as values of core.market.inventory.
 
 Implements the readings behind rules B1 and A3 of doc/source/specs/market.rst. Units: cores, MiB; disk in GB,
 as Placement counts it.
@@ -88,12 +88,3 @@ def _texts(found: object) -> dict[str, str]:
     if not isinstance(found, Mapping):
         return {}
     return {str(k): str(v[0] if isinstance(v, list) and v else v) for k, v in found.items()}
-
-
-def refusal(answer: Any) -> str:
-    """What a service says of a refusal, without its JSON."""
-    try:
-        ((_, fault),) = answer.json().items()
-        return str(fault['message'])[:300]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return f'HTTP {answer.status_code}'

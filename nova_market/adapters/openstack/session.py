@@ -2,6 +2,7 @@
 """Sessions and connections with the account of group [openstack]."""
 
 from collections.abc import Callable
+from typing import TypedDict
 
 from keystoneauth1 import exceptions as keystone_errors
 from keystoneauth1 import loading
@@ -9,13 +10,20 @@ from keystoneauth1.session import Session
 from openstack import connection
 from oslo_config import cfg
 
+from nova_market.adapters.openstack.answers import translated
 from nova_market.errors import ConfigurationError
 
 GROUP = 'openstack'
 
-
 REQUEST_SECONDS = 10.0
 """Time limit of one request where [openstack]timeout sets none; keystoneauth would wait for ever."""
+
+
+class EndpointFilter(TypedDict):
+    """Which endpoints of the catalog are used, as keystoneauth's keywords."""
+
+    interface: str
+    region_name: str | None
 
 
 def session_from_conf(conf: cfg.ConfigOpts, needed_by: str) -> Session:
@@ -42,34 +50,35 @@ def session_from_conf(conf: cfg.ConfigOpts, needed_by: str) -> Session:
     return session
 
 
+def endpoint_filter(conf: cfg.ConfigOpts) -> EndpointFilter:
+    options = conf[GROUP]
+    interfaces = options.valid_interfaces or ['public']
+    return EndpointFilter(interface=interfaces[0], region_name=options.region_name)
+
+
 def connector(conf: cfg.ConfigOpts, needed_by: str) -> Callable[[], connection.Connection]:
     """Makes connections with that account.
 
     :raises ConfigurationError: the account is not complete.
     """
     session = session_from_conf(conf, needed_by)
-    options = conf[GROUP]
-    interfaces = options.valid_interfaces or ['public']
 
     def connect() -> connection.Connection:
         return connection.Connection(
             session=session,
-            region_name=options.region_name,
-            interface=interfaces[0],
-            compute_endpoint_override=options.endpoint_override,
+            compute_endpoint_override=conf[GROUP].endpoint_override,
+            **endpoint_filter(conf),
         )
 
     return connect
 
 
-def token_problem(conf: cfg.ConfigOpts) -> str:
-    """Ask Keystone for a token with that account; '' or why there is none.
+def check_account(conf: cfg.ConfigOpts) -> None:
+    """Ask Keystone for a token with that account.
 
     :raises ConfigurationError: the account is not complete.
+    :raises CloudUnavailable: Keystone gives none.
     """
     session = session_from_conf(conf, 'the market engine')
-    try:
+    with translated():
         session.get_token()
-    except (keystone_errors.ClientException, OSError) as error:
-        return f'{type(error).__name__}: {str(error)[:200]}'
-    return ''

@@ -24,7 +24,7 @@ Wsgi = Callable[..., Iterable[bytes]]
 
 
 class TokenCheck(AuthProtocol):  # type: ignore[misc]
-    """AuthProtocol that tells an invalid token from a Keystone that is away."""
+    """AuthProtocol that answers 503, and not 401, when Keystone does not answer."""
 
     def __init__(self, inner: Wsgi, options: dict[str, Any], unavailable: Callable[[], Exception]):
         super().__init__(inner, options)
@@ -41,7 +41,7 @@ class TokenCheck(AuthProtocol):  # type: ignore[misc]
 
 
 def checked_tokens(inner: Wsgi, conf: cfg.ConfigOpts, unavailable: Callable[[], Exception]) -> Wsgi:
-    """The application behind the check, as [keystone_authtoken] says.
+    """The application behind the check, as configured in [keystone_authtoken].
 
     unavailable: makes the response, a WebOb exception, for when Keystone is away
     """

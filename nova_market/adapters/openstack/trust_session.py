@@ -2,7 +2,7 @@
 """The account of group [openstack], acting through trusts that owners of applications gave it.
 
 Units: seconds. One HTTP session for all trusts; each has a token of its own, which is kept while it is good.
-One that is not good is tried ever less often: whoever asks waits while Keystone checks a password.
+A trust that is not good is tried ever less often, because Keystone checks a password each time.
 """
 
 from collections import OrderedDict
@@ -18,11 +18,16 @@ from keystoneauth1.identity.base import BaseIdentityPlugin
 from keystoneauth1.session import Session
 from oslo_config import cfg
 
-from nova_market.adapters.openstack.session import GROUP, session_from_conf
+from nova_market.adapters.openstack.answers import FAILURES, described, unavailable
+from nova_market.adapters.openstack.session import (
+    GROUP,
+    EndpointFilter,
+    endpoint_filter,
+    session_from_conf,
+)
 from nova_market.errors import (
     AccessLost,
     CloudAway,
-    CloudUnavailable,
     ConfigurationError,
     TrustGone,
 )
@@ -39,12 +44,9 @@ SCOPE = frozenset(
         'tenant_name', 'domain_id', 'domain_name', 'system_scope', 'trust_id',
     }
 )  # fmt: skip
-"""Options that say what a token is for: with a trust, that alone."""
+"""Options for the scope of a token: the scope is the trust, and no other may be given with it."""
 
 NOT_GOOD = (401, 403, 404)
-
-SILENT = frozenset({502, 503, 504})
-"""What proxies answer for a service that does not."""
 
 VERSIONS = {
     'compute': ('2.1', '2.latest'),
@@ -70,7 +72,7 @@ class TrustSessions:
         self,
         session: Session,
         log_in: Callable[[str | None], BaseIdentityPlugin],
-        where: dict[str, Any],
+        where: EndpointFilter,
     ) -> None:
         """log_in: makes what gets tokens of a trust, or of none; where: in the catalog."""
         self._session = session
@@ -105,11 +107,7 @@ class TrustSessions:
             plugin: BaseIdentityPlugin = loader.load_from_options_getter(value)
             return plugin
 
-        options = conf[GROUP]
-        interfaces = options.valid_interfaces or ['public']
-        return cls(
-            session, log_in, {'interface': interfaces[0], 'region_name': options.region_name}
-        )
+        return cls(session, log_in, endpoint_filter(conf))
 
     def of(self, trust_id: str, service: str) -> adapter.Adapter:
         """Requests to a service as the owner.
@@ -131,7 +129,7 @@ class TrustSessions:
             why = f'trust {trust_id}: {error.message!s:.200}'
             gone = self._lose(trust_id, why)
             raise (TrustGone if gone else AccessLost)(why) from None
-        except (keystone_errors.ClientException, OSError) as error:
+        except FAILURES as error:
             raise unavailable(error) from None
         self._lost.pop(trust_id, None)
         least, most = VERSIONS.get(service, (None, None))
@@ -161,12 +159,12 @@ class TrustSessions:
         return gone
 
     def _is_there(self, trust_id: str) -> bool:
-        """Whether a trust that gives no token may give one again; Keystone's refusal does not tell.
+        """Whether a trust that gives no token may give one again; Keystone's refusal does not show that.
 
         One that is gone is a 401, as one whose project is disabled and as a wrong password. Whom it is given
         to may read it.
 
-        :raises CloudAway: the account is not let in at all: nothing can be said of any trust.
+        :raises CloudAway: the account gets no token at all, so nothing is known of any trust.
         """
         account = self._account = self._account or self._log_in(None)
         base = str(account.auth_url).rstrip('/').removesuffix('/v3')
@@ -174,19 +172,8 @@ class TrustSessions:
         try:
             account.get_access(self._session)
             answer = self._session.request(url, 'GET', auth=account, raise_exc=False)
-        except (keystone_errors.ClientException, OSError) as error:
+        except FAILURES as error:
             raise CloudAway(
-                f'the account of group [{GROUP}] is not let in: {type(error).__name__}: '
-                f'{str(error)[:200]}'
+                f'the account of group [{GROUP}] is not let in: {described(error)}'
             ) from None
         return bool(answer.status_code != 404)
-
-
-def unavailable(error: Exception) -> CloudUnavailable:
-    """What a failed request means: silence, or an answer that only whoever asked has to do with."""
-    text = f'{type(error).__name__}: {str(error)[:200]}'
-    if isinstance(error, keystone_errors.HttpError):
-        silent = error.http_status in SILENT
-    else:
-        silent = isinstance(error, (keystone_errors.ConnectionError, OSError))
-    return CloudAway(text) if silent else CloudUnavailable(text)

@@ -14,10 +14,19 @@ from keystoneauth1 import exceptions as keystone_errors
 from keystoneauth1.session import Session
 from oslo_config import cfg
 
-from nova_market.adapters.openstack.session import GROUP, session_from_conf
+from nova_market.adapters.openstack.answers import translated
+from nova_market.adapters.openstack.session import endpoint_filter, session_from_conf
 from nova_market.errors import CloudUnavailable, TrustRefused
 
 PATH = '/v3/OS-TRUST/trusts'
+
+REFUSALS = (
+    keystone_errors.BadRequest,
+    keystone_errors.Forbidden,
+    keystone_errors.NotFound,
+    keystone_errors.Conflict,
+    keystone_errors.Unauthorized,
+)
 
 
 class KeystoneTrusts:
@@ -35,21 +44,20 @@ class KeystoneTrusts:
         :raises ConfigurationError: the account is not complete.
         """
         session = session_from_conf(conf, 'the market API')
-        options = conf[GROUP]
-        interfaces = options.valid_interfaces or ['public']
+        wanted = endpoint_filter(conf)
 
         def where() -> str:
-            found = session.get_endpoint(
-                service_type='identity', interface=interfaces[0], region_name=options.region_name
-            )
+            found = session.get_endpoint(service_type='identity', **wanted)
             if not found:
-                raise CloudUnavailable(f'the catalog has no {interfaces[0]} endpoint of identity')
+                raise CloudUnavailable(
+                    f'the catalog has no {wanted["interface"]} endpoint of identity'
+                )
             return str(found).rstrip('/').removesuffix('/v3')
 
         return cls(session, where)
 
     def create(self, token: str, user_id: str, project_id: str, roles: Sequence[str]) -> str:
-        with _translated():
+        with _refusable():
             wanted = {
                 'trustor_user_id': user_id,
                 'trustee_user_id': self._session.get_user_id(),
@@ -61,14 +69,14 @@ class KeystoneTrusts:
             return str(answer.json()['trust']['id'])
 
     def delete(self, token: str, trust_id: str) -> None:
-        with _translated():
+        with _refusable():
             try:
                 self._ask('DELETE', f'{self._where()}{PATH}/{trust_id}', token, None)
             except keystone_errors.NotFound:
                 return
 
     def _ask(self, method: str, url: str, token: str, body: Any) -> Any:
-        # as the owner: nobody but he may hand his roles on
+        # with the token of the owner, who alone may delegate his roles
         return self._session.request(
             url,
             method,
@@ -81,16 +89,10 @@ class KeystoneTrusts:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except (
-        keystone_errors.BadRequest,
-        keystone_errors.Forbidden,
-        keystone_errors.NotFound,
-        keystone_errors.Conflict,
-        keystone_errors.Unauthorized,
-    ) as error:
-        raise TrustRefused(f'{error.message!s:.200}') from None
-    except (keystone_errors.ClientException, OSError, ValueError, LookupError) as error:
-        raise CloudUnavailable(f'{type(error).__name__}: {str(error)[:200]}') from None
+def _refusable() -> Iterator[None]:
+    """Around what Keystone may refuse for reasons that the owner can know."""
+    with translated():
+        try:
+            yield
+        except REFUSALS as error:
+            raise TrustRefused(f'{error.message!s:.200}') from None

@@ -13,6 +13,7 @@ from tooz import coordination
 
 from nova_market.core.resource import HostName
 from nova_market.errors import ConfigurationError
+from nova_market.outage_log import OutageLog
 
 LOG = logging.getLogger(__name__)
 
@@ -65,7 +66,11 @@ class ToozMembers:
         self._members: dict[HostName, str] = {} if observer else {host: address}
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self._away = False
+        self._outage = OutageLog(
+            LOG,
+            lost='the group of hosts can not be read, those that were known last stay in force',
+            back='the group of hosts can be read again',
+        )
         self._joined = False
         self._looks = 0
         scheme = url.partition(':')[0]
@@ -99,9 +104,9 @@ class ToozMembers:
             except Exception as error:
                 # a driver may raise anything of the library below it
                 self._joined = False
-                self._said(error)
+                self._outage.failed(f'{type(error).__name__}; {len(self._members)} hosts')
             else:
-                self._said(None)
+                self._outage.works(f'{len(self._members)} hosts')
             self._stopping.wait(wait)
         self._leave()
 
@@ -176,18 +181,6 @@ class ToozMembers:
                 self._coordinator.stop()
         except Exception as error:
             LOG.debug('leaving the group of hosts: %s', type(error).__name__)
-
-    def _said(self, error: Exception | None) -> None:
-        before, self._away = self._away, error is not None
-        if error is not None and not before:
-            LOG.warning(
-                'the group of hosts can not be read (%s); the %d hosts that were known last stay in '
-                'force',
-                type(error).__name__,
-                len(self._members),
-            )
-        elif before and error is None:
-            LOG.info('the group of hosts can be read again: %d hosts', len(self._members))
 
 
 def _text(value: object) -> str | None:

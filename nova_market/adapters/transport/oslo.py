@@ -226,12 +226,13 @@ def oslo_transport(
     host: HostName,
     ttl: float,
     addresses: Callable[[], Mapping[HostName, str]],
+    engine: bool = False,
 ) -> OsloTransport:
     """Plug-in `oslo` of nova_market.exchange.
 
     :raises ConfigurationError: transport_url can't work.
     """
-    del addresses
+    del addresses, engine
     # the market's engine writes to single hosts and is answered by them
     addressed = conf.exchange.topology == 'aggregate' or bool(conf.exchange.market_engines)
     return OsloTransport(conf=conf, host=host, ttl=ttl, addressed=addressed)

@@ -4,8 +4,8 @@
 Implements the application controllers of Merkat (INRIA RR-8648), section 2.3.1, all of a cloud in one
 service: they are decided together, each with its own policy, budget and trust. Units: seconds, periods.
 
-Any number may run; those that don't lead do nothing. What fails for one application does not stop others.
-Whatever is away, servers run on with the bids they have.
+Any number of controllers may run; those that do not lead do nothing. What fails for one application does not
+stop the others. During every outage servers run on with the bids they have.
 """
 
 import logging
@@ -51,7 +51,7 @@ Group = tuple[str, tuple[tuple[str, float], ...]]
 
 @dataclass(slots=True)
 class Seen:
-    """What the last pass found, for whoever watches."""
+    """What the last pass found, for metrics."""
 
     apps: dict[str, int] = field(default_factory=dict)
     servers: dict[str, int] = field(default_factory=dict)
@@ -139,7 +139,7 @@ class Controller(LeaderLoop):
             for app in apps
             if app.period < market.period
             and not _over(app)
-            # once in a round is enough to be told again that it can not be
+            # an application that can not be decided on is tried once in a round
             and self._unready.get(app.id) != market.period
         ]
         groups: dict[Group, list[StoredApp]] = {}
@@ -231,7 +231,7 @@ class Controller(LeaderLoop):
         )
 
     def _apply(self, one: Decision, market: MarketNow) -> bool:
-        """Write down what was decided: from here on it is done, by whoever leads."""
+        """Store what was decided: from here on the controller that leads carries it out."""
         view = one.view
         if not self._leadership.leading():
             return False
@@ -274,7 +274,7 @@ class Controller(LeaderLoop):
         self._replaced.read()
         for app in apps:
             if not self._leadership.leading():
-                break  # a pass may take long; whoever leads now does the rest
+                break  # a pass may take long; the controller that leads now does the rest
             meant = partial(self._meant, app, slots.get(app.id, ()))
             own = self._troubles.surviving(app, 'slots', meant)
             if own is None:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What fails for one application stops no other, and is said once, until it works again.
+"""What fails for one application stops no other, and is logged once until it works again.
 
-Units: none. A cloud that does not answer for several projects in a row is taken to be away, so that a pass
-does not wait for one time-out after another. Only silence counts: what is answered with an error is the
-trouble of those that asked, and stops nobody else. What needs no cloud is done all the same. The next pass
-begins with whoever was not asked for, so that those who never get an answer do not keep it from the others.
+When the cloud answers no request for several projects in a row, the pass takes it to be down and sends no
+more requests, so that it does not wait for one time-out after another. An answer that is an error does not
+count: it concerns only the application it was asked for. Work that needs no cloud is done in every pass. The
+next pass begins with the first application that was skipped, so that applications whose requests time out
+do not keep the others waiting for ever.
 """
 
 import logging
@@ -22,6 +23,7 @@ from nova_market.errors import (
     NovaMarketError,
     SchemaBehind,
 )
+from nova_market.outage_log import OutageLog
 from nova_market.ports import Clock, EventStore
 
 LOG = logging.getLogger(__name__)
@@ -30,24 +32,21 @@ Result = TypeVar('Result')
 
 DATABASE_AWAY = (DatabaseUnavailable, SchemaBehind)
 PATIENCE = 3
-"""Projects in a row that nobody answers for, of as many as there are."""
+"""Projects in a row without an answer, at most as many as there are, after which the cloud is down."""
 
 AWAY = 'the cloud does not answer'
-
-KINDS = 8
-"""Troubles of one stage that are told apart until it works again."""
 
 NAMES = re.compile(r'[0-9a-f-]{8,}|[0-9]+')
 """Ids, numbers, addresses: what differs between two texts of one trouble."""
 
 
 class AppFailures:
-    """One pass after the other; remembers what was said."""
+    """One pass after the other; remembers what was logged."""
 
     def __init__(self, events: EventStore, clock: Clock) -> None:
         self._events = events
         self._clock = clock
-        self._said: dict[tuple[str, str], set[str]] = {}
+        self._outages: dict[tuple[str, str], OutageLog] = {}
         self._silent: set[str] = set()
         self._in_a_row: set[str] = set()
         self._enough = PATIENCE
@@ -66,7 +65,7 @@ class AppFailures:
         return behind + [app for app in apps if app.id < self._first]
 
     def answered(self) -> None:
-        """The cloud is there, for one project at least."""
+        """The cloud has answered a request for one project at least."""
         self._in_a_row = set()
 
     @property
@@ -76,15 +75,15 @@ class AppFailures:
     @property
     def count(self) -> int:
         """Applications that something is wrong with."""
-        return len({app_id for app_id, _ in self._said})
+        return len({app_id for app_id, _ in self._outages})
 
     def keep(self, app_ids: Sequence[str]) -> None:
         """Forget about all others: they are gone."""
         known = frozenset(app_ids)
-        self._said = {key: said for key, said in self._said.items() if key[0] in known}
+        self._outages = {key: one for key, one in self._outages.items() if key[0] in known}
 
     def asking(self, app: StoredApp, stage: str, work: Callable[[], Result]) -> Result | None:
-        """As `surviving`, for what needs the cloud: nothing is done while it is away, or for that project."""
+        """As `surviving`, for work that needs the cloud: skipped while it is down, or for that project."""
         if self.cloud_away:
             self._left = self._left or app.id
             return None
@@ -109,39 +108,40 @@ class AppFailures:
             self._silent.add(app.project_id)
             self._in_a_row.add(app.project_id)
             # the whole text names hosts and accounts of the operator
-            self._say(app, stage, f'{AWAY}: {error}', AWAY)
+            self._failed(app, stage, f'{AWAY}: {error}', AWAY)
             return None
         except CloudUnavailable as error:
-            self._say(app, stage, f'the cloud fails: {error}')
+            self._failed(app, stage, f'the cloud fails: {error}')
             return None
         except AccessLost as error:
-            self._say(app, stage, f'its trust is not good any more: {error}')
+            self._failed(app, stage, f'its trust is not good any more: {error}')
             return None
         except NovaMarketError as error:
-            self._say(app, stage, str(error))
+            self._failed(app, stage, str(error))
             return None
         except Exception as error:
-            if self._say(app, stage, f'{type(error).__name__}: {error}'):
+            if self._failed(app, stage, f'{type(error).__name__}: {error}'):
                 LOG.exception('app %s fails; others go on', app.id)
             return None
-        if self._said.pop((app.id, stage), None) is not None:
-            LOG.info('app %s: %s works again', app.id, stage)
+        outage = self._outages.pop((app.id, stage), None)
+        if outage is not None:
+            outage.works()
         return found
 
-    def _say(self, app: StoredApp, stage: str, trouble: str, told: str = '') -> bool:
-        """Was it new, since this stage has worked? told: to its owner, instead of all of it."""
-        said = self._said.setdefault((app.id, stage), set())
-        kind = NAMES.sub('#', trouble)
-        if kind in said or len(said) >= KINDS:
+    def _failed(self, app: StoredApp, stage: str, trouble: str, shown: str = '') -> bool:
+        """Log it and note it among the app's events, if it is news. shown: to its owner, instead of all."""
+        outage = self._outages.get((app.id, stage))
+        if outage is None:
+            outage = OutageLog(LOG, lost=f'app {app.id}', back=f'app {app.id}: {stage} works again')
+            self._outages[app.id, stage] = outage
+        if not outage.failed(trouble, kind=NAMES.sub('#', trouble)):
             return False
-        said.add(kind)
-        LOG.warning('app %s: %s', app.id, trouble)
         event = AppEvent(
             app_id=app.id,
             at=self._clock.wall(),
             period=app.period,
             action='troubled',
-            reason=told or trouble,
+            reason=shown or trouble,
         )
         self._events.tell([event])
         return True

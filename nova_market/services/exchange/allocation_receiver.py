@@ -24,6 +24,7 @@ from nova_market.core.exchange.allocation_messages import (
 from nova_market.core.exchange.received_allocations import EffectiveAllocations, ReceivedAllocations
 from nova_market.core.resource import HostName, OwnerId
 from nova_market.errors import MalformedReport, OversizedReport
+from nova_market.outage_log import OutageLog
 from nova_market.ports import Clock, StateFile, Transport, WireFormat
 from nova_market.services.exchange.health import FORGED, DropCounter
 
@@ -62,7 +63,9 @@ class AllocationReceiver:
         self._lock = threading.Lock()
         self._drops = DropCounter(host)
         self._wake: Callable[[str], None] = _nobody
-        self._silent = False
+        self._outage = OutageLog(
+            LOG, lost='weights go back to their base values', back='allocations are in force again'
+        )
 
     def subscribe(self, callback: Callable[[str], None]) -> None:
         """Call `callback(reason)` from the transport's thread when new allocations have come."""
@@ -104,13 +107,10 @@ class AllocationReceiver:
     def look(self) -> EffectiveAllocations:
         with self._lock:
             granted = self._book.look(self._clock.monotonic())
-            silent = not granted.in_force and granted.period >= 0
-            news, self._silent = silent and not self._silent, silent
-        if news:
-            LOG.warning(
-                'no new allocations since those of period %d: weights go back to their base values',
-                granted.period,
-            )
+        if granted.in_force:
+            self._outage.works(f'period {granted.period}')
+        elif granted.period >= 0:
+            self._outage.failed(f'no new allocations since those of period {granted.period}')
         return granted
 
     def confirm(

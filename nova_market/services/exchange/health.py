@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from nova_market.core.exchange.received_allocations import OVERTAKEN
 from nova_market.core.exchange.report_table import FOREIGN_NAME, STALE
 from nova_market.core.resource import HostName
+from nova_market.outage_log import OutageLog
 
 LOG = logging.getLogger(__name__)
 
@@ -94,26 +95,23 @@ class LinkHealth:
         """started: silence counts from then on."""
         self._ttl = ttl
         self._started = started
-        self._down = False
-        self._lock = threading.Lock()
+        self._outage = OutageLog(
+            LOG,
+            lost=f'the exchange is down, other hosts are forgotten after {ttl:g} s',
+            back='the exchange works again',
+        )
 
     @property
     def down(self) -> bool:
-        return self._down
+        return self._outage.active
 
     def observe(self, age: float, trouble: str, now: float) -> None:
         """age: of the totals; trouble: what the transport says is wrong."""
         silent = min(age, now - self._started) > SILENCE * self._ttl
-        with self._lock:
-            before = self._down
-            # while it is down only totals that have come prove that it works
-            self._down = bool(trouble) or silent or (before and age > self._ttl)
-            after = self._down
-        if after and not before:
-            LOG.warning(
-                'the exchange is down, other hosts are forgotten after %g s: %s',
-                self._ttl,
-                trouble or f'nothing that this host said in the last {age:.0f} s was heard',
-            )
-        elif before and not after:
-            LOG.info('the exchange works again')
+        if trouble:
+            self._outage.failed(trouble)
+        # while it is down only totals that have come prove that it works
+        elif silent or (self._outage.active and age > self._ttl):
+            self._outage.failed(f'nothing that this host sent in the last {age:.0f} s came back')
+        else:
+            self._outage.works()

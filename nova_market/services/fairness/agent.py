@@ -306,7 +306,7 @@ class Agent:
         found: Mapping[str, Mapping[GuestId, Control]],
         failed: Mapping[str, Mapping[GuestId, str]],
     ) -> tuple[GuestId, ...]:
-        """Tell the market what is in force, each round: what has told it so before may be lost (F2)."""
+        """Confirm to the market what is in force, in each round: an earlier message may be lost (F2)."""
         if self._market is None or self._dry_run or not plan.granted.in_force:
             return ()
         done = tuple(

@@ -11,11 +11,12 @@ from functools import partial
 
 from nova_market.core.resource import OwnerId
 from nova_market.errors import QuotaUnavailable
+from nova_market.outage_log import OutageLog
 from nova_market.ports import QuotaSource
 
 LOG = logging.getLogger(__name__)
 MAX_OWNERS = 5_000
-"""Peers name owners, and each is a request to Nova: whoever invents names must not flood it."""
+"""Peers name owners, and each owner is a request to Nova: invented names must not flood it."""
 
 RETRY = 30.0
 """Seconds until a cloud that did not answer is asked again."""
@@ -30,7 +31,11 @@ class QuotaReader:
         self._owners: frozenset[OwnerId] = frozenset()
         self._known: Mapping[OwnerId, tuple[int, int]] = {}
         self._stopped = False
-        self._down = False
+        self._outage = OutageLog(
+            LOG,
+            lost='quotas can not be read, the last known ones stay in force',
+            back='quotas are read again',
+        )
 
     def start(self) -> threading.Thread:
         """The thread that reads, already running."""
@@ -53,19 +58,15 @@ class QuotaReader:
             return self._known
 
     def read_once(self) -> bool:
-        """Read all quotas now; False when the cloud does not answer (said in the log once)."""
+        """Read all quotas now; False when the cloud does not answer (logged once)."""
         with self._changed:
             owners = sorted(self._owners)
         try:
             known = self._source.quotas(owners)
         except QuotaUnavailable as error:
-            if not self._down:
-                LOG.warning('quotas can not be read, the last known ones stay in force: %s', error)
-            self._down = True
+            self._outage.failed(error)
             return False
-        if self._down:
-            LOG.info('quotas are read again')
-        self._down = False
+        self._outage.works()
         with self._changed:
             self._known = known
         return True

@@ -19,6 +19,7 @@ import numpy as np
 from nova_market.core.rebalancing.cordon import closed_hosts, cordon_plan, host_loads
 from nova_market.core.resource import HostName
 from nova_market.errors import CloudUnavailable
+from nova_market.outage_log import OutageLog
 from nova_market.ports import ProviderTraits
 from nova_market.services.market.rounds import Decided
 
@@ -45,7 +46,11 @@ class Steering:
         self._settings = settings
         self._announced = False
         self._clean = False
-        self._trouble = ''
+        self._outage = OutageLog(
+            LOG,
+            lost='hosts are not closed or opened now',
+            back='hosts are closed and opened again',
+        )
 
     def consider(self, decided: Decided) -> None:
         """After a round that this engine has decided. Raises nothing: rounds go on without."""
@@ -55,13 +60,11 @@ class Steering:
             elif not self._clean:
                 self._clean_up()
         except CloudUnavailable as error:
-            if not self._trouble:
-                LOG.warning('hosts are not closed or opened now: %s', error)
-            self._trouble = str(error)
+            self._outage.failed(error)
         except Exception:
             LOG.exception('closing and opening hosts failed; rounds go on')
         else:
-            self._trouble = ''
+            self._outage.works()
 
     def _steer(self, decided: Decided) -> None:
         if not self._announced:

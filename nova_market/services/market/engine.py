@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine: while it leads, one round in each period, and every unfinished one before it completed.
 
-Implements rules F1 to F4 of doc/source/specs/market.rst. Any number of engines may run; those that don't
-lead do nothing. The period is wall-clock time over its length, so all of them count alike. Nothing here
-stops or deletes a server: the worst an engine can do is to be away, and then hosts go back to weights of
-their own.
+Implements rules F1 to F4 of doc/source/specs/market.rst. Any number of engines may run; those that do not
+lead do nothing. The number of a period is wall-clock time divided by its length, so all engines count alike.
+An engine never stops or deletes a server. While no engine runs, hosts go back to their base weights.
 """
 
 import logging
@@ -33,14 +32,14 @@ OUTAGE = (CloudUnavailable, DatabaseUnavailable, SchemaBehind)
 OPEN = frozenset({RoundState.PLANNED, RoundState.APPLIED})
 
 ATTEMPTS = 6
-"""Tries in a period to decide its round while the cloud or the database does not answer."""
+"""How often in a period its round is tried while the cloud or the database does not answer."""
 
 
 class Rebalancing(Protocol):
     """What looks for migrations after a round."""
 
     def consider(self, view: MarketView) -> None:
-        """A round was decided on this. Returns soon."""
+        """Look for migrations in the view of a round that was decided. Returns soon."""
 
     def tick(self) -> None:
         """Go on with the migrations under way."""
@@ -154,7 +153,7 @@ class Engine(LeaderLoop):
         self._rebalancing.forget()
 
     def _complete(self, period: int) -> OpenRound | None:
-        """Finish every round before this period; that of this period, where another engine began it."""
+        """Finish every round before this period. Returns this period's, if another engine began it."""
         current = None
         for record in self._store.unfinished():
             if record.period == period:

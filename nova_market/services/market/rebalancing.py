@@ -28,6 +28,7 @@ from nova_market.core.rebalancing.proposal import (
 )
 from nova_market.core.rebalancing.settings import AUTO, OFF, RebalancingSettings
 from nova_market.errors import CloudUnavailable, Conflict, DatabaseUnavailable
+from nova_market.outage_log import OutageLog
 from nova_market.ports import Clock, MarketCloud, PlanStore
 from nova_market.services.market.migration_runner import PAGE, MigrationRunner
 
@@ -56,7 +57,7 @@ class Rebalancing:
         self._search: Future[Search] | None = None
         self._searched: int | None = None
         self._ended: dict[str, tuple[StoredMove, ...]] = {}
-        self._trouble = ''
+        self._outage = OutageLog(LOG, lost='rebalancing waits', back='rebalancing goes on')
 
     def consider(self, view: MarketView) -> None:
         """A round is over: look for a better placement when it is time to."""
@@ -141,15 +142,14 @@ class Rebalancing:
             self._plans.advance(chosen, PlanState.PROPOSED, PlanState.APPROVED, by=AUTO)
 
     def _surviving(self, work: Callable[[], None]) -> None:
-        """Say once what is down, and go on when it is there again."""
+        """An outage is logged once, and work goes on when it is over."""
         try:
             work()
         except Conflict as error:
             # an administrator or another leader was faster: the next look sees what they did
             LOG.debug('%s', error)
         except (CloudUnavailable, DatabaseUnavailable) as error:
-            if self._trouble != type(error).__name__:
-                LOG.warning('rebalancing waits: %s', error)
-            self._trouble = type(error).__name__
+            kind = 'cloud' if isinstance(error, CloudUnavailable) else 'database'
+            self._outage.failed(error, kind=kind)
         else:
-            self._trouble = ''
+            self._outage.works()

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -120,17 +121,24 @@ def command(*arguments):
 def configured(tmp_path, url):
     """write(market, **account) -> path of a configuration."""
 
-    def write(lines='', account=''):
+    def write(lines='', account='', exchange='oslo', keys=''):
         path = tmp_path / 'nova_market.conf'
         path.write_text(
             f'[database]\nconnection = {url}\n'
             f'[market]\nname = e\nperiod = 5\ncoordination_url = file://{tmp_path}\n{lines}\n'
-            '[fairness]\nexchange = oslo\n[exchange]\nmarket_engines = e\n'
+            f'[fairness]\nexchange = {exchange}\n[exchange]\nmarket_engines = e\n{keys}\n'
             f'[DEFAULT]\ntransport_url = fake://\n[openstack]\n{account}\n'
         )
         return f'--config-file={path}'
 
     return write
+
+
+def account_at(url):
+    return (
+        f'auth_type = password\nauth_url = {url}/v3\nusername = m\npassword = geheim\n'
+        'project_name = service\nuser_domain_id = default\nproject_domain_id = default'
+    )
 
 
 @pytest.mark.parametrize(
@@ -154,11 +162,7 @@ def test_a_round_of_the_real_command(configured, market, database):
     """Keystone, Nova and Placement over HTTP, a database, no host that confirms: nobody is charged."""
     with serving(FakeNova(market.cloud)) as nova:
         market.cloud.put_host(host('a', 4.0, 8192.0))
-        path = configured(
-            'host_reserve_cores = 0',
-            f'auth_type = password\nauth_url = {nova.url}/v3\nusername = m\npassword = geheim\n'
-            'project_name = service\nuser_domain_id = default\nproject_domain_id = default',
-        )
+        path = configured('host_reserve_cores = 0', account_at(nova.url))
         done = command(path, 'once')
     assert done.returncode == 0, done.stderr
     assert 'geheim' not in done.stderr
@@ -169,3 +173,35 @@ def test_a_round_of_the_real_command(configured, market, database):
     assert market.balance('red') == 2_000_000
     shown = command(path, 'status', '-f', 'json')
     assert json.loads(shown.stdout)['rounds'][0]['state'] == 'settled'
+
+
+def test_an_exchange_that_can_not_be_opened_ends_the_engine(configured, database, tmp_path):
+    """Keys are read when the exchange is opened: one line and exit status 78, as for every option."""
+    keys = f'members = a=tcp://127.0.0.1:9\nzmq_engine_key_path = {tmp_path}/none'
+    done = command(configured('', account_at('http://127.0.0.1:9'), 'zmq', keys), 'run')
+    assert done.returncode == 78, done.stderr
+    assert f'{tmp_path}/none' in done.stderr.splitlines()[-1]
+    assert 'Traceback' not in done.stderr
+
+
+def test_the_service_runs_until_it_is_stopped(configured, market, tmp_path):
+    """SIGHUP changes nothing; SIGTERM ends it after the turn under way, and another engine may lead."""
+    log = tmp_path / 'log'
+    with serving(FakeNova(market.cloud)) as nova, log.open('wb') as stream:
+        running = subprocess.Popen(
+            [sys.executable, '-m', 'nova_market.cmd.engine',
+             configured('host_reserve_cores = 0', account_at(nova.url)), 'run'],
+            stdout=stream, stderr=stream, cwd=ROOT, env=os.environ | {'PYTHONPATH': str(ROOT)},
+        )  # fmt: skip
+        try:
+            assert eventually(market.stores.history.rounds, 60.0)
+            running.send_signal(signal.SIGHUP)
+            assert eventually(lambda: 'SIGHUP is ignored' in log.read_text(), 10.0)
+            running.send_signal(signal.SIGTERM)
+            assert running.wait(30) == 0
+        finally:
+            running.kill()
+            running.wait()
+    lines = log.read_text()
+    assert '] e leads\n' in lines and '] stopped\n' in lines
+    assert 'Traceback' not in lines

@@ -109,7 +109,7 @@ def test_switched_off_everything_is_taken_away(database):
     traits.available = False
     # it has cleaned up, and asks no more
     steering.consider(decided)
-    assert steering._trouble == ''
+    assert not steering._outage.active
 
 
 def test_rounds_go_on_without_placement(database, caplog):

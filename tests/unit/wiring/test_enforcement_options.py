@@ -97,6 +97,8 @@ def test_an_engine_over_zmq(conf, tmp_path):
     assert isinstance(made._wire, CompactFormat)
     assert made._transport._bind == 'tcp://127.0.0.1:*'
     assert made._transport._keys.path == '/etc/nova_market/engine-keys'
+    # the configuration is that of the whole process: it stays as it was
+    assert conf.exchange.zmq_key_path == str(tmp_path)
     assert isinstance(made._membership, StaticMembers)
     assert made._membership.members()['compute1'] == 'tcp://10.0.0.1:9653'
     choose(conf, exchange='zmq', url=f'file://{tmp_path}')

@@ -26,6 +26,7 @@ from nova_market.adapters.transport.zmq.listener import OVERSIZED
 from nova_market.adapters.transport.zmq.sockets import MAX_FRAME, bindable, is_loopback, usable
 from nova_market.core.resource import HostName
 from nova_market.errors import ConfigurationError
+from nova_market.outage_log import OutageLog
 
 LOG = logging.getLogger(__name__)
 
@@ -40,6 +41,9 @@ RELOAD = 5.0
 
 STOP_SECONDS = 3.0
 """Longest time that stop() takes; what is not sent by then is lost."""
+
+ENGINE_BIND = 'tcp://127.0.0.1:*'
+"""Where the end of a market engine listens: for nobody."""
 
 UNSENT = 'unsent'
 NO_ADDRESS = 'no_address'
@@ -82,7 +86,7 @@ class ZmqTransport:
         self._lock = threading.Lock()
         self._mail: dict[HostName, deque[bytes]] = {}
         self._dropped: Counter[str] = Counter()
-        self._refused: set[HostName] = set()
+        self._refusals: dict[HostName, OutageLog] = {}
         self._trouble = ''
         self._wake = -1
         self._stopping = threading.Event()
@@ -319,18 +323,23 @@ class ZmqTransport:
             LOG.warning('a public key is left out: %s', problem)
 
     def _tell_line(self, host: HostName, state: str) -> None:
-        if state == 'refused' and host not in self._refused:
-            self._refused.add(host)
-            LOG.warning(
-                'host %s refuses the connection: it does not have the public key of this host, or its own '
-                'key is not the one in the allow-list here; tried again until it works',
-                host,
+        if state == 'refused':
+            self._refusals.setdefault(host, _refusal(host)).failed(
+                'it does not have the public key of this host, or its own key is not the one in the '
+                'allow-list here; tried again until it works'
             )
-        elif state == 'up' and host in self._refused:
-            self._refused.discard(host)
-            LOG.info('host %s accepts the connection now', host)
+        elif state == 'up' and host in self._refusals:
+            self._refusals.pop(host).works()
         else:
             LOG.debug('line to host %s: %s', host, state)
+
+
+def _refusal(host: HostName) -> OutageLog:
+    return OutageLog(
+        LOG,
+        lost=f'host {host} refuses the connection',
+        back=f'host {host} accepts the connection now',
+    )
 
 
 def zmq_transport(
@@ -339,11 +348,17 @@ def zmq_transport(
     host: HostName,
     ttl: float,
     addresses: Callable[[], Mapping[HostName, str]],
+    engine: bool = False,
 ) -> ZmqTransport:
     """A transport that is not started, always with keys.
+
+    engine: hosts answer over the connections that an engine makes, so it needs no port that others reach, and
+    shares neither port nor key with the nova-fairness of its own machine.
 
     :raises ConfigurationError: an option that can't work.
     """
     del ttl  # frames are kept by number, not by age
-    keys = KeyDirectory(conf.exchange.zmq_key_path, host)
-    return ZmqTransport(host, conf.exchange.zmq_bind, addresses, keys)
+    options = conf.exchange
+    bind = ENGINE_BIND if engine else options.zmq_bind
+    keys = KeyDirectory(options.zmq_engine_key_path if engine else options.zmq_key_path, host)
+    return ZmqTransport(host, bind, addresses, keys)
