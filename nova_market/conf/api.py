@@ -11,23 +11,31 @@ OPTIONS = [
         default=1000,
         min=1,
         max=9999,
-        help='Most items of a page, and as many where a request gives no limit.',
+        help='Largest number of items on a page, and the number when a request gives no limit.',
     ),
-    cfg.IntOpt('max_budgets', default=100, min=0, max=9999, help='Most budgets of one project.'),
+    cfg.IntOpt(
+        'max_budgets',
+        default=100,
+        min=0,
+        max=9999,
+        help='Largest number of budgets of one project.',
+    ),
     cfg.IntOpt(
         'max_apps',
         default=100,
         min=0,
         max=9999,
-        help='Most applications of one project that have not ended. Ten times as many are kept in all.',
+        help='Largest number of applications of one project that have not ended; including those that have '
+        'ended, ten times as many are kept.',
     ),
     cfg.ListOpt(
         'trust_roles',
         default=['member'],
         help="""
-Roles that whoever begins an application hands on to the controller, by a trust of Keystone, as far as he
-has them: those that Nova, Neutron and Glance ask for servers. Empty = all he has in the project. An
-administrator then hands on his power over the cloud, for as long as his application is there.
+Roles that the creator of an application delegates to the controller, by a trust of Keystone, as far as
+the creator has them. Choose those that Nova, Neutron and Glance require to create servers. Empty = all
+roles that the creator has in the project; an administrator then delegates his rights over the cloud for
+the lifetime of the application.
 """,
     ),
     cfg.FloatOpt(
@@ -35,17 +43,17 @@ administrator then hands on his power over the cloud, for as long as his applica
         default=1.0,
         min=0,
         max=3600,
-        help='Least seconds between two reports of an application, or of one of its servers.',
+        help='Shortest time in seconds between two reports of an application, or of one of its servers.',
     ),
     cfg.StrOpt(
         'response_validation',
         default='warn',
         choices=[
-            ('error', 'check every line and answer 500: for tests and development'),
-            ('warn', 'check the first lines of a page, log it and answer all the same'),
+            ('error', 'check every line, and respond 500: for tests and development'),
+            ('warn', 'check the first lines of a page, log the fault, and respond normally'),
             ('ignore', 'do not check'),
         ],
-        help='What happens when a response breaks the published schema.',
+        help='What happens when a response does not fit the published schema.',
     ),
     cfg.BoolOpt(
         'metrics_enabled',
@@ -55,7 +63,7 @@ administrator then hands on his power over the cloud, for as long as his applica
     cfg.StrOpt(
         'metrics_token',
         secret=True,
-        help='What Prometheus shows as "Authorization: Bearer ..."; give a long random text.',
+        help='Token that Prometheus sends as "Authorization: Bearer ..."; choose a long random text.',
     ),
 ]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of group [controller]: how applications are looked after."""
+"""Options of group [controller]: the service that scales applications."""
 
 from oslo_config import cfg
 
@@ -10,7 +10,7 @@ OPTIONS = [
         'name',
         default='',
         help="""
-Name of this controller among those that take turns to lead, through `[market]coordination_url`. Empty =
+Name of this controller. Controllers elect a leader through `[market]coordination_url`. Empty =
 `controller.` and the host's name.
 """,
     ),
@@ -20,9 +20,9 @@ Name of this controller among those that take turns to lead, through `[market]co
         min=1.0,
         max=3600.0,
         help="""
-Seconds between two looks at the servers of applications. Decisions are made once in each round of the market;
-between them servers that are missing are made, and those that are not wanted deleted. Each look reads the
-marked servers of each project that has applications from Nova.
+Seconds between two passes. Decisions are made once in each round of the market. In each pass the
+controller creates servers that are missing and deletes those that are not wanted. For that it reads the
+servers of each project with applications from Nova.
 """,
     ),
     cfg.IntOpt(
@@ -31,8 +31,8 @@ marked servers of each project that has applications from Nova.
         min=1,
         max=1_000_000,
         help="""
-Periods for which a budget that does not renew itself is to last, when the application has no deadline: in
-each period the controller spends at most this part of what is left.
+Number of periods for which a budget that does not renew itself should last, when the application has no
+deadline: in each period the controller spends at most one part in this number of what is left.
 """,
     ),
     cfg.FloatOpt(
@@ -41,8 +41,8 @@ each period the controller spends at most this part of what is left.
         min=1.0,
         max=86_400.0,
         help="""
-Seconds after which a report of a metric or of a queue does not count any more. An application that nobody
-reports of is left as it is. Give more than the monitors' interval.
+Seconds for which a report of a metric or of a queue is valid. An application without a valid report is
+left as it is. Must be longer than the interval of the monitors.
 """,
     ),
     cfg.FloatOpt(
@@ -51,7 +51,8 @@ reports of is left as it is. Give more than the monitors' interval.
         min=1.0,
         max=86_400.0,
         help="""
-Seconds before a server whose making failed is made again; twice as long after each further failure.
+Seconds before a server that could not be created is created again. Each further failure doubles the
+pause.
 """,
     ),
     cfg.FloatOpt(
@@ -59,7 +60,7 @@ Seconds before a server whose making failed is made again; twice as long after e
         default=900.0,
         min=1.0,
         max=86_400.0,
-        help='Seconds that this pause grows to at most.',
+        help='Longest pause in seconds; see first_pause.',
     ),
     cfg.FloatOpt(
         'settle_time',
@@ -67,9 +68,10 @@ Seconds before a server whose making failed is made again; twice as long after e
         min=1.0,
         max=86_400.0,
         help="""
-Seconds in which a server may still come whose making Nova was asked for without an answer. In that time no
-other one is asked for in its place, and its application is not forgotten. Give more than Nova needs to answer
-while Neutron, Placement or its message bus are slow; at least twice `[openstack]timeout` counts.
+Seconds in which a server may still appear after a request to create it that got no response. In that time
+no other server is requested in its place, and its application is not deleted. Must be longer than Nova
+needs to respond while Neutron, Placement or its message bus are slow; a value below twice
+`[openstack]timeout` is raised to that.
 """,
     ),
     cfg.StrOpt(

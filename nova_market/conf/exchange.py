@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of group [exchange]: who tells whom what, and where the others are."""
+"""Options of group [exchange]: topology, members, message format and keys of the exchange."""
 
 from oslo_config import cfg
 
-GROUP = cfg.OptGroup('exchange', title='How hosts tell each other heaviness')
+GROUP = cfg.OptGroup('exchange', title='How hosts exchange heaviness')
 
 TOPOLOGY = [
     cfg.StrOpt(
@@ -12,23 +12,25 @@ TOPOLOGY = [
         choices=[
             (
                 'aggregate',
-                'hosts tell aggregators, and are told the sums of the owners they have VMs of',
+                'hosts send sums to aggregators, and receive the totals of their own owners',
             ),
-            ('broadcast', 'every host tells all others, as the paper did'),
+            ('broadcast', 'every host sends its sums to all others, as in the paper'),
         ],
         help="""
-Who tells whom. `broadcast` needs nothing else, and N * (N - 1) messages an interval: for clouds of up to
-some 50 hosts, and for comparison. `aggregate` needs 2 * N * aggregator_count small ones, and must know some
-hosts: set `coordination_url`, `members` or `aggregators`. Every host of a cloud must have the same.
+Which hosts send messages to which. `broadcast` needs no further option, and sends N * (N - 1) messages in
+an interval: use it for up to some 50 hosts, and for comparison. `aggregate` sends 2 * N *
+aggregator_count small messages, and needs the names of some hosts: set `coordination_url`, `members` or
+`aggregators`. All hosts of a cloud must have the same value.
 """,
     ),
     cfg.ListOpt(
         'aggregators',
         default=[],
         help="""
-Names of the hosts that add up, for example controllers that run nova-fairness; empty = they are elected
-among all hosts. Named hosts that are not members are left out. Owners are divided among the aggregators by
-hash. With topology `aggregate`. Every host of a cloud must have the same.
+Names of the hosts that are aggregators, for example controllers that run nova-fairness. Empty =
+aggregators are elected among all hosts. Named hosts that are not members are ignored. Each owner belongs
+to one aggregator, which is chosen by hashing. Used with topology `aggregate`. All hosts of a cloud must
+have the same value.
 """,
     ),
     cfg.IntOpt(
@@ -37,9 +39,9 @@ hash. With topology `aggregate`. Every host of a cloud must have the same.
         min=1,
         max=100,
         help="""
-How many hosts are elected when `aggregators` is empty. One adds up for more than 1,000 hosts; more of them
-divide owners, and what the loss of one delays, for 2 * hosts messages an interval each. Every host of a
-cloud must have the same.
+Number of aggregators that are elected when `aggregators` is empty. One is enough for more than 1,000
+hosts. With more of them, owners are divided among them, and the loss of one delays fewer owners; each one
+adds 2 * hosts messages in an interval. All hosts of a cloud must have the same value.
 """,
     ),
 ]
@@ -50,19 +52,19 @@ MEMBERS = [
         default='',
         secret=True,
         help="""
-Where hosts find each other: URL of a tooz driver, for example redis://:PASSWORD@controller:6379,
-etcd3+http://controller:2379, zookeeper://, memcached://, or file:///DIRECTORY for one machine. Hosts come
-and go by themselves. When it is away the hosts that were known last stay in force. Empty = `members` or
-`aggregators`.
+URL of a tooz driver through which hosts find each other, for example redis://:PASSWORD@controller:6379,
+etcd3+http://controller:2379, zookeeper://, memcached://, or file:///DIRECTORY for one machine. Hosts join
+and leave automatically. While the backend is down, the members that were known last are used. Empty =
+`members` or `aggregators` is used instead.
 """,
     ),
     cfg.ListOpt(
         'members',
         default=[],
         help="""
-All hosts, when there is no `coordination_url`: HOST=tcp://ADDRESS:PORT separated by commas; HOST alone
-where the transport needs no address (oslo). With named `aggregators` and topology `aggregate` these are
-enough. A host that is added must be added here on all hosts.
+All hosts, when there is no `coordination_url`: HOST=tcp://ADDRESS:PORT, separated by commas, or HOST
+alone where the transport needs no address (oslo). With named `aggregators` and topology `aggregate` the
+aggregators are enough. To add a host to the cloud, add it here on all hosts.
 """,
     ),
 ]
@@ -76,30 +78,30 @@ WIRE = [
             ('plain', 'JSON, which tcpdump and rabbitmqctl show'),
             ('compact', 'msgpack, shorter by a quarter to two thirds; over oslo wrapped in base64'),
         ],
-        help='How a host writes its messages. Each reads both, so hosts may differ.',
+        help='Format of the messages that a host sends. Each host reads both, so hosts may differ.',
     ),
     cfg.StrOpt(
         'zmq_bind',
         default='tcp://*:9653',
         help="""
-Where this host listens with [fairness]exchange = zmq. An address of the management network is better than
-`*`. Others connect here: open the port between compute hosts, and to nobody else.
+Address on which this host listens with [fairness]exchange = zmq. An address of the management network is
+better than `*`. Other hosts connect to it: open the port between compute hosts only.
 """,
     ),
     cfg.StrOpt(
         'zmq_address',
         default='',
         help="""
-Where others reach this host, tcp://ADDRESS:PORT, with `coordination_url`. Empty = zmq_bind when that names
-an address, else [host]name and the port of zmq_bind.
+Address, tcp://ADDRESS:PORT, that this host publishes through `coordination_url` for the others. Empty =
+zmq_bind if that contains an address, else [host]name and the port of zmq_bind.
 """,
     ),
     cfg.StrOpt(
         'zmq_key_path',
         default='/etc/nova_market/keys',
         help="""
-Directory of this host's CURVE key pair and of the public keys of the hosts it believes; see
-`nova-market-manage keys`. Keys that are added or removed count without a restart.
+Directory of this host's CURVE key pair, and of the public keys of the hosts that it accepts; see
+`nova-market-manage keys`. Keys that are added or removed take effect without a restart.
 """,
     ),
 ]
@@ -109,19 +111,19 @@ MARKET = [
         'market_engines',
         default=[],
         help="""
-Names of the market's engines ([market]name of each): nobody else may allocate what the guests of this host
-get. An engine that is not named here does not start. Empty = there is no market. Over zmq an engine proves
-its name by its key, as a host does; over oslo the broker's accounts decide who can write. Hosts and engines
-of a cloud must have the same.
+Names of the market's engines ([market]name of each). A host accepts allocations only from these. An
+engine that is not listed here does not start. Empty = there is no market. Over zmq an engine proves its
+name by its key, as a host does; over oslo every account that may write to the broker can send
+allocations. All hosts and engines of a cloud must have the same value.
 """,
     ),
     cfg.StrOpt(
         'zmq_engine_key_path',
         default='/etc/nova_market/engine-keys',
         help="""
-With [fairness]exchange = zmq: directory of the market engine's own CURVE key pair and of the public keys of
-the hosts, as `zmq_key_path` is for a host. An engine has a name and a key of its own, also on a machine where
-nova-fairness runs.
+With [fairness]exchange = zmq: directory of the market engine's own CURVE key pair and of the public keys
+of the hosts, as `zmq_key_path` is for a host. An engine has its own name and its own key, also on a
+machine where nova-fairness runs.
 """,
     ),
 ]

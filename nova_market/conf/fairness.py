@@ -14,31 +14,32 @@ LOOP = [
         min=0.5,
         max=3600.0,
         help="""
-Seconds between two rounds (the update interval of the paper). Every host of a cloud should have the
-same. Shorter reacts faster and costs proportionally more CPU: one bulk statistics call per round.
-Guest memory statistics are themselves refreshed every 10 s by Nova's default.
+Seconds between two rounds (the update interval of the paper). All hosts of a cloud should have the same
+value. A shorter interval reacts faster and costs proportionally more CPU: one bulk statistics call per
+round. By Nova's default, memory statistics of guests are updated every 10 s.
 """,
     ),
     cfg.StrOpt(
         'policy',
         default='fairness',
         choices=[
-            ('fairness', 'heaviness alone'),
-            ('market', 'what the engines of [exchange]market_engines allocate'),
-            ('combined', 'the same, times a factor by heaviness of at most `span`'),
+            ('fairness', 'weights follow heaviness alone'),
+            ('market', 'weights follow the allocations of the engines in [exchange]market_engines'),
+            ('combined', 'as market, multiplied by a factor of heaviness of at most `span`'),
         ],
         help="""
-Who decides what the guests of this host get. With `market` and `combined` a guest's CPU weight is that of
-the cores allocated to it; when no allocations come any more, weights go back to those of the flavors, half
-way in each round. Needs `cpu_control`, and an exchange that reaches the engine (`oslo` or `zmq`).
+By what this host is divided among its guests. With `market` and `combined` the CPU weight of a guest is
+that of the cores allocated to it. When allocations have expired, each round moves the weights half of the
+way back to those of the flavors. `market` and `combined` need `cpu_control`, and an exchange that reaches
+the engine (`oslo` or `zmq`).
 """,
     ),
     cfg.BoolOpt(
         'dry_run',
         default=False,
         help="""
-Measure, exchange and decide, but write nothing to guests or to the network device. Use it first on a
-new cloud: `nova-fairness status` then shows what would be set.
+Measure, exchange and decide, but write nothing to guests or to the network device. Begin with it on a new
+cloud: `nova-fairness status` then shows what would be set.
 """,
     ),
     cfg.StrOpt(
@@ -46,24 +47,24 @@ new cloud: `nova-fairness status` then shows what would be set.
         default='project',
         choices=[
             ('project', 'account by Keystone project, as quotas do'),
-            ('user', 'account by Keystone user, as the paper did; quotas are then not read'),
+            ('user', 'account by Keystone user, as in the paper; quotas are then not read'),
         ],
-        help='Whom a VM is accounted to.',
+        help='The owner that a VM is accounted to.',
     ),
     cfg.StrOpt(
         'fallback_owner',
         default='unknown',
         help="""
-Owner of guests without readable Nova metadata (started outside Nova, or damaged). They share one
-account, so that hiding the owner gains nothing.
+Owner of guests without readable Nova metadata (started outside Nova, or damaged). They share one account,
+so that hiding the owner gains nothing.
 """,
     ),
     cfg.StrOpt(
         'state_path',
         default='/var/lib/nova-market/fairness',
         help="""
-Directory for the values that guests had before the service touched them (needed to restore them after
-a crash), the status document and the cached CPU score. Must survive a restart of the service.
+Directory for the values that guests had before the service changed them (needed to restore them after a
+crash), the status document and the cached CPU score. Must survive a restart of the service.
 """,
     ),
 ]
@@ -73,17 +74,18 @@ METRIC = [
         'metric',
         default='greediness',
         help="""
-Heaviness metric, a plug-in of nova_market.heaviness: greediness (sound defaults), greediness_2016 (what
-the paper ran), drf, bbf, asset, or your own. A metric that breaks a constraint of the paper's section
-III without saying so is refused at start. Every host of a cloud must have the same.
+Heaviness metric, a plug-in of nova_market.heaviness: greediness (sound defaults), greediness_2016 (that
+of the paper's experiments), drf, bbf, asset, or your own. A metric that breaks a constraint of the
+paper's section III without declaring it is refused at start. All hosts of a cloud must have the same
+value.
 """,
     ),
     cfg.StrOpt(
         'endowment',
         default='host_share',
         help="""
-What the cloud budgets for a VM, a plug-in of nova_market.endowment: host_share (its part of the host,
-capped at the flavor), host_share_uncapped (eq. 1 as printed), cloud_quota, cloud_running.
+How the endowment of a VM is computed, a plug-in of nova_market.endowment: host_share (its part of the
+host, at most its flavor), host_share_uncapped (eq. 1 as printed), cloud_quota, cloud_running.
 """,
     ),
     cfg.ListOpt(
@@ -92,18 +94,18 @@ capped at the flavor), host_share_uncapped (eq. 1 as printed), cloud_quota, clou
         item_type=types.String(choices=RESOURCES),
         help="""
 Resources in the metric. A resource whose supply is not known (disk and network need [host] options) is
-left out by itself. An idle resource in the metric counts as endowment that its owner holds: with more
-resources a user of fewer VMs is favoured more.
+left out automatically. An idle resource in the metric counts as endowment that its owner holds, so with
+more resources a user of fewer VMs is favoured more.
 """,
     ),
     cfg.StrOpt(
         'resource_weighting',
         default='equal',
         choices=[
-            ('equal', 'every resource counts the same'),
-            ('scarcity', 'by utilisation of the cloud'),
+            ('equal', 'all resources have the same weight'),
+            ('scarcity', 'by the utilisation of the cloud'),
         ],
-        help='How resources are weighed against each other.',
+        help='Relative weight of the resources in the metric.',
     ),
     cfg.StrOpt(
         'undeclared_split',
@@ -121,7 +123,7 @@ resources a user of fewer VMs is favoured more.
     cfg.StrOpt(
         'entitlement',
         default='equal',
-        choices=[('equal', 'owners are equal'), ('quota', 'owners weigh by their cores quota')],
+        choices=[('equal', 'all owners are equal'), ('quota', 'by the cores quota of the owner')],
         help="Relative right of owners in the grouping of a host's guests.",
     ),
     cfg.FloatOpt(
@@ -152,8 +154,8 @@ PRIORITY = [
             ),
         ],
         help="""
-How heaviness becomes weights. `paper` is for comparison: its CPU range starves managed guests next to
-anything unmanaged on the host, and its memory limits cut into working sets.
+How weights are computed from heaviness. `paper` is for comparison only: in its CPU range managed guests
+get almost nothing beside other processes of the host, and its memory limits are below working sets.
 """,
     ),
     cfg.FloatOpt(
@@ -161,48 +163,49 @@ anything unmanaged on the host, and its memory limits cut into working sets.
         default=2.0,
         min=0.0,
         max=20.0,
-        help='k: how strongly heaviness moves the weight. gain * controller_smoothing above 0.3 '
-        'oscillates when totals arrive one or two intervals late.',
+        help='k: how strongly heaviness changes the weight. With gain * controller_smoothing above 0.3, '
+        'weights oscillate when totals arrive one or two intervals late.',
     ),
     cfg.FloatOpt(
         'controller_smoothing',
         default=0.15,
         min=0.001,
         max=1.0,
-        help='lambda: part of the way to the wanted weight that one round goes.',
+        help='lambda: the part of the difference to the wanted weight that one round makes up.',
     ),
     cfg.FloatOpt(
         'span',
         default=16.0,
         min=1.0,
         max=100.0,
-        help='Largest ratio between two weights of a host that heaviness may cause; 1 = grouping only.',
+        help='Largest ratio of two weights of a host that heaviness may cause; 1 = grouping only.',
     ),
     cfg.FloatOpt(
         'emphasis',
         default=0.5,
         min=0.0,
         max=10.0,
-        help="a: how much a VM's own heaviness moves its weight among its owner's VMs.",
+        help="a: how strongly a VM's own heaviness changes its weight among its owner's VMs.",
     ),
     cfg.BoolOpt(
         'grouping',
         default=True,
-        help="Divide a host among owners, then among an owner's VMs. Off: every VM by its size.",
+        help="Divide a host among owners first, and then among each owner's VMs. Off: every VM by its size.",
     ),
     cfg.FloatOpt(
         'idle_threshold',
         default=0.05,
         min=0.0,
         max=1.0,
-        help="A VM that uses less of its CPU endowment than this part does not dilute its owner's group.",
+        help='A VM that uses less than this part of its CPU endowment is not counted when the part of its '
+        'owner is divided among VMs.',
     ),
     cfg.FloatOpt(
         'write_threshold',
         default=0.05,
         min=0.0,
         max=1.0,
-        help='Relative change below which a value is not written again.',
+        help='Relative change of a value below which it is not written again.',
     ),
 ]
 
@@ -213,26 +216,27 @@ CONTROLS = [
     cfg.StrOpt(
         'disk_control',
         default='auto',
-        choices=[('auto', 'where BFQ or io.cost makes weights act'), ('off', 'never')],
-        help='Set disk weights of guests. Where they would not act they are reported as not controllable.',
+        choices=[('auto', 'where weights have an effect: BFQ or io.cost'), ('off', 'never')],
+        help='Set disk weights of guests. Where they would have no effect, the disk is reported as not '
+        'controllable.',
     ),
     cfg.StrOpt(
         'memory_control',
         default='off',
         choices=[('auto', 'soft limit on cgroup v1, memory.low on v2'), ('off', 'observe only')],
         help="""
-Protect guests' memory under pressure; with a market, as much of it as is allocated. On cgroup v1 the soft
-limit is deprecated since Linux 6.12. Never set below a guest's working set there.
+Protect guests' memory under pressure; with a market, at most what is allocated. On cgroup v1 the soft
+limit is used, which is deprecated since Linux 6.12; it is never set below a guest's working set.
 """,
     ),
     cfg.StrOpt(
         'network_device',
         default='',
         help="""
-Uplink whose egress is divided among guests by HTB classes, for example eth1 or bond0; empty = no
-network control. A queueing discipline that somebody else put there is left alone, and network control
-then reports so. Costs one class and one filter per guest; not for uplinks of 25 Gbit/s and more, whose
-queues one HTB lock would serialise.
+Uplink whose outgoing traffic is divided among guests by HTB classes, for example eth1 or bond0; empty =
+no network control. A queueing discipline that another program has installed is left alone, and `status`
+reports it. The cost is one class and one filter per guest. Not for uplinks of 25 Gbit/s and more: HTB has
+one lock for all queues of a device.
 """,
     ),
     cfg.IntOpt(
@@ -240,14 +244,15 @@ queues one HTB lock would serialise.
         default=0,
         min=0,
         max=400000,
-        help='Rate of network_device in Mbit/s; 0 = ask the device. Needed for virtual devices.',
+        help='Rate of network_device in Mbit/s; 0 = read it from the device. Required for virtual devices.',
     ),
     cfg.FloatOpt(
         'network_default_share',
         default=0.1,
         min=0.001,
         max=0.9,
-        help='Part of the rate that is kept for traffic of no guest: the host, storage, migration.',
+        help='Part of the rate that is reserved for other traffic than that of guests: host, storage, '
+        'migration.',
     ),
 ]
 
@@ -256,9 +261,10 @@ EXCHANGE = [
         'exchange',
         default='local',
         help="""
-How hosts tell each other heaviness, a plug-in of nova_market.exchange: `local` (this host alone),
-`oslo` (oslo.messaging; set transport_url as for nova) or `zmq` (ZeroMQ, no broker; make keys by
-`nova-market-manage keys` first). Group [exchange] has the rest. Every host of a cloud must have the same.
+How hosts exchange heaviness, a plug-in of nova_market.exchange: `local` (this host alone), `oslo`
+(oslo.messaging; set transport_url as for nova) or `zmq` (ZeroMQ, without a broker; create keys with
+`nova-market-manage keys` first). Group [exchange] has the other options. All hosts of a cloud must have
+the same value.
 """,
     ),
     cfg.IntOpt(
@@ -266,22 +272,25 @@ How hosts tell each other heaviness, a plug-in of nova_market.exchange: `local` 
         default=3,
         min=1,
         max=100,
-        help='Intervals after which a silent host is forgotten, and after which weights decay to the local '
-        'grouping when the transport is dead.',
+        help='Intervals for which the last report of a host is valid. When the transport is down for longer, '
+        'weights decay to those of the local grouping.',
     ),
     cfg.StrOpt(
         'quota_source',
         default='none',
         choices=[
-            ('none', 'this host reads no quotas; it uses what other hosts announce, or equal ones'),
+            (
+                'none',
+                'this host reads no quotas; it uses those that other hosts send, or equal ones',
+            ),
             (
                 'openstack',
-                'read quotas with the credentials of group [openstack] and announce them',
+                'read quotas with the credentials of group [openstack], and send them to the others',
             ),
         ],
         help="""
-Where actual quotas come from. One or two hosts (controllers) with `openstack` are enough for a cloud;
-compute hosts then need no credentials.
+Source of quotas. One or two hosts (controllers) with `openstack` are enough for a cloud; compute hosts
+then need no credentials.
 """,
     ),
     cfg.FloatOpt(

@@ -25,16 +25,17 @@ Physical CPUs that guests may use, as a list such as 2-15,18-31; empty = all. Se
         default=0.3,
         min=0.0,
         max=1.0,
-        help='What the second thread of a core counts when both are online, in cores.',
+        help='Value of the second thread of a core in cores, when both are online.',
     ),
     cfg.DictOpt(
         'core_scores',
         default={},
         help="""
-Speed of one core by CPU model, so that a second on a fast host counts more than one on a slow host:
-'part of the model name:score', for example 'EPYC 7763:1.9,Gold 6130:1.2'. Any unit that is the same on
-all hosts (SPECrate per core, HEPScore per core). A host whose model is not listed uses the cached
-result of `nova-fairness calibrate`, else its nominal clock in GHz, which ranks different models badly.
+Speed of one core by CPU model, so that a second on a fast host counts more than a second on a slow host:
+'part of the model name:score', for example 'EPYC 7763:1.9,Gold 6130:1.2', in any unit that is the same on
+all hosts (SPECrate per core, HEPScore per core). A host whose model is not listed uses the cached result
+of `nova-fairness calibrate`, or else its nominal clock in GHz, which is a poor measure for different
+models.
 """,
     ),
     cfg.IntOpt(
@@ -47,15 +48,15 @@ result of `nova-fairness calibrate`, else its nominal clock in GHz, which ranks 
         'disk_read_mbps',
         default=0.0,
         min=0.0,
-        help='Sequential read of the disks under the guests, MiB/s; 0 = leave disk reads out of the metric. '
-        'Not probed: reading at full speed would hurt the guests of a live host.',
+        help='Sequential read rate of the disks of guests, MiB/s; 0 = leave disk reads out of the metric. '
+        'It is not measured, because reading at full speed would disturb the guests.',
     ),
     cfg.FloatOpt('disk_write_mbps', default=0.0, min=0.0, help='The same for writes.'),
     cfg.FloatOpt(
         'disk_read_iops',
         default=0.0,
         min=0.0,
-        help='Random reads per second that the disks bear; 0 = count bytes only.',
+        help='Random reads per second that the disks can serve; 0 = count bytes only.',
     ),
     cfg.FloatOpt('disk_write_iops', default=0.0, min=0.0, help='The same for writes.'),
     cfg.FloatOpt(

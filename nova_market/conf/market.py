@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of group [market]: the engine's rounds, prices, credits and where it reports."""
+"""Options of group [market]: rounds, prices, credits and metrics of the engine."""
 
 from oslo_config import cfg
 
@@ -12,17 +12,18 @@ ROUNDS = [
         min=5,
         max=86_400,
         help="""
-Seconds of a period: bids and prices are per period, and a round is run in each. All engines and the hosts'
-`[fairness]interval` go with it: hosts confirm within an interval, and what they don't confirm within the
-period is not charged. To change it, stop all engines first; what is stored is by number of the period.
+Length of a period in seconds. Bids and prices are per period, and one round is run in each. All engines
+must have the same value, and it must be longer than the hosts' `[fairness]interval`, because hosts
+confirm allocations once per interval, and what they do not confirm within the period is not charged. To
+change it, stop all engines first, because rounds are stored by the number of their period.
 """,
     ),
     cfg.StrOpt(
         'name',
         default='',
         help="""
-Name of this engine, which hosts must list in `[exchange]market_engines`; no other engine and no host may
-have it. Empty = `engine.` and the host's name.
+Name of this engine. Hosts must list it in `[exchange]market_engines`. It must differ from the names of
+all other engines and of all hosts. Empty = `engine.` and the host's name.
 """,
     ),
     cfg.StrOpt(
@@ -30,9 +31,9 @@ have it. Empty = `engine.` and the host's name.
         default='file:///var/lib/nova_market/coordination',
         secret=True,
         help="""
-Where engines agree on who leads: URL of a tooz driver, for example redis://:PASSWORD@controller:6379 or
-etcd3+http://controller:2379. A directory is enough for engines on one machine. Empty = this is the only
-engine there will ever be.
+URL of a tooz driver through which engines elect a leader, for example redis://:PASSWORD@controller:6379
+or etcd3+http://controller:2379. A directory is enough for engines on one machine. Empty = this engine
+always leads; then never start a second one.
 """,
     ),
     cfg.FloatOpt(
@@ -41,8 +42,9 @@ engine there will ever be.
         min=0.0,
         max=86_400.0,
         help="""
-Seconds between two readings of all servers from Nova; between them only what has changed is read. Metadata
-that is changed after a server was made counts after at most this time. 0 = always everything.
+Seconds between two readings of all servers from Nova. Between them only servers are read that Nova
+reports as changed. Nova does not report changes of metadata, so a bid that is changed in metadata takes
+effect after at most this time. 0 = all servers are read in each round.
 """,
     ),
 ]
@@ -52,36 +54,36 @@ PRICES = [
         'pricing',
         default='clearing',
         help="""
-How prices are made, a plug-in of `nova_market.pricing`: `clearing`, the price at which the bids of this
-period take just what there is, or `demand`, which follows demand from period to period.
+How prices are computed, a plug-in of `nova_market.pricing`: `clearing`, the price at which the demand of
+this period equals the capacity, or `demand`, which follows the demand from period to period.
 """,
     ),
     cfg.StrOpt(
         'reserve_price_cpu',
         default='0.001',
         help="""
-Least price of a core, in credits per period. Who bids nothing is taken to bid the price of the period
-before, at first this; with 0 nobody would ever get anything without a bid.
+Lowest price of a core, in credits per period. A server without a bid bids the price of the period before,
+which is this one at first. With 0 such a server would never get anything.
 """,
     ),
     cfg.StrOpt(
         'reserve_price_memory',
         default='0.001',
-        help='Least price of a GiB of memory, in credits per period; see reserve_price_cpu.',
+        help='Lowest price of a GiB of memory, in credits per period; see reserve_price_cpu.',
     ),
     cfg.FloatOpt(
         'host_reserve_cores',
         default=1.0,
         min=0.0,
         max=1024.0,
-        help='Cores of every host that are not divided, beside those that Nova reserves itself.',
+        help='Cores of every host that the market does not divide, in addition to those that Nova reserves.',
     ),
     cfg.FloatOpt(
         'host_reserve_memory_mib',
         default=1024.0,
         min=0.0,
         max=2.0**30,
-        help='MiB of every host that are not divided, beside those that Nova reserves itself.',
+        help='MiB of every host that the market does not divide, in addition to those that Nova reserves.',
     ),
 ]
 
@@ -90,17 +92,18 @@ CREDITS = [
         'currency',
         default='recharge',
         help="""
-How credits come back, a plug-in of `nova_market.currency`: `recharge` hands out `total_credits` by project
-weight and returns what was paid after `return_delay`; `redistribute` splits what was paid by weight.
+How credits return to projects, a plug-in of `nova_market.currency`: `recharge` distributes
+`total_credits` by project weight, and returns charges to their payers after `return_delay`;
+`redistribute` divides all charges by weight.
 """,
     ),
     cfg.StrOpt(
         'total_credits',
         default='0',
         help="""
-Credits that `recharge` hands out to all projects together, by weight. A change counts at the next renewal:
-projects are given the difference, or it is taken from them as far as they have it. 0 = administrators
-grant by hand.
+Credits that `recharge` distributes to all projects together, by weight. A change takes effect at the next
+renewal: projects receive the difference, or it is taken from them as far as their balance allows. 0 =
+administrators grant credits by hand.
 """,
     ),
     cfg.IntOpt(
@@ -108,7 +111,7 @@ grant by hand.
         default=60,
         min=1,
         max=1_000_000,
-        help='Periods from one handing out to the next, with either policy.',
+        help='Periods from one distribution of credits to the next, with either plug-in.',
     ),
     cfg.IntOpt(
         'return_delay',
@@ -116,9 +119,9 @@ grant by hand.
         min=0,
         max=1_000_000,
         help="""
-Periods after which `recharge` returns a charge to the project that paid it. Who bids spends his credits for
-so long. 0 = charges are not returned but split by weight. `nova-market-manage db purge` must keep
-longer than this.
+Periods after which `recharge` returns a charge to the project that paid it. Until then the project cannot
+use these credits. 0 = charges are divided by weight instead. `nova-market-manage db purge` must keep more
+than this.
 """,
     ),
     cfg.FloatOpt(
@@ -127,19 +130,23 @@ longer than this.
         min=0.0,
         max=100.0,
         help="""
-Part of what a project holds above `tax_floor` that is taken at each handing out and split by weight at the
-next one, against hoarding. 0 = none.
+Tax against hoarding: the percentage of a project's balance above `tax_floor` that is taken at each
+distribution and divided by weight at the next one. 0 = no tax.
 """,
     ),
-    cfg.StrOpt('tax_floor', default='0', help='Credits of a project that are not taxed.'),
+    cfg.StrOpt(
+        'tax_floor',
+        default='0',
+        help='Balance of a project, in credits, up to which it is not taxed.',
+    ),
     cfg.IntOpt(
         'notice_periods',
         default=60,
         min=0,
         max=1_000_000,
         help="""
-An account whose credits last for fewer periods at its present spending is told once, by the notification
-market.credit.low. 0 = nobody is told.
+When the credits of an account will last for fewer periods than this at its present spending, the engine
+publishes the notification market.credit.low once. 0 = it publishes none.
 """,
     ),
 ]
@@ -159,8 +166,8 @@ REPORTS = [
         'metrics_balances',
         default=False,
         help="""
-Also export what each project has, one series per project with the label `project`; tenants can be shown
-their own through Aetos.
+Also export the balance of each project, one series per project with the label `project`. Through Aetos
+each tenant can see its own.
 """,
     ),
 ]

@@ -12,11 +12,11 @@ SEARCH = [
         'mode',
         default=ADVISE,
         choices=[
-            (OFF, 'no plans; what runs is watched to its end and no further move is begun'),
+            (OFF, 'no plans; a migration that runs is observed to its end, and no other begins'),
             (ADVISE, 'plans are shown, and carried out when an administrator approves them'),
             (AUTO, 'plans are carried out at once'),
         ],
-        help='What becomes of a better placement that the engine finds.',
+        help='What the engine does with plans of migrations that it finds.',
     ),
     cfg.IntOpt(
         'every',
@@ -31,8 +31,8 @@ SEARCH = [
         min=0.0,
         max=1.0,
         help="""
-Largest allocation error that is left alone, as a part of the ideal allocation (Emax of the paper). Higher
-means fewer migrations and less exact shares.
+Allocation error that is tolerated, as a part of the ideal allocation (Emax of the paper). A higher value
+means fewer migrations and less exact allocations.
 """,
     ),
     cfg.IntOpt(
@@ -40,32 +40,36 @@ means fewer migrations and less exact shares.
         default=50,
         min=1,
         max=100_000,
-        help='The search ends after so many iterations without a better placement (Niter of the paper).',
+        help='The search ends after this number of iterations without a better result (Niter of the paper).',
     ),
     cfg.IntOpt(
         'migrations',
         default=10,
         min=1,
         max=100_000,
-        help='Servers that one plan may move (Mmax of the paper). Moves are made one after the other.',
+        help='Largest number of servers that one plan moves, one after the other (Mmax of the paper).',
     ),
     cfg.IntOpt(
-        'inflow', default=2, min=1, max=100_000, help='Servers that one plan may bring to one host.'
+        'inflow',
+        default=2,
+        min=1,
+        max=100_000,
+        help='Largest number of servers that one plan moves to one host.',
     ),
     cfg.IntOpt(
         'horizon',
         default=60,
         min=1,
         max=1_000_000,
-        help='Periods over which a move must bring in what it costs; see cost_per_mib.',
+        help='Periods in which the gain of a move must exceed its cost; see cost_per_mib.',
     ),
     cfg.FloatOpt(
         'cost_per_mib',
         default=0.0,
         min=0.0,
         help="""
-Micro-credits that copying one MiB of RAM counts as. A move is dropped when it makes the market deliver less
-than this in `horizon` periods; 0 = copying costs nothing.
+Cost of copying one MiB of RAM, in micro-credits. A move is dropped when the additional value that it lets
+the market deliver in `horizon` periods is less than the cost of its RAM. 0 = copying costs nothing.
 """,
     ),
 ]
@@ -76,14 +80,15 @@ CARRYING_OUT = [
         default=600.0,
         min=0.0,
         max=1e6,
-        help='Seconds for which a server stays after a migration; each failure in a row doubles them.',
+        help='Seconds after a migration in which a server is not moved again. Each failure in a row '
+        'doubles them.',
     ),
     cfg.FloatOpt(
         'longest_cool_down',
         default=86_400.0,
         min=0.0,
         max=1e7,
-        help='Most seconds for which a server stays, however often its migration failed.',
+        help='Upper limit of cool_down, however often migrations of the server failed.',
     ),
     cfg.FloatOpt(
         'approval_valid',
@@ -97,7 +102,7 @@ CARRYING_OUT = [
         default=120.0,
         min=10.0,
         max=3600.0,
-        help='Seconds after which a migration that Nova accepted and never began counts as failed.',
+        help='Seconds after which a migration that Nova accepted and did not begin is taken as failed.',
     ),
     cfg.FloatOpt(
         'end_within',
@@ -105,8 +110,8 @@ CARRYING_OUT = [
         min=60.0,
         max=1e6,
         help="""
-Seconds after which a migration is not waited for any more. It is not aborted: Nova has
-[libvirt]live_migration_completion_timeout for that, and this must be longer.
+Seconds after which the engine no longer waits for a migration. It does not abort the migration: Nova has
+[libvirt]live_migration_completion_timeout for that, which must be shorter.
 """,
     ),
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of group [nova_market] in nova.conf: what the scheduler plug-ins read and how much they count."""
+"""Options of group [nova_market] in nova.conf: what the scheduler plug-ins read, and their multipliers."""
 
 from keystoneauth1 import loading
 from oslo_config import cfg
@@ -15,8 +15,8 @@ SNAPSHOT = [
         min=1.0,
         max=3600.0,
         help="""
-Seconds between two looks at the market API, in each scheduler process and in the background. A third of
-`[market]period` is a good value: a round that is not new costs the API a line.
+Seconds between two requests to the market API, which each scheduler process makes in the background. A
+third of `[market]period` is a good value: the response is one line when the round is not new.
 """,
     ),
     cfg.FloatOpt(
@@ -25,8 +25,8 @@ Seconds between two looks at the market API, in each scheduler process and in th
         min=1.0,
         max=86_400.0,
         help="""
-Seconds after which a round is too old to place servers by: filters then let everything pass and weighers
-are silent until there is a newer one. At least two times `[market]period`.
+Seconds after which a round is too old for placing servers. Filters then pass every host, and weighers
+return no weights, until there is a newer round. At least twice `[market]period`.
 """,
     ),
     cfg.IntOpt(
@@ -35,8 +35,8 @@ are silent until there is a newer one. At least two times `[market]period`.
         min=1,
         max=1024,
         help="""
-MiB of an answer of the market API above which it is not read; 10,000 hosts and 2,000 projects are about 1.6.
-While one is parsed the other threads of the process stand still, so not more than is needed.
+Largest response of the market API that is read, in MiB; 10,000 hosts and 2,000 projects need about 1.6.
+While a response is parsed, the other threads of the process wait, so do not allow more than is needed.
 """,
     ),
 ]
@@ -48,8 +48,9 @@ FILTERS = [
         min=0,
         max=1_000_000,
         help="""
-AffordableFilter: periods for which a project must be able to pay for a new server of a flavor that asks for
-the market and does not say `market:affordable_periods`. 0 = only flavors that say it are checked.
+AffordableFilter: number of periods for which a project must be able to pay for a new server, if its
+flavor has extra specs of the market but not `market:affordable_periods`. 0 = only flavors with that extra
+spec are checked.
 """,
     ),
     cfg.FloatOpt(
@@ -58,25 +59,25 @@ the market and does not say `market:affordable_periods`. 0 = only flavors that s
         min=0.0,
         max=315_360_000.0,
         help="""
-LeaseFilter: seconds a server is taken to live when its flavor has no `market:duration`. Hosts that
-others have reserved for a time that begins within it are closed to the server.
+LeaseFilter: assumed lifetime of a server in seconds, when its flavor has no `market:duration`. Hosts that
+other projects have reserved for a time that begins within it are closed to the server.
 """,
     ),
 ]
 
 WEIGHTS = {
-    'bid_load': (1.0, 'BidLoadWeigher: positive = hosts with few bids for their size first.'),
+    'bid_load': (1.0, 'BidLoadWeigher: positive = prefer hosts with few bids for their size.'),
     'allocation_error': (
         1.0,
-        'AllocationErrorWeigher: positive = hosts where everybody still gets what his bid buys first.',
+        'AllocationErrorWeigher: positive = prefer hosts where each server gets what its bid buys.',
     ),
-    'heaviness': (1.0, 'HeavinessWeigher: positive = heavy projects beside heavy ones.'),
-    'power': (0.0, 'PowerWeigher: positive = hosts that need few watts a core first.'),
+    'heaviness': (1.0, 'HeavinessWeigher: positive = place heavy projects beside heavy ones.'),
+    'power': (0.0, 'PowerWeigher: positive = prefer hosts that need few watts per core.'),
     'packing': (
         0.0,
         (
-            'PackingWeigher: positive = hosts with most servers first. It works against the spreading of '
-            "Nova's RAM and CPU weighers and of BidLoadWeigher: lower theirs."
+            "PackingWeigher: positive = prefer hosts with most servers. Nova's RAM and CPU weighers and "
+            'BidLoadWeigher have the opposite effect: lower their multipliers.'
         ),
     ),
 }
@@ -86,8 +87,8 @@ MULTIPLIERS = [
         f'{name}_weight_multiplier',
         default=default,
         help=f"""
-{text} 0 = it does not count and costs nothing. On hosts of an aggregate whose metadata has the same name,
-that counts instead.
+{text} 0 = the weigher is not used and costs nothing. On the hosts of an aggregate, metadata of the same
+name replaces this value.
 """,
     )
     for name, (default, text) in WEIGHTS.items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of group [steering]: what the engine tells Placement, for clouds larger than a scheduler sees."""
+"""Options of group [steering]: closes crowded hosts by a trait, for clouds larger than a scheduler sees."""
 
 from oslo_config import cfg
 
@@ -10,11 +10,12 @@ OPTIONS = [
         'traits',
         default=False,
         help="""
-Set the trait CUSTOM_NOVA_MARKET_CLOSED on the resource providers of crowded hosts. It closes them to flavors
-with the extra spec trait:CUSTOM_NOVA_MARKET_CLOSED=forbidden, before the scheduler's filters and on all hosts
-of the cloud: to new servers, and to those that are migrated, resized, unshelved or evacuated there. The
-account of [openstack] must be allowed to change providers. The trait is the engine's alone: where it was set
-by hand it is taken away. False = it is taken away everywhere, ten hosts a round; a stopped engine leaves it.
+Set the trait CUSTOM_NOVA_MARKET_CLOSED on the resource providers of crowded hosts. Placement then
+excludes these hosts for flavors with the extra spec trait:CUSTOM_NOVA_MARKET_CLOSED=forbidden: for new
+servers, and for servers that are migrated, resized, unshelved or evacuated. The account of [openstack]
+must be allowed to change resource providers. Only the engine may set the trait: it removes one that was
+set by hand. False = the engine removes the trait everywhere, from ten hosts in a round. An engine that is
+stopped leaves the traits as they are.
 """,
     ),
     cfg.FloatOpt(
@@ -23,8 +24,8 @@ by hand it is taken away. False = it is taken away everywhere, ten hosts a round
         min=1.0,
         max=1000.0,
         help="""
-A host is closed when its servers should get more than so many times what it has, of CPU or memory; at 1.25
-they get four fifths.
+A host is closed when its servers should get more than this many times what it has, of CPU or of memory.
+At 1.25 they get four fifths of what they should.
 """,
     ),
     cfg.FloatOpt(
@@ -33,7 +34,8 @@ they get four fifths.
         min=0.0,
         max=1000.0,
         help="""
-And opened when it is less than so many times; below close_above, or it would go back and forth.
+A closed host is opened when its servers should get less than this many times what it has. Must be below
+close_above, so that a host is not closed and opened in turn.
 """,
     ),
 ]

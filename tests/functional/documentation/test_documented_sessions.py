@@ -117,9 +117,9 @@ def test_a_session_shows_what_the_market_prints(
 
 
 @pytest.mark.parametrize('play', plays(machine.STAGES))
-def test_a_session_shows_what_a_program_prints(play, tmp_path, capsys):
+def test_a_session_shows_what_a_program_prints(play, tmp_path):
     """Our own programs on one machine: keys, tables, checks, status."""
-    stage = machine.STAGES[play[0].stage](tmp_path, capsys)
+    stage = machine.STAGES[play[0].stage](tmp_path)
     stage.prepare()
     judged(play, performed(play, stage))
 

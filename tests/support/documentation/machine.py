@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions of our own programs on one machine: a controller with its database, a compute host with guests."""
 
-import importlib
 import re
+import subprocess
+import sys
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from nova_market.services.fairness import status
 from nova_market.services.fairness.agent import Agent
 from nova_market.services.fairness.originals import OriginalValues
 from nova_market.wiring import agent
+from tests.support.documentation.sessions import ROOT
 from tests.support.exchange.exchanges import put_together
 from tests.support.host_builders import MIB, guest, supply
 
@@ -42,8 +43,8 @@ class Machine:
 
     config = ''
 
-    def __init__(self, folder: Path, capsys: Any) -> None:
-        self.folder, self._capsys = folder, capsys
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._conf = folder / 'nova_market.conf'
 
     def prepare(self) -> None:
@@ -54,16 +55,15 @@ class Machine:
 
     def command(self, words: list[str]) -> tuple[int, str]:
         """Status and what a program of ours printed."""
-        module = importlib.import_module(PROGRAMS[words[0]])
         given = [word.replace(ETC, str(self.folder)) for word in words[1:]]
         if '--config-file' not in given:
             given = ['--config-file', str(self._conf), *given]
-        with warnings.catch_warnings():
-            # oslo.upgradecheck uses names that prettytable has deprecated
-            warnings.simplefilter('ignore', DeprecationWarning)
-            status_ = module.main(given)
-        out, err = self._capsys.readouterr()
-        return self.judged(words, status_), (out + err).replace(str(self.folder), ETC)
+        done = subprocess.run(
+            [sys.executable, '-m', PROGRAMS[words[0]], *given],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=90, cwd=ROOT,
+        )  # fmt: skip
+        text = done.stdout.replace(str(self.folder), ETC)
+        return self.judged(words, done.returncode), text
 
     def judged(self, words: list[str], status_: int) -> int:
         """What counts as having worked."""

@@ -14,8 +14,9 @@ from typing import Any
 
 from nova_market.adapters.in_memory.clock import ManualClock
 from nova_market.adapters.in_memory.trusts import StaticTrusts
-from nova_market.core.resource import OwnerId
+from nova_market.core.resource import HostName, OwnerId
 from nova_market.guest_agent import report as agent
+from nova_market.services.market import status as engine_status
 from tests.support.app_bed import PERIOD, Bed
 from tests.support.market.api import ALICE, BOB, OF_ALICE, OF_BOB, roles_of_users
 from tests.support.market.api_server import MarketService
@@ -88,6 +89,9 @@ class Stage:
             return status, out + err
         if words[0] == 'curl':
             return self._curl(words[1:])
+        if words == ['nova-market-engine', 'status']:
+            history, wall = self.bed.stores.history, self.bed.clock.wall()
+            return 0, engine_status.render(engine_status.status_document(history, wall, PERIOD))
         raise AssertionError(f'{words[0]}: stage {type(self).__name__} cannot run it')
 
     def must(self, person: str, *words: str) -> None:
@@ -138,13 +142,24 @@ class Tenant(Stage):
 
 
 class Operator(Stage):
-    """Nobody has credits yet; Alice has a budget, and bids 3 credits."""
+    """Biology has 100 credits, astronomy has none; Alice has a budget, and bids 3 credits.
+
+    Steps: `hosts in shadow` neither apply nor confirm, `hosts enforce` do both.
+    """
 
     def prepare(self) -> None:
         self._person = 'root'
         self.must('root', 'account', 'grant', 'biology', '100')
         self.must('alice', 'budget', 'create', 'nightly-build')
         self.must('alice', 'bid', 'set', 'web-1', '--cpu', '3', '--memory', '0')
+
+    def step(self, text: str) -> None:
+        if text == 'hosts in shadow':
+            self.bed.enforcement.silent = {HostName('compute1')}
+        elif text == 'hosts enforce':
+            self.bed.enforcement.silent = set()
+        else:
+            super().step(text)
 
 
 class Application(Stage):
