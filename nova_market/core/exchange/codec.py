@@ -41,6 +41,7 @@ from nova_market.core.exchange.validation import (
     MAX_SUM,
     check_names,
     given,
+    name,
     named_rows,
     refusal,
 )
@@ -143,8 +144,7 @@ def _write_report(report: HostReport, write_sums: WriteSums) -> wire.WireReport:
 
 
 def _read_report(written: wire.WireReport) -> HostReport:
-    check_names((written.host,), 'host')
-    check_names((written.metric,), 'metric')
+    _check_printable(host=written.host, metric=written.metric)
     if isinstance(written.owners, msgspec.msgpack.Ext):
         raise MalformedReport(
             'owners: packed sums are for a peer that knows the list they refer to'
@@ -175,7 +175,7 @@ def _write_departure(message: Departure, write_sums: WriteSums) -> wire.WireDepa
 
 
 def _read_departure(written: wire.WireDeparture) -> Departure:
-    check_names((written.host,), 'host')
+    _check_printable(host=written.host)
     return Departure(
         host=HostName(written.host), incarnation=written.incarnation, sequence=written.sequence
     )
@@ -206,9 +206,14 @@ def _write_update(update: StateUpdate, write_sums: WriteSums) -> wire.WireUpdate
 
 
 def _read_update(written: wire.WireUpdate) -> StateUpdate:
-    _check_head(written)
-    check_names((written.metric,), 'metric')
-    check_names(written.gone_owners, 'left')
+    _check_printable(
+        host=written.host,
+        metric=written.metric,
+        epoch=written.epoch,
+        roster=written.aggregator_set,
+    )
+    if written.gone_owners:
+        check_names(written.gone_owners, 'left')
     return StateUpdate(
         host=HostName(written.host),
         incarnation=written.incarnation,
@@ -260,9 +265,11 @@ def _write_reply(reply: TotalsReply, write_sums: WriteSums) -> wire.WireReply:
 
 
 def _read_reply(written: wire.WireReply) -> TotalsReply:
-    _check_head(written)
-    check_names((written.to,), 'to')
-    check_names(written.asked, 'asked')
+    _check_printable(
+        host=written.host, to=written.to, epoch=written.epoch, roster=written.aggregator_set
+    )
+    if written.asked:
+        check_names(written.asked, 'asked')
     return TotalsReply(
         host=HostName(written.host),
         to=HostName(written.to),
@@ -281,11 +288,11 @@ def _read_reply(written: wire.WireReply) -> TotalsReply:
     )
 
 
-def _check_head(written: wire.WireUpdate | wire.WireReply) -> None:
-    if not (written.host + written.epoch + written.aggregator_set).isprintable():
-        check_names((written.host,), 'host')
-        check_names((written.epoch,), 'epoch')
-        check_names((written.aggregator_set,), 'roster')
+def _check_printable(**names: str) -> None:
+    """Check the names under these keys; their lengths have been checked by the schema."""
+    if not ''.join(names.values()).isprintable():
+        for key, value in names.items():
+            name(value, key)
 
 
 def _vectors(written: wire.WireUpdate | wire.WireReply) -> Vectors | None:
