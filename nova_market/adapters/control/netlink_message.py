@@ -2,9 +2,9 @@
 """Structures and attributes of netlink messages, packed and unpacked by struct.
 
 Why not the messages of pyroute2 0.9: for 160 guests they cost about a hundred times as much to encode the
-classes (75 ms), and ten to twenty times as much to read classes and filters (bench_netlink); its reader takes
-the keys of a u32 filter from a wrong place. What it declares is used: the fields of structures and the numbers
-of attributes.
+classes (75 ms), and ten to twenty times as much to read classes and filters (bench_netlink); its reader
+takes the keys of a u32 filter from a wrong place. What it declares is used: the fields of structures and the
+numbers of attributes.
 """
 
 import struct
