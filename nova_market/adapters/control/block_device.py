@@ -29,8 +29,8 @@ def device_numbers(path: str) -> tuple[int, int]:
     return os.major(device), os.minor(device)
 
 
-def why_not(root: Path, disk: str, io_cost: frozenset[str] | None = None) -> str:
-    """'' when weights act on `disk`, else the reason.
+def why_not(root: Path, disk: str, io_cost: frozenset[str] | None = None) -> str | None:
+    """None when weights act on `disk`, else the reason why they do not.
 
     io_cost: devices under io.cost as 'major:minor'; None where there is no io.cost (cgroup v1).
     """
@@ -46,10 +46,10 @@ def why_not(root: Path, disk: str, io_cost: frozenset[str] | None = None) -> str
     return _why_not(root, device.resolve(), io_cost, MAX_DEPTH)
 
 
-def active_scheduler(device: Path) -> str:
-    """The scheduler in brackets in queue/scheduler, '' when the device has none."""
+def active_scheduler(device: Path) -> str | None:
+    """The scheduler in brackets in queue/scheduler; None when the device has none."""
     found = re.search(r'\[([^\]]+)\]', read(device / 'queue/scheduler'))
-    return found[1] if found else ''
+    return found[1] if found else None
 
 
 def io_cost_devices(mount: Path) -> frozenset[str]:
@@ -61,19 +61,19 @@ def io_cost_devices(mount: Path) -> frozenset[str]:
     )
 
 
-def _why_not(root: Path, device: Path, io_cost: frozenset[str] | None, depth: int) -> str:
+def _why_not(root: Path, device: Path, io_cost: frozenset[str] | None, depth: int) -> str | None:
     if not (device / 'queue').exists() and (device.parent / 'queue').exists():
         device = device.parent  # a partition
     name = device.name
     scheduler = active_scheduler(device)
     if scheduler == 'bfq':
-        return ''
+        return None
     if io_cost and read(device / 'dev').strip() in io_cost:
-        return ''
+        return None
     slaves = sorted((device / 'slaves').iterdir()) if (device / 'slaves').is_dir() else []
     if slaves and depth > 0:
         reasons = (_why_not(root, slave.resolve(), io_cost, depth - 1) for slave in slaves)
-        return next((reason for reason in reasons if reason), '')
+        return next(filter(None, reasons), None)
     return f'not controllable: {name} uses {scheduler or "no scheduler"}, weights need bfq' + (
         '' if io_cost is None else ' or io.cost'
     )

@@ -68,7 +68,7 @@ class DiskWeight:
             value = read_number(weight_file)
             if value is not None:
                 reason = self._why_not(guest, weight_file, io_cost)
-                return Control(reason=reason) if reason else Control(value=value)
+                return Control(value=value) if reason is None else Control(reason=reason)
         if not self._host.runs(guest):
             return None
         return Control(reason='not controllable: the kernel offers no disk weight for its group')
@@ -77,13 +77,15 @@ class DiskWeight:
         mount = self._host.cgroups.tree.mount('io')
         return None if self._version == 1 or mount is None else io_cost_devices(mount)
 
-    def _why_not(self, guest: Guest, weight_file: Path, io_cost: frozenset[str] | None) -> str:
+    def _why_not(
+        self, guest: Guest, weight_file: Path, io_cost: frozenset[str] | None
+    ) -> str | None:
         if not guest.disks:
             return 'not controllable: no writable disk'
         # with both files there libvirt writes the BFQ one, which io.cost does not read
         counted = io_cost if weight_file.name == 'io.weight' else None
         reasons = (why_not(self._root, disk, counted) for disk in guest.disks)
-        return next((reason for reason in reasons if reason), '')
+        return next(filter(None, reasons), None)
 
 
 def _weight_files(group: GuestCgroup | None) -> tuple[Path, ...]:
