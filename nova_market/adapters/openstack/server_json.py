@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova says of a server, of a server group and of what it refuses; values of core.market.inventory.
+"""Servers, server groups and refusals in Nova's JSON, as values of core.market.inventory.
 
 Implements the readings behind rules B1 and A3 of doc/source/specs/market.rst. Units: cores, MiB; disk in GB,
 as Placement counts it.
@@ -45,8 +45,8 @@ def server_of(
         metadata=metadata,
         hints=_texts(answer.get('scheduler_hints')),
         status=str(answer['status']),
-        migratable=not pinned,
-        pinned=pinned,
+        migratable=pinned is None,
+        pinned=pinned or '',
         zone=str(answer.get('pinned_availability_zone') or ''),
         group=group,
         group_policy=policy,
@@ -73,15 +73,15 @@ def _disk(answer: Mapping[str, Any], flavor: Mapping[str, Any]) -> int:
 
 def _pinned(
     answer: Mapping[str, Any], specs: Mapping[str, str], metadata: Mapping[str, str]
-) -> str:
-    """Why a server can't be live-migrated, or should not; '' when nothing is known against it."""
+) -> str | None:
+    """Why a server can't be live-migrated, or should not; None when nothing is known against it."""
     if metadata.get(STAY) == 'never':
         return f'kept where it is by its metadata {STAY}'
     if answer.get('locked'):
         return 'locked by its owner'
     if any(name.startswith('pci_passthrough:') for name in specs):
         return 'bound to a PCI device'
-    return ''
+    return None
 
 
 def _texts(found: object) -> dict[str, str]:
@@ -91,7 +91,7 @@ def _texts(found: object) -> dict[str, str]:
 
 
 def refusal(answer: Any) -> str:
-    """What a service says of a refusal, without its JSON."""
+    """The text of a service's refusal, without its JSON."""
     try:
         ((_, fault),) = answer.json().items()
         return str(fault['message'])[:300]
