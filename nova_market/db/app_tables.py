@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of applications: the row, its servers, what happened, what was reported.
 
-For the virtual platforms of Merkat (INRIA RR-8648), section 2.3. Units: seconds since the epoch, periods.
+For the applications of Merkat (INRIA RR-8648), section 2.3. Units: seconds since the epoch, periods.
 Documents are JSON in UTF-8.
 """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Applications and their servers, as the controller and the API keep them.
 
-For the virtual platforms of Merkat (INRIA RR-8648), section 2.3. A change is made where what was read is
+For the applications of Merkat (INRIA RR-8648), section 2.3. A change is made where what was read is
 still there, so of the owner and the controller nobody overwrites what the other wrote meanwhile.
 """
 

@@ -4,7 +4,6 @@
 Implements rule S2 of doc/source/specs/market.rst. Used by a background thread only.
 """
 
-import json
 from typing import Any
 
 import requests
@@ -14,14 +13,13 @@ from keystoneauth1.adapter import Adapter
 from oslo_config import cfg
 
 from nova_market.conf.scheduler import GROUP as OPTIONS
-from nova_market.core.scheduler.snapshot import HUGE, MAX_LEASES, SchedulerSnapshot, snapshot_from
-from nova_market.core.scheduler.snapshot_reader import Table
+from nova_market.core.scheduler.snapshot import SchedulerSnapshot, snapshot_of
+from nova_market.core.scheduler.snapshot_reader import MAX_LEASES, read_answer
 from nova_market.errors import BadSnapshot, CloudUnavailable, ConfigurationError
 from nova_market.scheduler.deadline import DeadlineAdapter
 
 GROUP = OPTIONS.name
 PATH = '/v1/scheduler-snapshot'
-NAME = 'scheduler_snapshot'
 MIB = 2**20
 CHUNK = 256 * 1024
 
@@ -52,17 +50,12 @@ class MarketApi:
         :raises ConfigurationError: the account is not complete.
         """
         query = '' if known is None else f'?known={known.period}'
-        try:
-            document = json.loads(_flat(self._get(f'{PATH}{query}')))
-        except (ValueError, RecursionError) as error:
-            raise BadSnapshot(f'the market API answers what is no JSON: {error}') from None
-        content = Table.of(document, 'the answer').table(NAME)
-        if known is not None and content.get('hosts') is None:
-            if content.whole('period', 2**53) == known.period:
-                return None, content.number('age', 0.0, HUGE)
+        document = read_answer(_flat(self._get(f'{PATH}{query}')))
+        if known is not None and document.hosts is None:
+            if document.period == known.period:
+                return None, document.age
             raise BadSnapshot('the market API answers a round without its tables')
-        found = snapshot_from(content.content)
-        return found, found.age
+        return snapshot_of(document), document.age
 
     def _get(self, path: str) -> bytes:
         adapter = self._adapter or self._connected()

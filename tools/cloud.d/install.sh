@@ -19,7 +19,7 @@ install_openstack() {
 }
 
 # nova-scheduler and nova-api load classes of ours, so this tree is a part of their environment: without its
-# requirements, which Nova has, and without its commands, which have an environment of their own.
+# requirements, which Nova has but for msgspec, and without its commands, which have an environment of their own.
 install_plugins() {
     local stamp
     stamp=$({ printf '%s\n' "$ROOT" && cat "$ROOT/setup.cfg" && cat "$VENV/.nova-market"; } | sha256sum)
@@ -28,7 +28,7 @@ install_plugins() {
     # pbr asks git for the version; a tree from an archive has none
     git -C "$ROOT" rev-parse --verify -q HEAD >/dev/null 2>&1 || export PBR_VERSION="${PBR_VERSION:-0.1.0}"
     "$VENV/bin/python" -m pip install -q --disable-pip-version-check --no-deps -e "$ROOT" \
-        >"$LOG_DIR/pip-plugins.log" 2>&1 || die "pip failed; see $LOG_DIR/pip-plugins.log"
+        "$(grep '^msgspec==' "$ROOT/constraints.txt")" >"$LOG_DIR/pip-plugins.log" 2>&1 || die "pip failed; see $LOG_DIR/pip-plugins.log"
     rm -f "$VENV"/bin/nova-fairness "$VENV"/bin/nova-market-*
     printf '%s\n' "$stamp" >"$VENV/.nova-market-plugins"
 }

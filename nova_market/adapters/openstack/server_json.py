@@ -45,8 +45,8 @@ def server_of(
         metadata=metadata,
         hints=_texts(answer.get('scheduler_hints')),
         status=str(answer['status']),
-        migratable=not pinned,
-        pinned=pinned,
+        migratable=pinned is None,
+        pinned=pinned or '',
         zone=str(answer.get('pinned_availability_zone') or ''),
         group=group,
         group_policy=policy,
@@ -73,15 +73,15 @@ def _disk(answer: Mapping[str, Any], flavor: Mapping[str, Any]) -> int:
 
 def _pinned(
     answer: Mapping[str, Any], specs: Mapping[str, str], metadata: Mapping[str, str]
-) -> str:
-    """Why a server can't be live-migrated, or should not; '' when nothing is known against it."""
+) -> str | None:
+    """Why a server can't be live-migrated, or should not; None when nothing is known against it."""
     if metadata.get(STAY) == 'never':
         return f'kept where it is by its metadata {STAY}'
     if answer.get('locked'):
         return 'locked by its owner'
     if any(name.startswith('pci_passthrough:') for name in specs):
         return 'bound to a PCI device'
-    return ''
+    return None
 
 
 def _texts(found: object) -> dict[str, str]:

@@ -15,7 +15,7 @@ Pair = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComponentMemory:
+class ComponentState:
     """Of one component, per server. most: what one can use, from its flavor; lost: the price took servers."""
 
     bid: Pair = (0.0, 0.0)
@@ -33,11 +33,11 @@ class ControllerState:
     at, done, each: of the newest progress report: when, how far, seconds for one at FULL allocation; each 0:
            not known yet
     began: when its first servers were intended
-    servers: it had at the last decision
+    servers: those it had at the last decision
     doubts, doubted: decisions in a row that found it too late, and `at` of the last of them
     """
 
-    components: Mapping[str, ComponentMemory] = field(default_factory=dict)
+    components: Mapping[str, ComponentState] = field(default_factory=dict)
     counted: int = 0
     spent: int = 0
     given: float = 0.0
@@ -50,19 +50,19 @@ class ControllerState:
     doubts: int = 0
     doubted: float = 0.0
 
-    def of(self, component: str) -> ComponentMemory:
-        return self.components.get(component) or ComponentMemory()
+    def of(self, component: str) -> ComponentState:
+        return self.components.get(component) or ComponentState()
 
     def document(self) -> Mapping[str, object]:
         """As JSON has it; StoredApp.memory."""
         return asdict(self)
 
 
-def remembered(document: Mapping[str, Any]) -> ControllerState:
-    """What `document` made; a first memory of an empty one."""
+def state_of(document: Mapping[str, Any]) -> ControllerState:
+    """The state that `ControllerState.document` made JSON of; a first one of an empty document."""
     given = dict(document)
     components = {
-        str(name): ComponentMemory(
+        str(name): ComponentState(
             bid=_pair(one['bid']),
             change=_pair(one['change']),
             most=_pair(one['most']),

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from nova_market.core.app.controller_state import ComponentMemory, ControllerState
+from nova_market.core.app.controller_state import ComponentState, ControllerState
 from nova_market.core.app.policies.merkat_policies import upper_bound
 from nova_market.core.app.policies.policy_interface import (
     PolicyInput,
@@ -30,7 +30,7 @@ from nova_market.core.app.policies.policy_interface import (
 from nova_market.core.app.policies.traits import Policy, traits_of
 from nova_market.core.app.policy_columns import Measured, columns, measured
 from nova_market.core.app.record import ENDED, AppState, DesiredState
-from nova_market.core.app.statistics import AppStatistics, ComponentFigures
+from nova_market.core.app.statistics import AppStatistics, ComponentStatistics
 from nova_market.core.app.template import Component
 from nova_market.core.app.view import NOTHING, AppView, MarketNow, is_finished, learned
 from nova_market.core.ledger.money import MAX_AMOUNT
@@ -62,7 +62,7 @@ class Decision:
     view: AppView
     state: AppState
     counts: Mapping[str, int]
-    memory: ControllerState
+    carried: ControllerState
     figures: AppStatistics
     events: tuple[Happened, ...] = ()
 
@@ -81,7 +81,7 @@ def decisions(
     """One for each, in their order; all of them have this policy, and none is deleting or has ended."""
     if not views:
         return []
-    views = [replace(view, memory=learned(view)) for view in views]
+    views = [replace(view, carried=learned(view)) for view in views]
     found = [measured(view, market, rules.horizon, rules.report_life) for view in views]
     seen, _ = columns(views, found, market)
     steps = policy(seen)
@@ -127,35 +127,35 @@ def _decision(
     state, reason = _next_state(view, market, steps.state[rows], _why(view, steps, rows))
     if state is before is AppState.RUNNING:
         reason = _why(view, steps, rows, held)  # of a component that is held no step is taken
-    memory, counts = view.memory, {one.name: view.count(one) for one in components}
+    carried, counts = view.carried, {one.name: view.count(one) for one in components}
     if state is AppState.DROPPED and before is not AppState.WAITING:
-        memory = _doubting(view, market)
-        if memory.doubts < CERTAIN:
-            state, reason, held = before, f'{reason}: found {memory.doubts} times', set(counts)
+        carried = _doubting(view, market)
+        if carried.doubts < CERTAIN:
+            state, reason, held = before, f'{reason}: found {carried.doubts} times', set(counts)
     else:
-        memory = replace(memory, doubts=0)
+        carried = replace(carried, doubts=0)
     events: list[Happened] = []
-    parts = dict(memory.components)
+    parts = dict(carried.components)
     for row, one in zip(_range(rows), components, strict=True):
         if state is not AppState.RUNNING or one.name in held:
             continue
         parts[one.name], counts[one.name], told = _step(
-            one, counts[one.name], memory.of(one.name), market, steps, row
+            one, counts[one.name], carried.of(one.name), market, steps, row
         )
         events += told
     if state is not before:
         events.insert(0, Happened(action=_action(before, state), reason=reason, numbers=_known(of)))
-    began = market.now if (before, state) == STARTS else memory.began
-    memory = replace(memory, components=parts, began=began)
+    began = market.now if (before, state) == STARTS else carried.began
+    carried = replace(carried, components=parts, began=began)
     return Decision(
         view=view,
         state=state,
         counts=counts,
-        memory=memory,
+        carried=carried,
         figures=replace(
-            _figures(view, of, market, memory, counts, reason),
+            _figures(view, of, market, carried, counts, reason),
             # nobody comes back to count the last round
-            spent=memory.spent + (view.due if state in ENDED else 0),
+            spent=carried.spent + (view.due if state in ENDED else 0),
         ),
         events=tuple(events),
     )
@@ -168,7 +168,7 @@ def _held(view: AppView) -> set[str]:
     return {
         one.name
         for one in view.template.components
-        if view.allocation(one) is None and view.memory.of(one.name).most != NOTHING
+        if view.allocation(one) is None and view.carried.of(one.name).most != NOTHING
     }
 
 
@@ -184,37 +184,37 @@ def _doubting(view: AppView, market: MarketNow) -> ControllerState:
 
     The end deletes servers and their work, so one odd report, or a jump of the clock, must not be enough.
     """
-    memory, deadline = view.memory, view.template.slo.deadline
+    carried, deadline = view.carried, view.template.slo.deadline
     runs = view.app.state is AppState.RUNNING
     over = deadline is not None and market.now >= deadline
-    if runs and 0 < memory.at == memory.doubted and not over:
-        return memory  # nothing new was told
-    return replace(memory, doubts=memory.doubts + 1, doubted=memory.at)
+    if runs and 0 < carried.at == carried.doubted and not over:
+        return carried  # nothing new was told
+    return replace(carried, doubts=carried.doubts + 1, doubted=carried.at)
 
 
 def _step(
     one: Component,
     now: int,
-    known: ComponentMemory,
+    known: ComponentState,
     market: MarketNow,
     steps: PolicyOutput,
     row: int,
-) -> tuple[ComponentMemory, int, list[Happened]]:
-    """(what is remembered of a component, its number of servers, what that means)."""
+) -> tuple[ComponentState, int, list[Happened]]:
+    """(the state that is carried on of a component, its number of servers, events)."""
     wanted = int(np.clip(steps.count[row], one.least_count, one.most_count))
     cpu, mib = (float(min(np.floor(n), MAX_AMOUNT)) for n in steps.bid[:, row])
     change = (float(steps.change[0, row]), float(steps.change[1, row]))
     lost = StepReason.TOO_DEAR in StepReason(int(steps.why[row]))
-    memory = ComponentMemory(bid=(cpu, mib), change=change, most=known.most, lost=lost)
+    state = ComponentState(bid=(cpu, mib), change=change, most=known.most, lost=lost)
     why, told = f'{one.name}: {explain(steps, row)}', []
     if now and wanted != now:
         numbers = {'before': float(now), 'after': float(wanted)}
         action = 'grew' if wanted > now else 'shrank'
         told.append(Happened(action=action, reason=why, numbers=numbers))
-    if memory.bid != known.bid:
+    if state.bid != known.bid:
         numbers = {'cpu': cpu, 'memory': mib, 'price': float(market.state.price[0])}
         told.append(Happened(action='bid', reason=why, numbers=numbers))
-    return memory, wanted, told
+    return state, wanted, told
 
 
 def _next_state(view: AppView, market: MarketNow, states: Values, why: str) -> tuple[AppState, str]:
@@ -229,7 +229,7 @@ def _next_state(view: AppView, market: MarketNow, states: Values, why: str) -> t
         if start.before is not None and market.now >= start.before:
             return AppState.CANCELLED, _waits(view, market) or 'it could not be paid in time'
         held = _waits(view, market) or (
-            'its owner holds it' if wish is DesiredState.SUSPEND else ''
+            'its owner holds it' if wish is DesiredState.SUSPEND else None
         )
         if held and PolicyState.DROPPED not in states:
             return before, held
@@ -238,7 +238,7 @@ def _next_state(view: AppView, market: MarketNow, states: Values, why: str) -> t
     if (states == PolicyState.DROPPED).any():
         return AppState.DROPPED, why
     if over:
-        return AppState.SUSPENDED, f'{LATE}, and nobody has said that its work is done'
+        return AppState.SUSPENDED, f'{LATE}, and it was not reported that its work is done'
     if (states == PolicyState.RUNNING).all():
         return AppState.RUNNING, why
     if before is AppState.WAITING:
@@ -246,28 +246,28 @@ def _next_state(view: AppView, market: MarketNow, states: Values, why: str) -> t
     return AppState.SUSPENDED, why
 
 
-def _waits(view: AppView, market: MarketNow) -> str:
-    """The condition that keeps it from starting; '' when none does."""
+def _waits(view: AppView, market: MarketNow) -> str | None:
+    """The condition that keeps it from starting, if any does."""
     for name, limit in sorted(view.template.start.price_below.items()):
         price = float(market.state.price[MARKET_RESOURCES.index(name)])
         if not price < limit:
             return f'the price of {name} is {price:.6g}, not below {limit:.6g}'
-    return ''
+    return None
 
 
 def _figures(
     view: AppView,
     of: Measured,
     market: MarketNow,
-    memory: ControllerState,
+    carried: ControllerState,
     counts: Mapping[str, int],
     reason: str,
 ) -> AppStatistics:
     shown = []
     for one in view.template.components:
-        bid, allocation = memory.of(one.name).bid, view.allocation(one) or NOTHING
+        bid, allocation = carried.of(one.name).bid, view.allocation(one) or NOTHING
         shown.append(
-            ComponentFigures(
+            ComponentStatistics(
                 name=one.name,
                 count=view.count(one),
                 wanted=counts[one.name],
@@ -284,7 +284,7 @@ def _figures(
         remaining=_finite(of.told_remaining),
         lateness=_finite(of.late),
         budget=int(of.budget),
-        spent=memory.spent,
+        spent=carried.spent,
         reason=reason,
     )
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nova_market.core.app.controller_state import ComponentMemory
+from nova_market.core.app.controller_state import ComponentState
 from nova_market.core.app.policies.policy_interface import (
     Backlog,
     Band,
@@ -109,8 +109,8 @@ def columns(
     owner = np.repeat(
         np.arange(len(views), dtype=np.intp), [len(v.template.components) for v in views]
     )
-    memories = [view.memory.of(one.name) for view, one in pairs]
-    most = _stack([memory.most for memory in memories])
+    states = [view.carried.of(one.name) for view, one in pairs]
+    most = _stack([state.most for state in states])
     parts = _parts(pairs, most, market, owner, len(views))
     bands = np.array([view.template.slo.band for view in views], dtype=np.float64)[owner].T
     of = [found[row] for row in owner.tolist()]
@@ -121,11 +121,11 @@ def columns(
         count=count,
         least_count=np.array([one.least_count for _, one in pairs], dtype=np.int64),
         most_count=np.array([one.most_count for _, one in pairs], dtype=np.int64),
-        bid=_stack([memory.bid for memory in memories]),
+        bid=_stack([state.bid for state in states]),
         allocation=_stack([view.allocation(one) or NOTHING for view, one in pairs]),
         least=np.minimum(_stack([(one.least_cpu, one.least_memory_mib) for _, one in pairs]), most),
         most=most,
-        change=_stack([memory.change for memory in memories]),
+        change=_stack([state.change for state in states]),
         budget=np.array([one.budget for one in of]) * parts,
         band=Band(
             performance=np.array([one.performance for one in of]),
@@ -134,7 +134,7 @@ def columns(
             high=bands[2],
         ),
         deadlines=_deadlines(of),
-        backlog=_backlog(of, memories),
+        backlog=_backlog(of, states),
     )
     return seen, parts
 
@@ -149,7 +149,7 @@ def _unknown(view: AppView, left: float) -> float:
     """Work that the least allocation does in time: how much there is was not reported."""
     least = sum(one.least_cpu * one.least_count for one in view.template.components)
     full = sum(
-        view.memory.of(one.name).most[0] * one.least_count for one in view.template.components
+        view.carried.of(one.name).most[0] * one.least_count for one in view.template.components
     )
     part = min(least / full, 1.0) if least > 0 and full > 0 else LEAST_PART
     return left * view.template.slo.band[1] * part
@@ -164,7 +164,7 @@ def _deadlines(of: Sequence[Measured]) -> Deadlines | None:
     return Deadlines(remaining=remaining, left=left)
 
 
-def _backlog(of: Sequence[Measured], memories: Sequence[ComponentMemory]) -> Backlog | None:
+def _backlog(of: Sequence[Measured], states: Sequence[ComponentState]) -> Backlog | None:
     """None when one has no queue."""
     found = [one.backlog for one in of if one.backlog is not None]
     if len(found) < len(of):
@@ -173,7 +173,7 @@ def _backlog(of: Sequence[Measured], memories: Sequence[ComponentMemory]) -> Bac
     return Backlog(
         waiting=waiting,
         busy=busy,
-        lost=np.array([memory.lost for memory in memories], dtype=np.bool_),
+        lost=np.array([state.lost for state in states], dtype=np.bool_),
     )
 
 

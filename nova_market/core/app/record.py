@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is kept of an application from period to period: its row, its servers, reports and events.
 
-Implements the state of a virtual platform of Merkat (INRIA RR-8648), section 2.3.1. Units: micro-credits,
+Implements the state of an application of Merkat (INRIA RR-8648), section 2.3.1. Units: micro-credits,
 cores, MiB, seconds since the epoch, periods of the market.
 
 Two write an application's row: its owner, through the API (template, wish, credential: `generation` guards
@@ -69,7 +69,7 @@ class StoredApp:
     template:   as core.app.template.document makes it; its budget is what the account began with;
                 what runs on the servers (user_data) is long and may hold secrets, and is kept apart
     credential: SHA-256 of what its monitors show, in hexadecimal; '' = no reports are taken
-    memory:     what the controller carries to its next decision (its own form)
+    memory:     what the controller carries to its next decision: core.app.controller_state
     figures:    what it found at the last one, to be shown: see core.app.statistics
     """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an owner asks of an application, checked: a new one, a changed one.
 
-For Merkat (INRIA RR-8648), section 2.3, whose virtual platforms are called applications here. Units: seconds
+For Merkat (INRIA RR-8648), section 2.3, which calls applications virtual platforms. Units: seconds
 since the epoch. Nothing is read or written here; services.app.requests does that.
 """
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComponentFigures:
+class ComponentStatistics:
     """Of one component; bid and allocation of ONE server (their mean), cpu before memory."""
 
     name: str
@@ -32,7 +32,7 @@ class AppStatistics:
     """
 
     period: int
-    components: tuple[ComponentFigures, ...] = ()
+    components: tuple[ComponentStatistics, ...] = ()
     performance: float | None = None
     remaining: float | None = None
     lateness: float | None = None

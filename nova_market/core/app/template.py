@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The template of an application: what its owner wrote of it, as values.
 
-Implements the virtual platform's description of Merkat (INRIA RR-8648), section 2.3: components, each a
+Implements the description of an application of Merkat (INRIA RR-8648), section 2.3: components, each a
 virtual cluster of servers of one image, the controller's policy, the service-level objective, the budget, and
 the terms of its start. Units: micro-credits, micro-credits per core or MiB and period, cores, MiB, seconds
 since the epoch; in a document times are ISO 8601 in UTC.

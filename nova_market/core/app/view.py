@@ -54,7 +54,7 @@ class AppView:
 
     app: StoredApp
     template: AppTemplate
-    memory: ControllerState
+    carried: ControllerState
     slots: Sequence[StoredSlot] = ()
     reports: Sequence[AppReport] = ()
     allocations: Mapping[str, Pair] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class AppView:
         """What it gets of the CPU it could use, 0 to 1."""
         got = full = 0.0
         for one in self.template.components:
-            most, count = self.memory.of(one.name).most[0], self.count(one)
+            most, count = self.carried.of(one.name).most[0], self.count(one)
             got += min((self.allocation(one) or NOTHING)[0], most) * count
             full += most * count
         return got / full if full > 0 else 0.0
@@ -93,7 +93,7 @@ class AppView:
     def cores(self) -> float:
         """What all servers could use; those of a start when there are none."""
         return sum(
-            self.memory.of(one.name).most[0] * (self.count(one) or one.least_count)
+            self.carried.of(one.name).most[0] * (self.count(one) or one.least_count)
             for one in self.template.components
         )
 
@@ -172,17 +172,17 @@ def learned(view: AppView) -> ControllerState:
     known, or what its template says of all the work: one guest that stalled for a while must not end an
     application that would be in time.
     """
-    memory, report = view.memory, progress_of(view)
-    if report is None or report.at <= memory.at:
-        return memory
+    carried, report = view.carried, progress_of(view)
+    if report is None or report.at <= carried.at:
+        return carried
     done, each = report.done or 0.0, report.seconds_each
-    if each is None and memory.at > 0 and done > memory.done:
-        each = (report.at - memory.at) / (done - memory.done)
-    whole = view.app.state is AppState.RUNNING and not 0 < memory.at < view.app.changed_at
-    known = memory.each
+    if each is None and carried.at > 0 and done > carried.done:
+        each = (report.at - carried.at) / (done - carried.done)
+    whole = view.app.state is AppState.RUNNING and not 0 < carried.at < view.app.changed_at
+    known = carried.each
     if each is not None and np.isfinite(each) and whole:
-        known = min(each * memory.part, SLOWER * (memory.each or _expected(view, report)))
-    return replace(memory, at=report.at, done=done, each=known)
+        known = min(each * carried.part, SLOWER * (carried.each or _expected(view, report)))
+    return replace(carried, at=report.at, done=done, each=known)
 
 
 def _expected(view: AppView, report: AppReport) -> float:
@@ -196,7 +196,7 @@ def _expected(view: AppView, report: AppReport) -> float:
 def is_finished(view: AppView) -> bool:
     """Only the application itself can say so, since it was started, or else each of its servers."""
     report = progress_of(view)
-    if report is None or report.at < view.memory.began:
+    if report is None or report.at < view.carried.began:
         return False
     return (report.total or 0.0) <= (report.done or 0.0)
 
@@ -207,14 +207,14 @@ def remaining(view: AppView, now: float, report_life: float) -> float | None:
     What was done since the last report is taken from what the servers got, for as long as a report counts: a
     guest that hangs gets its CPU too.
     """
-    memory, report = view.memory, progress_of(view)
-    if report is not None and memory.each > 0:
-        todo = ((report.total or 0.0) - (report.done or 0.0)) * memory.each
-        since = min(max(now - memory.at, 0.0), report_life)
+    carried, report = view.carried, progress_of(view)
+    if report is not None and carried.each > 0:
+        todo = ((report.total or 0.0) - (report.done or 0.0)) * carried.each
+        since = min(max(now - carried.at, 0.0), report_life)
         return max(todo - since * view.part, 0.0)
     work = view.template.slo.work_core_seconds
     if view.template.slo.goal is Goal.DEADLINE and work is not None and view.cores > 0:
         if report is not None:
             return work * (1.0 - (report.done or 0.0) / (report.total or 1.0)) / view.cores
-        return max(work - memory.given, 0.0) / view.cores
+        return max(work - carried.given, 0.0) / view.cores
     return None

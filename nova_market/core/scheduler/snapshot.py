@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova's scheduler is told of the market: one frozen picture of a round, as a value and as a document.
+"""What Nova's scheduler knows of the market: one frozen picture of a round, as a value and as a document.
 
 Implements rule S2 of doc/source/specs/market.rst. Units: cores and MiB; prices, bids and balances in
 micro-credits (per unit and period, per period, whole); times in seconds. Arrays (resources, hosts) and
 (projects,), resources in the order of MARKET_RESOURCES.
 
-What is on a host is told in few numbers, not server by server: how much its servers want together at
+What is on a host is published in few numbers, not server by server: how much its servers want together at
 LEVELS parts of what their bids buy in the undivided cloud. That function of the level is concave, and
 straight between the points, which is where the error of one more server is read off.
 
-The document comes from another machine: `snapshot_from` believes nothing it has not checked.
+The document comes from another machine: core.scheduler.snapshot_reader bounds what is read of it.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,18 +23,20 @@ from nova_market.core.market.price import wishes
 from nova_market.core.market.round import RoundOutcome
 from nova_market.core.market.snapshot import MarketSnapshot
 from nova_market.core.resource import Array
-from nova_market.core.scheduler.snapshot_reader import Table, number, optional, texts
+from nova_market.core.scheduler.snapshot_reader import (
+    LeaseEntry,
+    SnapshotDocument,
+    Table,
+    array,
+    document_from,
+    needed,
+    rows,
+)
 from nova_market.errors import BadSnapshot
 
 FORMAT = 1
 LEVELS = (0.25, 0.5, 0.75, 1.0)
 WIDTH = len(MARKET_RESOURCES)
-
-MAX_HOSTS = 100_000
-MAX_PROJECTS = 1_000_000
-MAX_LEASES = 100_000
-HUGE = 1e18
-"""No price, bid or amount is larger."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,60 +138,66 @@ def demand_at_levels(snapshot: MarketSnapshot, outcome: RoundOutcome) -> Array:
     return found
 
 
-def snapshot_from(document: object) -> SchedulerSnapshot:
-    """Read the published document.
+def snapshot_from(given: object) -> SchedulerSnapshot:
+    """Read the published document, given as the values that JSON has.
 
     :raises BadSnapshot: names what is wrong; nothing of it may be used then.
     """
-    top = Table.of(document, 'the snapshot')
-    if (version := top.whole('format', 1_000_000)) != FORMAT:
-        raise BadSnapshot(f'format {version} of the snapshot: this version reads {FORMAT}')
-    hosts, projects = top.table('hosts'), top.table('projects')
-    names, ids = hosts.rows('name', MAX_HOSTS), projects.rows('id', MAX_PROJECTS)
-    levels = top.numbers('levels', (len(LEVELS),), 0.0, 1.0)
-    if tuple(levels) != LEVELS:
-        raise BadSnapshot(f'levels {levels.tolist()}: this version reads {list(LEVELS)}')
-    count, owners = len(names), len(ids)
+    return snapshot_of(document_from(given))
+
+
+def snapshot_of(document: SnapshotDocument) -> SchedulerSnapshot:
+    """The snapshot of a document, once its format, shapes and names are checked.
+
+    :raises BadSnapshot: as snapshot_from.
+    """
+    if document.format != FORMAT:
+        raise BadSnapshot(f'format {document.format} of the snapshot: this version reads {FORMAT}')
+    if tuple(document.levels) != LEVELS:
+        raise BadSnapshot(f'levels {document.levels}: this version reads {list(LEVELS)}')
+    hosts, projects = needed(document.hosts, 'hosts'), needed(document.projects, 'projects')
+    count, owners = len(hosts.name), len(projects.id)
+    leases = document.leases
     return SchedulerSnapshot(
-        period=top.whole('period', 2**53),
-        age=top.number('age', 0.0, HUGE),
-        price=top.numbers('price', (WIDTH,), 0.0, HUGE),
-        bid_price=top.numbers('bid_price', (WIDTH,), 0.0, HUGE),
-        hosts=names,
-        capacity=hosts.numbers('capacity', (WIDTH, count), 0.0, HUGE),
-        bids=hosts.numbers('bids', (WIDTH, count), 0.0, HUGE),
-        demand=hosts.numbers('demand', (len(LEVELS), WIDTH, count), 0.0, HUGE),
-        vcpus=hosts.numbers('vcpus', (count,), 0.0, HUGE),
-        projects=ids,
-        available=projects.numbers('available', (owners,), -HUGE, HUGE),
-        due=projects.numbers('due', (owners,), 0.0, HUGE),
-        used=projects.numbers('used', (WIDTH, owners), 0.0, HUGE),
-        share=projects.gaps('share', (owners,), 0.0, 1.0),
-        heaviness=projects.gaps('heaviness', (owners,), -HUGE, HUGE),
-        host_heaviness=hosts.gaps('heaviness', (count,), -HUGE, HUGE),
-        watts=hosts.gaps('watts', (2, count), 0.0, 1e9),
-        leases=_leases(top.get('leases')),
+        period=document.period,
+        age=document.age,
+        price=array(document.price, 'price', (WIDTH,)),
+        bid_price=array(document.bid_price, 'bid_price', (WIDTH,)),
+        hosts=rows(hosts.name, 'hosts'),
+        capacity=array(hosts.capacity, 'hosts.capacity', (WIDTH, count)),
+        bids=array(hosts.bids, 'hosts.bids', (WIDTH, count)),
+        demand=array(hosts.demand, 'hosts.demand', (len(LEVELS), WIDTH, count)),
+        vcpus=array(hosts.vcpus, 'hosts.vcpus', (count,)),
+        projects=rows(projects.id, 'projects'),
+        available=array(projects.available, 'projects.available', (owners,)),
+        due=array(projects.due, 'projects.due', (owners,)),
+        used=array(projects.used, 'projects.used', (WIDTH, owners)),
+        share=_optional(projects.share, 'projects.share', (owners,)),
+        heaviness=_optional(projects.heaviness, 'projects.heaviness', (owners,)),
+        host_heaviness=_optional(hosts.heaviness, 'hosts.heaviness', (count,)),
+        watts=_optional(hosts.watts, 'hosts.watts', (2, count)),
+        leases=None if leases is None else tuple(_lease(one) for one in leases),
     )
 
 
 def document_of(snapshot: SchedulerSnapshot) -> dict[str, object]:
     """The document of a snapshot, as JSON has it; `snapshot_from` reads the same snapshot back."""
     hosts: dict[str, object] = {
-        'name': texts(snapshot.hosts),
+        'name': _texts(snapshot.hosts),
         'capacity': snapshot.capacity.tolist(),
         'bids': snapshot.bids.tolist(),
         'demand': snapshot.demand.tolist(),
         'vcpus': snapshot.vcpus.tolist(),
-        **optional('heaviness', snapshot.host_heaviness),
-        **optional('watts', snapshot.watts),
+        **_with_gaps('heaviness', snapshot.host_heaviness),
+        **_with_gaps('watts', snapshot.watts),
     }
     projects: dict[str, object] = {
-        'id': texts(snapshot.projects),
+        'id': _texts(snapshot.projects),
         'available': snapshot.available.tolist(),
         'due': snapshot.due.tolist(),
         'used': snapshot.used.tolist(),
-        **optional('share', snapshot.share),
-        **optional('heaviness', snapshot.heaviness),
+        **_with_gaps('share', snapshot.share),
+        **_with_gaps('heaviness', snapshot.heaviness),
     }
     return {
         'format': FORMAT,
@@ -212,26 +221,34 @@ def _plain(lease: HostLease) -> dict[str, object]:
     }
 
 
-def _leases(found: object) -> tuple[HostLease, ...] | None:
-    if found is None:
-        return None
-    if not isinstance(found, Sequence) or isinstance(found, str) or len(found) > MAX_LEASES:
-        raise BadSnapshot(f'leases are no list of at most {MAX_LEASES}')
-    leases = []
-    for one in found:
-        line = Table.of(one, 'a lease')
-        begin, end = (
-            number(line.get(name), f'lease {name}', 0.0, HUGE) for name in ('begin', 'end')
+def _lease(entry: LeaseEntry) -> HostLease:
+    if entry.end < entry.begin:
+        raise BadSnapshot(
+            f'a lease of {entry.project_id!r:.80} from {entry.begin:g} to {entry.end:g}'
         )
-        owner = line.get('project_id')
-        if end < begin or not isinstance(owner, str):
-            raise BadSnapshot(f'a lease of {owner!r:.80} from {begin:g} to {end:g}')
-        leases.append(
-            HostLease(
-                project_id=owner,
-                hosts=frozenset(line.rows('hosts', MAX_HOSTS)),
-                begin=begin,
-                end=end,
-            )
-        )
-    return tuple(leases)
+    return HostLease(
+        project_id=entry.project_id,
+        hosts=frozenset(rows(entry.hosts, 'the hosts of a lease')),
+        begin=entry.begin,
+        end=entry.end,
+    )
+
+
+def _optional(table: Table | None, name: str, shape: tuple[int, ...]) -> Array | None:
+    return None if table is None else array(table, name, shape)
+
+
+def _texts(names: Mapping[str, int]) -> list[str]:
+    """Names in the order of their rows."""
+    return sorted(names, key=names.__getitem__)
+
+
+def _with_gaps(key: str, table: Array | None) -> dict[str, object]:
+    """{key: table with null for NaN}, or nothing."""
+    return {} if table is None else {key: _with_null(table.tolist())}
+
+
+def _with_null(found: object) -> object:
+    if isinstance(found, list):
+        return [_with_null(one) for one in found]
+    return None if isinstance(found, float) and math.isnan(found) else found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A batch framework in a virtual platform: a queue of jobs, and servers that come, work and go.
+"""A batch framework as an application: a queue of jobs, and servers that come, work and go.
 
 Models the frameworks of Merkat (INRIA RR-8648), section 3.3 (Condor, Torque). Units: seconds, servers of one
 core. Jobs start in order of arrival, on as many servers as they are wide, and run at the speed of the

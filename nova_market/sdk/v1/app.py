@@ -11,7 +11,7 @@ MICROVERSION = '1.2'
 
 
 class App(MarketResource):
-    """A virtual platform: its template, its state, and the numbers of the last decision.
+    """An application: its template, its state, and the numbers of the last decision.
 
     `credential` is there once: when it is made, and when a new one is asked for.
     """

@@ -10,7 +10,7 @@ default would count, and its project would pay: so such bids stay until the serv
 
 from collections.abc import Sequence
 
-from nova_market.core.app.controller_state import remembered
+from nova_market.core.app.controller_state import state_of
 from nova_market.core.app.record import DesiredServerState, StoredApp, StoredSlot
 from nova_market.core.ledger.posting import AccountId, account
 from nova_market.core.market.bid import StoredBid
@@ -38,12 +38,12 @@ class Bidding:
 
         :raises Conflict: somebody changes it at the same time; the next pass tries again.
         """
-        memory = remembered(app.memory)
+        carried = state_of(app.memory)
         for slot in slots:
             if not slot.server_id:
                 continue
             if slot.intention is DesiredServerState.PRESENT:
-                cpu, mib = memory.of(slot.component).bid
+                cpu, mib = carried.of(slot.component).bid
                 self._put(app, slot.server_id, int(cpu), int(mib))
             else:
                 self._nothing(app, slot.server_id)

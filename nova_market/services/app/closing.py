@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an application had is given back when it has ended: bids, what is left of its budget, its trust.
 
-Implements the end of a virtual platform of Merkat (INRIA RR-8648), section 2.3, and rule M4 of
+Implements the end of an application of Merkat (INRIA RR-8648), section 2.3, and rule M4 of
 doc/source/specs/market.rst. Every step finds itself done when it is made again.
 """
 

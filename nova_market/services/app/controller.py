@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from nova_market.core.app.controller_state import Pair, remembered
+from nova_market.core.app.controller_state import Pair, state_of
 from nova_market.core.app.decision import Decision, decisions
 from nova_market.core.app.record import (
     ENDED,
@@ -160,7 +160,7 @@ class Controller(LeaderLoop):
         template = self._troubles.surviving(app, 'policy', partial(self._template, app))
         if template is None:
             return None
-        known = remembered(app.memory)
+        known = state_of(app.memory)
         sizes = self._most.setdefault(app.id, {})
         missing = [
             one
@@ -238,7 +238,7 @@ class Controller(LeaderLoop):
         changed = {
             'state': one.state,
             'period': market.period,
-            'memory': one.memory.document(),
+            'memory': one.carried.document(),
             'figures': one.figures.document(),
         }
         self._stores.apps.decide(view.app.id, view.app.state, changed, _slots_after(view, one))

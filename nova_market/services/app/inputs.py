@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nova_market.core.app.controller_state import ComponentMemory, ControllerState, Pair, remembered
+from nova_market.core.app.controller_state import ComponentState, ControllerState, Pair, state_of
 from nova_market.core.app.policies.policy_interface import MarketState
 from nova_market.core.app.record import AppReport, StoredApp, StoredSlot
 from nova_market.core.app.template import AppTemplate, parsed
@@ -112,14 +112,14 @@ class Gathering:
         for app in apps:
             own = slots.get(app.id, ())
             template = parsed(app.template)
-            memory = _sized(remembered(app.memory), template, most.get(app.id, {}))
+            carried = _sized(state_of(app.memory), template, most.get(app.id, {}))
             ids = {slot.server_id for slot in own if slot.server_id}
-            newest = self._of(market.period, app.project_id, ids | {*memory.servers})
+            newest = self._of(market.period, app.project_id, ids | {*carried.servers})
             made.append(
                 AppView(
                     app=app,
                     template=template,
-                    memory=self._counted(app, memory, own, market),
+                    carried=self._counted(app, carried, own, market),
                     slots=own,
                     reports=known.reports.get(app.id, ()),
                     allocations={
@@ -141,28 +141,28 @@ class Gathering:
     def _counted(
         self,
         app: StoredApp,
-        memory: ControllerState,
+        carried: ControllerState,
         slots: Sequence[StoredSlot],
         market: MarketNow,
     ) -> ControllerState:
         """With what was confirmed and charged since; the newest round is not over yet."""
-        first = max(memory.counted + 1, market.period - CATCH_UP)
-        if not memory.counted:
+        first = max(carried.counted + 1, market.period - CATCH_UP)
+        if not carried.counted:
             first = market.period  # what was before it was made is not its own
         present = {slot.server_id for slot in slots if slot.server_id}
-        spent, given, part = memory.spent, memory.given, memory.part
+        spent, given, part = carried.spent, carried.given, carried.part
         for period in range(first, market.period):
             # those that were given back since have cost something too
-            found = self._of(period, app.project_id, present | {*memory.servers})
+            found = self._of(period, app.project_id, present | {*carried.servers})
             confirmed = [one for one in found if one.confirmed]
             spent += sum(one.charge_cpu + one.charge_memory for one in confirmed)
             given += sum(one.actual_cpu for one in confirmed) * market.seconds
             there = [one for one in confirmed if one.server_id in present]
-            full = _full(memory, slots, {one.server_id for one in there})
+            full = _full(carried, slots, {one.server_id for one in there})
             if full > 0:
                 part = min(sum(one.actual_cpu for one in there) / full, 1.0)
         return replace(
-            memory,
+            carried,
             counted=market.period - 1,
             spent=spent,
             given=given,
@@ -197,16 +197,16 @@ def _purse(app: StoredApp, accounts: Mapping[AccountId, Account]) -> Purse:
     )
 
 
-def _full(memory: ControllerState, slots: Sequence[StoredSlot], servers: set[str]) -> float:
+def _full(carried: ControllerState, slots: Sequence[StoredSlot], servers: set[str]) -> float:
     """CPU that these servers could use."""
-    return sum(memory.of(one.component).most[0] for one in slots if one.server_id in servers)
+    return sum(carried.of(one.component).most[0] for one in slots if one.server_id in servers)
 
 
 def _sized(
-    memory: ControllerState, template: AppTemplate, most: Mapping[str, Pair]
+    carried: ControllerState, template: AppTemplate, most: Mapping[str, Pair]
 ) -> ControllerState:
-    parts: dict[str, ComponentMemory] = {}
+    parts: dict[str, ComponentState] = {}
     for one in template.components:
-        known = memory.of(one.name)
+        known = carried.of(one.name)
         parts[one.name] = replace(known, most=most.get(one.name, known.most))
-    return replace(memory, components=parts)
+    return replace(carried, components=parts)

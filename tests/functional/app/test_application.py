@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A virtual platform as a tenant has it: commands, API, controller, market and the agent in its guest.
+"""An application as a tenant has it: commands, API, controller, market and the agent in its guest.
 
 The steps of the guide (doc/source/user/applications.rst), on a cloud in memory with one clock.
 """

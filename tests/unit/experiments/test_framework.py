@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A batch framework in a virtual platform: who starts when, and what happens to servers that are to go."""
+"""A batch framework as an application: who starts when, and what happens to servers that are to go."""
 
 import numpy as np
 import pytest

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 import zmq
 
+from nova_market.adapters.transport.wire_format import MAX_FRAME
 from nova_market.adapters.transport.zmq.keys import KeyRing
 from nova_market.adapters.transport.zmq.sockets import (
     HANDSHAKE_MS,
-    MAX_FRAME,
     Context,
     Socket,
     events,

@@ -20,10 +20,11 @@ from collections.abc import Callable, Mapping
 
 from oslo_config import cfg
 
+from nova_market.adapters.transport.wire_format import MAX_FRAME
 from nova_market.adapters.transport.zmq.endpoint import Endpoint
 from nova_market.adapters.transport.zmq.keys import KeyDirectory, KeyRing
 from nova_market.adapters.transport.zmq.listener import OVERSIZED
-from nova_market.adapters.transport.zmq.sockets import MAX_FRAME, bindable, is_loopback, usable
+from nova_market.adapters.transport.zmq.sockets import bindable, is_loopback, usable
 from nova_market.core.resource import HostName
 from nova_market.errors import ConfigurationError
 from nova_market.outage_log import OutageLog

@@ -2,7 +2,7 @@
 """The policy of a batch application with a deadline: start, adapt, suspend, resume, give up.
 
 Implements Merkat (INRIA RR-8648), section 3.2.1 ("full-deadline"), on the vertical policy of section 2.3.2.
-Units and shapes as in virtual_platform; CPU decides the speed, memory is bought in full.
+Units and shapes as in policy_interface; CPU decides the speed, memory is bought in full.
 
 What the paper leaves open, and is settled here:
 - "affords": by eq. (1) with what the others pay now, the own bid left out.

@@ -2,7 +2,7 @@
 """Scaling policies: how an application changes its bids and its number of servers.
 
 Implements Merkat (INRIA RR-8648), section 2.3: the vertical policy (Algorithm 2), the horizontal one
-(Algorithm 3 with GetUpperBound) and the hybrid. Units and shapes as in virtual_platform.
+(Algorithm 3 with GetUpperBound) and the hybrid. Units and shapes as in policy_interface.
 
 Differs from the paper, whose Algorithm 2 as printed swings between twice and half for ever:
 - line 6 and 14: the factor is min(2, 1 + T); max would make every rise a doubling, whatever the gap.
@@ -16,7 +16,7 @@ Algorithm 3: lines 3 and 6 count from the present number; the result is the smal
 bound counts what the OTHERS pay, and the bid is divided among the servers. A server is given back only
 when the others can carry its part without passing the upper threshold.
 
-A plug-in of `nova_market.scaling` is a function (Applications) -> Steps.
+A plug-in of `nova_market.scaling` is a function (PolicyInput) -> PolicyOutput.
 """
 
 from collections.abc import Callable

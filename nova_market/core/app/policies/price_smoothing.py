@@ -3,7 +3,7 @@
 
 Implements the advice of Merkat (INRIA RR-8648), section 2.2.2 ("the initial bid can be computed based on past
 price history") and against what section 4 fears (controllers that adapt too much). Shapes as in
-virtual_platform.
+policy_interface.
 
 Why: as soon as a little of the cloud is free its price is the reserve price, however much everybody bid
 a round ago. Who plans by that price alone finds twice the cloud affordable, and so do all others at once.

@@ -6,7 +6,7 @@ in their queue (Torque) or maximise throughput (Condor). "First, it avoids reque
 per time period [...]. Second it avoids starting new VMs if some VMs were released due to a price increase
 in the previous period."
 
-Units and shapes as in virtual_platform. Not given there, and settled here: at most a quarter more servers in
+Units and shapes as in policy_interface. Not given there, and settled here: at most a quarter more servers in
 a period, at least one (GROWTH); servers that have nothing to do are given back when nothing waits.
 """
 

@@ -2,7 +2,7 @@
 """A policy for batch applications with deadlines that bid what their work is worth, not what it costs.
 
 Beyond Merkat (INRIA RR-8648): another policy for section 3.2.1, where the paper leaves open "sophisticated
-algorithms" (section 4) and loses to EDF at high contention. Units and shapes as in virtual_platform.
+algorithms" (section 4) and loses to EDF at high contention. Units and shapes as in policy_interface.
 
     bid = budget * urgency / (1 + work / UNIT)        0 < bid <= budget
     urgency = remaining time at full speed / time to the deadline,   work in core-seconds, all servers

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nova_market.core.app.controller_state import ComponentMemory, ControllerState, remembered
+from nova_market.core.app.controller_state import ComponentState, ControllerState, state_of
 from nova_market.core.app.decision import Rules, decisions
 from nova_market.core.app.policies.full_deadline import full_deadline
 from nova_market.core.app.policies.merkat_policies import horizontal, vertical
@@ -79,14 +79,14 @@ def view(
     }  # fmt: skip
     template = parsed(given)
     slots = [slot(n + 1, server_id=f's{n + 1}') for n in range(count)]
-    memory = ControllerState(components={'w': ComponentMemory(bid=(1e6, 1e4), most=(2.0, 2048.0))})
+    carried = ControllerState(components={'w': ComponentState(bid=(1e6, 1e4), most=(2.0, 2048.0))})
     app = StoredApp(
         id='a', project_id='p', user_id='u', template=document(template), state=state, wish=wish
     )
     made = AppView(
         app=app,
         template=template,
-        memory=replace(memory, **more.pop('memory', {})),
+        carried=replace(carried, **more.pop('carried', {})),
         slots=slots,
         allocations={one.server_id: got for one in slots} if got else {},
         purse=Purse(balance=100_000_000, renew_amount=100_000_000),
@@ -177,18 +177,20 @@ def test_the_end_is_told_by_each_server_or_by_the_whole():
     assert not is_finished(view(reports=parts, count=2))
     done = [report(total=4.0, done=4.0)]
     assert is_finished(view(reports=[*parts, *done], count=2))
-    assert not is_finished(view(reports=done, memory={'began': NOW + 1.0}))
+    assert not is_finished(view(reports=done, carried={'began': NOW + 1.0}))
 
 
 def test_the_time_of_an_iteration_is_measured_between_reports():
     """Eq. (4), brought to full allocations: half the CPU, so half of 20 s."""
-    first = view(reports=[report(at=NOW - 100, total=50.0, done=10.0)], memory={'part': 0.5})
-    memory = learned(first)
-    assert (memory.at, memory.done, memory.each) == (NOW - 100, 10.0, 0.0)
+    first = view(reports=[report(at=NOW - 100, total=50.0, done=10.0)], carried={'part': 0.5})
+    carried = learned(first)
+    assert (carried.at, carried.done, carried.each) == (NOW - 100, 10.0, 0.0)
     second = view(reports=[report(total=50.0, done=15.0)])
-    memory = learned(replace(second, memory=replace(memory, components=second.memory.components)))
-    assert memory.each == pytest.approx(10.0)
-    known = replace(second, memory=replace(memory, components=second.memory.components))
+    carried = learned(
+        replace(second, carried=replace(carried, components=second.carried.components))
+    )
+    assert carried.each == pytest.approx(10.0)
+    known = replace(second, carried=replace(carried, components=second.carried.components))
     assert remaining(known, NOW, 300.0) == pytest.approx(350.0)
     # one core of two: half a second of work in each
     assert remaining(known, NOW + 100, 300.0) == pytest.approx(300.0)
@@ -197,15 +199,15 @@ def test_the_time_of_an_iteration_is_measured_between_reports():
 def test_an_outlier_does_not_end_an_application():
     """Twice as long at most in one report; nothing is learned over a suspension."""
     one = view(reports=[report(total=50.0, done=15.0, seconds_each=900.0)])
-    told = {'components': one.memory.components, 'at': NOW - 60, 'done': 14.0, 'each': 10.0}
-    assert learned(replace(one, memory=ControllerState(**told))).each == 20.0
+    told = {'components': one.carried.components, 'at': NOW - 60, 'done': 14.0, 'each': 10.0}
+    assert learned(replace(one, carried=ControllerState(**told))).each == 20.0
     resumed = replace(
-        one, app=replace(one.app, changed_at=NOW - 30), memory=ControllerState(**told)
+        one, app=replace(one.app, changed_at=NOW - 30), carried=ControllerState(**told)
     )
-    memory = learned(resumed)
-    assert (memory.at, memory.done, memory.each) == (NOW, 15.0, 10.0)
+    carried = learned(resumed)
+    assert (carried.at, carried.done, carried.each) == (NOW, 15.0, 10.0)
     rests = replace(
-        one, app=replace(one.app, state=AppState.SUSPENDED), memory=ControllerState(**told)
+        one, app=replace(one.app, state=AppState.SUSPENDED), carried=ControllerState(**told)
     )
     assert learned(rests).each == 10.0
 
@@ -215,7 +217,7 @@ def test_the_first_time_of_an_iteration_is_bounded_too():
     slo = {'deadline': stamp(NOW + 3600), 'work_core_seconds': 1000.0}
     slow = view(slo, reports=[report(total=50.0, done=1.0, seconds_each=900.0)])
     assert learned(slow).each == 2.0 * 1000.0 / 2.0 / 50.0
-    still = view(slo, reports=[report(total=50.0, done=5e-324)], memory={'at': NOW - 60})
+    still = view(slo, reports=[report(total=50.0, done=5e-324)], carried={'at': NOW - 60})
     assert learned(still).each == 0.0
     free = view(reports=[report(total=50.0, done=1.0, seconds_each=900.0)])
     assert learned(free).each == 900.0
@@ -223,14 +225,14 @@ def test_the_first_time_of_an_iteration_is_bounded_too():
 
 def test_a_guest_that_hangs_does_not_come_nearer_to_its_end():
     """It gets CPU; what was told is believed for as long as reports count."""
-    one = view(reports=[report(total=50.0, done=10.0)], memory={'at': NOW, 'each': 20.0})
+    one = view(reports=[report(total=50.0, done=10.0)], carried={'at': NOW, 'each': 20.0})
     assert remaining(one, NOW + 300, 300.0) == 650.0
     assert remaining(one, NOW + 9000, 300.0) == 650.0
 
 
 def test_work_that_nobody_reports_is_what_was_not_given_yet():
     slo = {'deadline': stamp(NOW + 3600), 'work_core_seconds': 7200.0}
-    assert remaining(view(slo, memory={'given': 3600.0}), NOW, 300.0) == 1800.0
+    assert remaining(view(slo, carried={'given': 3600.0}), NOW, 300.0) == 1800.0
     assert remaining(view(slo, reports=[report(total=4.0, done=1.0)]), NOW, 300.0) == 2700.0
     assert remaining(view({'deadline': stamp(NOW + 3600)}), NOW, 300.0) is None
 
@@ -243,9 +245,9 @@ def test_only_all_of_some_work_is_the_end(total, done, over):
 
 
 def test_memory_is_the_same_after_a_restart():
-    memory = view().memory
-    assert remembered(memory.document()) == memory
-    assert remembered({}) == ControllerState()
+    carried = view().carried
+    assert state_of(carried.document()) == carried
+    assert state_of({}) == ControllerState()
 
 
 # decisions
@@ -254,23 +256,23 @@ def test_memory_is_the_same_after_a_restart():
 def test_bids_follow_the_metric():
     """Algorithm 2 through the whole chain: worse by half doubles nothing, it adds the gap."""
     found = decided(view(reports=[report(metric=1.8)]))
-    assert found.memory.of('w').bid[0] == pytest.approx(1.5e6)
+    assert found.carried.of('w').bid[0] == pytest.approx(1.5e6)
     assert [e.action for e in found.events] == ['bid']
     assert 'worse than it needs' in found.events[0].reason
     better = decided(view(reports=[report(metric=0.45)]))
-    assert better.memory.of('w').bid[0] == pytest.approx(0.5e6)
+    assert better.carried.of('w').bid[0] == pytest.approx(0.5e6)
 
 
 def test_without_reports_nothing_changes():
     found = decided(view(reports=[report(at=NOW - 1000, metric=9.0)]))
-    assert found.memory.of('w').bid == (1e6, 1e4) and found.events == ()
+    assert found.carried.of('w').bid == (1e6, 1e4) and found.events == ()
     assert found.figures.performance is None
 
 
 def test_servers_that_no_round_has_seen_change_nothing():
     """They are booting: nothing can be said of their bids."""
     found = decided(view(got=None, reports=[report(metric=9.0)]))
-    assert found.memory.of('w').bid == (1e6, 1e4) and found.counts == {'w': 1}
+    assert found.carried.of('w').bid == (1e6, 1e4) and found.counts == {'w': 1}
 
 
 def test_a_deadline_without_any_word_of_the_work_starts_small():
@@ -279,11 +281,11 @@ def test_a_deadline_without_any_word_of_the_work_starts_small():
     one = view(slo, state=AppState.WAITING, count=0, got=None)
     found = decided(one, full_deadline)
     assert found.state is AppState.RUNNING
-    assert found.memory.of('w').bid[0] < 0.1 * one.purse.balance
+    assert found.carried.of('w').bid[0] < 0.1 * one.purse.balance
 
 
 def test_an_end_counts_what_the_last_round_costs():
-    done = view(reports=[report(total=1.0, done=1.0)], due=7, memory={'spent': 35})
+    done = view(reports=[report(total=1.0, done=1.0)], due=7, carried={'spent': 35})
     found = decided(done)
     assert (found.state, found.figures.spent) == (AppState.FINISHED, 42)
 
@@ -316,7 +318,7 @@ def test_applications_are_decided_together_as_alone():
     for policy in (vertical, horizontal):
         together = decisions(many, market(), policy, Rules())
         alone = [decisions([one], market(), policy, Rules())[0] for one in many]
-        assert [d.memory for d in together] == [d.memory for d in alone]
+        assert [d.carried for d in together] == [d.carried for d in alone]
         assert [d.counts for d in together] == [d.counts for d in alone]
 
 
@@ -335,8 +337,8 @@ def test_an_application_is_not_dropped_for_one_report():
     for at in (NOW - 9, NOW - 9, NOW - 8, NOW - 7):
         one = replace(one, reports=[replace(one.reports[0], at=at)])
         found = decided(one, full_deadline)
-        states.append((found.state, found.memory.doubts, found.memory.of('w').bid))
-        one = replace(one, memory=found.memory)
+        states.append((found.state, found.carried.doubts, found.carried.of('w').bid))
+        one = replace(one, carried=found.carried)
     rest = (1e6, 1e4)
     assert states[:3] == [(AppState.RUNNING, n, rest) for n in (1, 1, 2)]
     assert states[3][:2] == (AppState.DROPPED, 3)
@@ -344,9 +346,9 @@ def test_an_application_is_not_dropped_for_one_report():
 
 def test_doubts_that_are_cleared_are_forgotten():
     slo = {'deadline': stamp(NOW + 3600)}
-    one = view(slo, reports=[report(total=10.0, done=5.0)], memory={'doubts': 2, 'each': 1.0})
+    one = view(slo, reports=[report(total=10.0, done=5.0)], carried={'doubts': 2, 'each': 1.0})
     found = decided(one, full_deadline)
-    assert (found.state, found.memory.doubts) == (AppState.RUNNING, 0)
+    assert (found.state, found.carried.doubts) == (AppState.RUNNING, 0)
 
 
 @pytest.mark.parametrize(
@@ -368,18 +370,18 @@ def test_what_can_not_be_done_any_more_ends_after_its_deadline():
     """Though nothing new is told."""
     slo = {'deadline': stamp(NOW)}
     one = view(slo, reports=[report(at=NOW - 900, total=10.0, done=1.0)])
-    one = replace(one, memory=replace(one.memory, at=NOW - 900, each=600.0))
+    one = replace(one, carried=replace(one.carried, at=NOW - 900, each=600.0))
     states = []
     for _ in range(3):
         found = decided(one, full_deadline)
         states.append(found.state)
-        one = replace(one, memory=found.memory)
+        one = replace(one, carried=found.carried)
     assert states == [AppState.RUNNING, AppState.RUNNING, AppState.DROPPED]
 
 
 def test_what_ends_while_its_servers_boot_says_why():
     told = [report(total=1000.0, done=0.0, seconds_each=60.0)]
-    one = view({'deadline': stamp(NOW + 60)}, got=None, reports=told, memory={'doubts': 2})
+    one = view({'deadline': stamp(NOW + 60)}, got=None, reports=told, carried={'doubts': 2})
     (ended,) = decided(one, full_deadline).events
     assert ended.action == 'dropped' and 'not even full allocations' in ended.reason
 
@@ -389,11 +391,11 @@ def test_a_component_that_can_not_be_made_holds_no_other():
     one = view(reports=[report(metric=1.8)])
     parts = [{**dict(one.app.template['components'][0]), 'name': name} for name in ('w', 'bad')]
     template = parsed({**one.app.template, 'components': parts})
-    memory = replace(one.memory, components={n: one.memory.of('w') for n in ('w', 'bad')})
+    carried = replace(one.carried, components={n: one.carried.of('w') for n in ('w', 'bad')})
     both = [*one.slots, StoredSlot(app_id='a', component='bad', number=1)]
-    found = decided(replace(one, template=template, memory=memory, slots=both))
-    assert found.memory.of('w').bid[0] == pytest.approx(1.5e6)
-    assert found.memory.of('bad').bid == (1e6, 1e4)
+    found = decided(replace(one, template=template, carried=carried, slots=both))
+    assert found.carried.of('w').bid[0] == pytest.approx(1.5e6)
+    assert found.carried.of('bad').bid == (1e6, 1e4)
     assert [e.reason.split(':')[0] for e in found.events] == ['w']
 
 
