@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is carried from round to round: written, read back, changed by what was posted; returns in order."""
+
+from nova_market.core.ledger.posting import BANK, MINT, account
+from nova_market.core.market.carried_state import (
+    CATCH_UP,
+    KEY,
+    CarriedState,
+    after_postings,
+    before_first_round,
+    carried_state,
+    due_returns,
+)
+from nova_market.core.market.past import paid_by_projects
+
+RED, BLUE, WEB = account('project', 'red'), account('project', 'blue'), account('budget', 'web')
+
+
+def test_a_round_document_keeps_it():
+    """What is written is read back; a document without it gives the state of nobody."""
+    state = CarriedState(
+        entitled={'red': 5}, renewed=3, returned=9, pool=7, low=('a',), short=('b',)
+    )
+    assert carried_state({KEY: state.plain()}) == state
+    assert carried_state({}) == CarriedState()
+
+
+def test_entitlements_follow_what_was_posted():
+    """A renewal that gives counts up, one that takes counts down; others stay."""
+    state = CarriedState(entitled={'red': 10, 'blue': 4})
+    renewals = {(MINT, RED): 5, (BLUE, MINT): 3}
+    assert after_postings(state, renewals=renewals, taxed=0, distributed=0).entitled == {
+        'red': 15, 'blue': 1,
+    }  # fmt: skip
+
+
+def test_the_pool_is_what_taxes_left():
+    """It never falls below nothing, as where the bank's income is distributed."""
+    state = CarriedState(pool=10)
+    assert after_postings(state, renewals={}, taxed=5, distributed=12).pool == 3
+    assert after_postings(state, renewals={}, taxed=0, distributed=12).pool == 0
+
+
+def test_charges_return_after_their_delay():
+    """Each period once, in order; nothing before the delay is over."""
+    state = before_first_round(100)
+    due, state = due_returns(state, 101, 2)
+    assert (list(due), state.returned) == ([], 99)
+    due, state = due_returns(state, 104, 2)
+    assert (list(due), state.returned) == ([100, 101, 102], 102)
+    due, state = due_returns(state, 104, 2)
+    assert (list(due), state.returned) == ([], 102)
+
+
+def test_a_long_pause_is_caught_up_with_by_and_by():
+    """At most CATCH_UP periods in one round."""
+    due, state = due_returns(CarriedState(returned=10), 10_000, 5)
+    assert (due[0], due[-1], state.returned) == (11, 10 + CATCH_UP, 10 + CATCH_UP)
+
+
+def test_without_a_delay_nothing_returns():
+    """And nothing is owed later, when the delay is changed."""
+    due, state = due_returns(CarriedState(returned=10), 50, 0)
+    assert (list(due), state.returned) == ([], 49)
+
+
+def test_what_a_budget_paid_is_its_projects():
+    """Charges of projects and of their budgets add up; a budget that nobody knows is left out."""
+    charges = [
+        {(RED, BANK): 3, (WEB, BANK): 4},
+        {(BLUE, BANK): 5, (account('budget', 'x'), BANK): 9},
+    ]
+    found = paid_by_projects([*charges, {(RED, WEB): 100}], {WEB: 'red'}.get)
+    assert found == {'red': 7, 'blue': 5}

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The currency of one round: when it renews, what the tax and the budgets take, what stays unposted."""
+
+from dataclasses import replace
+
+from nova_market.core.ledger.currency import Budget, recharge, redistribute
+from nova_market.core.ledger.posting import Reason
+from nova_market.core.market.carried_state import CarriedState
+from nova_market.core.market.currency_step import WEIGHT_PARTS, CurrencyInputs, currency_step
+from nova_market.core.market.settings import MarketSettings
+
+SETTINGS = MarketSettings(currency=recharge, total=100, renew_every=10, return_delay=5)
+
+
+def inputs(**more):
+    known = {
+        'period': 50,
+        'weights': {'blue': WEIGHT_PARTS, 'red': WEIGHT_PARTS},
+        'balances': {'blue': 0, 'red': 0},
+        'paid': {},
+        'bank': 0,
+        'budgets': (),
+        'carried': CarriedState(),
+    }
+    return CurrencyInputs(**known | more)
+
+
+def amounts(postings, reason):
+    return {
+        p.credit if p.debit in ('mint', 'bank') else p.debit: p.amount
+        for p in postings
+        if p.reason == reason
+    }
+
+
+def test_the_first_round_renews_and_remembers_when():
+    """Equal weights, equal parts."""
+    postings, carried = currency_step(inputs(), SETTINGS)
+    assert amounts(postings, Reason.RENEWAL) == {'project:blue': 50, 'project:red': 50}
+    assert carried.renewed == 50
+
+
+def test_between_renewals_only_charges_return():
+    """Nothing is taken back although no weights are given."""
+    carried = CarriedState(entitled={'blue': 50, 'red': 50}, renewed=45)
+    rich = {'blue': 50, 'red': 50}
+    postings, after = currency_step(
+        inputs(carried=carried, paid={'red': 7}, balances=rich), SETTINGS
+    )
+    assert [(p.reason, p.amount) for p in postings] == [(Reason.RETURN, 7)]
+    assert after.renewed == 45
+    later, after = currency_step(inputs(period=55, carried=carried), SETTINGS)
+    assert later == () and after.renewed == 55
+
+
+def test_the_tax_is_taken_with_a_renewal_from_what_it_leaves():
+    """Half of what is above the floor, after what the renewal itself has taken back."""
+    settings = replace(SETTINGS, tax_rate=500_000, tax_floor=10)
+    carried = CarriedState(entitled={'blue': 80, 'red': 50}, renewed=1)
+    postings, _ = currency_step(inputs(carried=carried, balances={'blue': 60, 'red': 8}), settings)
+    assert amounts(postings, Reason.RENEWAL) == {'project:blue': 30}
+    assert amounts(postings, Reason.TAX) == {'project:blue': 10}
+
+
+def test_budgets_are_filled_with_what_is_left_after_all_else():
+    """A project that has 20 after the tax fills 20."""
+    budget = Budget(name='web', project='red', target=100, automatic=True, balance=0)
+    carried = CarriedState(entitled={'blue': 50, 'red': 50}, renewed=1)
+    settings = replace(SETTINGS, tax_rate=500_000)
+    postings, _ = currency_step(
+        inputs(carried=carried, balances={'blue': 0, 'red': 40}, budgets=(budget,)), settings
+    )
+    assert amounts(postings, Reason.BUDGET) == {'project:red': 20}
+
+
+def test_the_bank_is_split_where_charges_do_not_return():
+    """Its income of before; with a delay it is the taxes that are split."""
+    settings = replace(SETTINGS, currency=redistribute, return_delay=0)
+    postings, _ = currency_step(inputs(bank=30, carried=CarriedState(pool=4)), settings)
+    assert amounts(postings, Reason.DISTRIBUTION) == {'project:blue': 15, 'project:red': 15}
+    postings, _ = currency_step(
+        inputs(bank=30, carried=CarriedState(pool=4)), replace(settings, return_delay=1)
+    )
+    assert amounts(postings, Reason.DISTRIBUTION) == {'project:blue': 2, 'project:red': 2}

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The picture of a round: a cloud without servers has one too, and it can be read back."""
+
+import numpy as np
+
+from nova_market.core.market.round import decide
+from nova_market.core.scheduler.snapshot import document_of, round_snapshot, snapshot_from
+from tests.support.market_builders import snapshot
+
+
+def picture(world, **more):
+    return round_snapshot(
+        7, world, decide(world), hosts={'a': 0, 'b': 1}, vcpus=np.zeros(2), projects=['red'],
+        available=np.array([5.0]), **more,
+    )  # fmt: skip
+
+
+def test_a_cloud_without_servers_has_a_picture():
+    """Nothing is bid, in numbers of the right kind, and nobody owes anything."""
+    found = picture(snapshot([(4.0, 8192.0)] * 2, []))
+    assert found.bids.dtype == np.float64 and not found.bids.any()
+    assert found.due.tolist() == [0.0] and found.used.shape == (2, 1)
+
+
+def test_bids_add_up_on_their_host():
+    """And the picture is the same after it was written and read."""
+    world = snapshot([(4.0, 8192.0)] * 2, [(1, 30, 5, 4.0, 512.0), (1, 10, 0, 4.0, 512.0)])
+    found = picture(world, due=np.array([9.0]), used=np.ones((2, 1)))
+    assert found.bids.tolist() == [[0.0, 40.0], [0.0, 5.0]]
+    again = snapshot_from(document_of(found))
+    assert np.array_equal(again.demand, found.demand) and again.due.tolist() == [9.0]
