@@ -95,8 +95,8 @@ PROGRAM = program.Program(
     name='nova-market-controller',
     noun='controller',
     description='Runs the applications of this cloud: in each round of the market it sets their bids '
-    'and the number of their servers by the policy of each, and makes, suspends, resumes and '
-    'deletes their servers with the trusts that their owners gave. Any number may run; one leads.',
+    'and the number of their servers by the policy of each, and creates, suspends, resumes and '
+    'deletes their servers by trusts of their owners. Any number of controllers may run; one leads.',
     commands=_commands,
     register=database_options.register_opts,
     check=controller.check_options,

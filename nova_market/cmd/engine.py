@@ -82,8 +82,8 @@ def _status(conf: cfg.ConfigOpts) -> int:
 PROGRAM = program.Program(
     name='nova-market-engine',
     noun='engine',
-    description='The market of this cloud: in each period it reads hosts, servers and bids, makes '
-    'prices, sends the hosts what their servers get, and charges what they confirm. Any number '
+    description='The market of this cloud: in each period it reads hosts, servers and bids, computes '
+    'prices, sends allocations to the hosts, and charges what they confirm. Any number of engines '
     'may run; one leads. It never stops or deletes a server.',
     commands=_commands,
     register=database_options.register_opts,

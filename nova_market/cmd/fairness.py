@@ -31,7 +31,7 @@ def _register(conf: cfg.ConfigOpts) -> None:
             cfg.BoolOpt(
                 'dry-run',
                 default=False,
-                help='Decide and log, write nothing; as [fairness]dry_run.',
+                help='Decide and log, but write nothing, as with [fairness]dry_run.',
             )
         ]
     )
@@ -40,10 +40,10 @@ def _register(conf: cfg.ConfigOpts) -> None:
 def _commands(commands: program.Commands) -> None:
     commands.add('run', _run, 'Run the service in the foreground (the default).')
     commands.add_status(
-        _status, "This host's VMs: load, heaviness, weights asked and set, and why."
+        _status, "Show this host's VMs: load, heaviness, weights wanted and set, and the reasons."
     )
     commands.add(
-        'restore', _restore, 'Put back the values that guests had before the service touched them.'
+        'restore', _restore, 'Restore the values that guests had before the service changed them.'
     )
     commands.add(
         'calibrate', _calibrate, 'Measure the speed of a core (3 s of one CPU) and keep the score.'

@@ -62,7 +62,7 @@ def _parse(conf: cfg.ConfigOpts, argv: Sequence[str] | None) -> None:
         project='nova_market',
         prog=PROGRAM,
         description='keys: the CURVE keys by which hosts prove to each other who they are in the exchange '
-        'over ZeroMQ; a running nova-fairness takes every change over within seconds, without a restart. '
+        'over ZeroMQ; a running nova-fairness uses every change within seconds, without a restart. '
         'db: the database of the market.',
         default_config_files=cfg.find_config_files('nova_market', 'nova_market'),
     )
@@ -79,14 +79,14 @@ def _add_commands(subparsers: Any) -> None:
         parser.set_defaults(run=run)
         return parser
 
-    create = add('create', _create, 'Make the key pair of this host, and its key directory.')
+    create = add('create', _create, 'Create the key pair of this host, and its key directory.')
     create.add_argument(
         '--force', action='store_true',
-        help='replace the keys that this host has; until the others have the new public key they do not '
-        'hear it',
+        help='replace the keys that this host has; until the others have the new public key they reject '
+        'this host',
     )  # fmt: skip
     add('show', _show, "Print this host's public keys, as the other hosts need them.")
-    allowed = add('add', _add, 'Allow a peer: believe whoever has the secret of this public key.')
+    allowed = add('add', _add, 'Accept a peer by its public key.')
     allowed.add_argument('peer', metavar='HOST', help='[host]name of the peer')
     allowed.add_argument('key', metavar='KEY', nargs='*', help='64 hexadecimal digits; at most two')
     allowed.add_argument('--file', metavar='FILE', help="the peer's HOST.pub instead of KEY")
@@ -102,7 +102,7 @@ def _add_commands(subparsers: Any) -> None:
     end.add_argument('--finish', action='store_true', help='use the next pair from now on')
     end.add_argument('--cancel', action='store_true', help='forget the next pair')
     listed = add(
-        'list', _list, 'Print which hosts are believed, by which keys. Exit status 2: see stderr.'
+        'list', _list, 'List the accepted hosts and their keys. Exit status 2: see stderr.'
     )
     listed.add_argument(
         '-f', '--format', choices=('table', 'json'), default='table', help='default: table'

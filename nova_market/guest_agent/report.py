@@ -301,7 +301,7 @@ def once(reporter: Reporter, interval: float, sleep: Callable[[float], None] = t
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog=PROGRAM,
-        description='Tells the market how an application fares: a metric, its progress, its queue. '
+        description='Reports the state of an application to the market: a metric, its progress, its queue. '
         f'The credential is read from --credential-file or from {CREDENTIAL_VARIABLE}.',
         epilog='Exit status: 1 failed, 2 wrong usage, 3 the application has ended.',
     )

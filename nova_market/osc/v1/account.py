@@ -26,8 +26,8 @@ SHOW: tuple[Column, ...] = (
 )
 
 ACCOUNT_HELP = (
-    'Account id (project:<id>, budget:<id>, bank, escrow, mint), '
-    'or a name: of a budget, or of a project'
+    'Id of an account (project:<id>, budget:<id>, bank, escrow, mint), '
+    'or the name of a budget or of a project'
 )
 
 
@@ -39,9 +39,11 @@ def add_account(parser: argparse.ArgumentParser) -> None:
 
 def add_projects(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
-    group.add_argument('--project', metavar='<project>', help='Those of this project (name or id)')
     group.add_argument(
-        '--all-projects', action='store_true', help='Those of all projects (admin only)'
+        '--project', metavar='<project>', help='Show those of this project (name or id)'
+    )
+    group.add_argument(
+        '--all-projects', action='store_true', help='Show those of all projects (admin only)'
     )
 
 
@@ -49,7 +51,7 @@ def add_key(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--key',
         metavar='<key>',
-        help='Idempotency key: sent twice with one key, the credits move once. Default: a new one',
+        help='Idempotency key: sent twice with one key, the credits move once. Default: a new key',
     )
 
 
@@ -101,7 +103,7 @@ class ShowAccount(MarketShowOne):
 class SetAccount(MarketShowOne):
     """Change the name or the weight of an account
 
-    What the operator hands out is divided among projects by weight (admin only).
+    Credits that the operator distributes are divided among projects by weight (admin only).
 
     Example::
 
@@ -140,7 +142,7 @@ class _OfAmount(MarketShowOne):
 class GrantAccount(_OfAmount):
     """Issue credits to an account (admin only)
 
-    The credits are new: the mint pays. Shows the account afterwards.
+    The credits are new: they come from the account mint. Shows the account afterwards.
 
     Example::
 
@@ -156,7 +158,7 @@ class GrantAccount(_OfAmount):
 class RevokeAccount(_OfAmount):
     """Take credits back from an account (admin only)
 
-    No more than there are. Shows the account afterwards.
+    At most its balance. Shows the account afterwards.
 
     Example::
 
@@ -172,9 +174,9 @@ class RevokeAccount(_OfAmount):
 class TransferAccount(MarketShowOne):
     """Move credits to another account
 
-    Shows the account that paid afterwards.
+    Shows the paying account afterwards.
 
-    Examples, into a budget of one's own and to another project::
+    Examples, to a budget of your project and to another project::
 
         openstack market account transfer nightly-build 20
         openstack market account transfer --from nightly-build project:5b3c... 2.5
@@ -188,7 +190,7 @@ class TransferAccount(MarketShowOne):
             '--from',
             dest='source',
             metavar='<account>',
-            help='Who pays; default: your project',
+            help='Account that pays; default: your project',
         )
         add_key(parser)
         return parser

@@ -58,11 +58,11 @@ def parameter_argument(text: str) -> tuple[str, float]:
 
 
 class CreateApp(MarketShowOne):
-    """Begin an application that a template describes
+    """Create an application from a template
 
-    Its servers are made in your project when its policy says so, and deleted with it. Your roles in the
-    project are handed on for that by a trust of Keystone. The credential, with which its monitors report, is
-    shown this once.
+    The controller creates its servers in your project when its policy decides so, and deletes them with it.
+    For that you delegate roles of yours in the project by a trust of Keystone. The credential, which its
+    monitors need for reports, is shown only now.
 
     Example::
 
@@ -71,8 +71,12 @@ class CreateApp(MarketShowOne):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument('template', metavar='<template>', help='A YAML file')
-        parser.add_argument('--name', metavar='<name>', help='Instead of the name in the template')
+        parser.add_argument('template', metavar='<template>', help='YAML file with the template')
+        parser.add_argument(
+            '--name',
+            metavar='<name>',
+            help='Name of the application, in place of the one in the template',
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
@@ -85,7 +89,7 @@ class CreateApp(MarketShowOne):
 class ListApp(MarketLister):
     """List applications
 
-    Lateness is the time that is still needed over the time to the deadline: above 1 is too late.
+    Lateness is the time that the work still needs, divided by the time to the deadline: above 1 is too late.
 
     Example::
 
@@ -133,34 +137,40 @@ class SetApp(MarketShowOne):
         parser = super().get_parser(prog_name)
         add_app(parser)
         parser.add_argument(
-            '--deadline', metavar='<time>', help='ISO 8601, such as 2026-11-22T03:00:00Z'
+            '--deadline',
+            metavar='<time>',
+            help='New deadline (ISO 8601, such as 2026-11-22T03:00:00Z)',
         )
         for name in THRESHOLDS:
             parser.add_argument(
                 f'--{name}',
                 metavar='<number>',
                 type=float,
-                help=f'Threshold {name} of the objective',
+                help=f'New threshold {name} of the objective',
             )
         group = add_renewal(parser)
-        group.add_argument('--no-renew', action='store_true', help='Fill the budget by hand')
+        group.add_argument(
+            '--no-renew', action='store_true', help='Do not fill the budget automatically any more'
+        )
         parser.add_argument(
             '--parameter',
             metavar='<name>=<number>',
             type=parameter_argument,
             action='append',
-            help='Parameter of the policy; may be given several times, the others stay',
+            help='Set a parameter of the policy (repeat for several); others keep their values',
         )
         parser.add_argument(
-            '--no-parameters', action='store_true', help='Forget those that there are'
+            '--no-parameters', action='store_true', help='Remove all parameters that are set'
         )
         parser.add_argument(
-            '--new-credential', action='store_true', help='Make one, and end the one there was'
+            '--new-credential',
+            action='store_true',
+            help='Create a new credential, and end the old one',
         )
         parser.add_argument(
             '--new-trust',
             action='store_true',
-            help='Hand your roles on to it, when those of whoever made it are gone',
+            help='Delegate your roles to it, when its creator has lost his',
         )
         return parser
 
@@ -198,7 +208,7 @@ class SuspendApp(OfApp):
 
 
 class ResumeApp(OfApp):
-    """Let an application run again as its policy sees fit
+    """Resume an application: its policy decides again when it runs
 
     Example::
 
@@ -212,8 +222,8 @@ class ResumeApp(OfApp):
 class DeleteApp(MarketCommand):
     """Delete applications with their servers
 
-    What is left in the budget goes back to your project. It takes a while; ``app list`` shows them until
-    then.
+    What is left of the budget is returned to your project. Deleting takes a while; ``app list`` shows the
+    applications until then.
 
     Example::
 

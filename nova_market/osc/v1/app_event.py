@@ -49,9 +49,13 @@ class ListAppEvent(MarketLister):
         parser = super().get_parser(prog_name)
         add_app(parser)
         parser.add_argument(
-            '--limit', metavar='<n>', type=count_argument, default=50, help='Events, default 50'
+            '--limit',
+            metavar='<n>',
+            type=count_argument,
+            default=50,
+            help='Largest number of events, default 50',
         )
-        parser.add_argument('--long', action='store_true', help='Numbers and periods too')
+        parser.add_argument('--long', action='store_true', help='Show numbers and periods too')
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:

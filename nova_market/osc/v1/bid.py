@@ -30,10 +30,10 @@ KEPT = ('cpu', 'memory', 'max_cpu', 'max_memory_mib', 'payer', 'generation')
 
 
 class SetBid(MarketShowOne):
-    """Bid for a server; the bid stands until it is changed
+    """Bid for a server; the bid is valid until it is changed
 
-    Credits per period. What is not given stays as it was. A server is charged what it gets, and never
-    more than its bid; it gets its part of what is bid for the resource.
+    Bids are credits per period. What is not given stays as it was. A server gets a part of each resource in
+    proportion to its bid. It is charged for what it gets, and never more than its bid.
 
     Examples::
 
@@ -49,16 +49,18 @@ class SetBid(MarketShowOne):
                 f'--{name}', metavar='<credits>', type=credit_argument, help='Credits per period'
             )
         parser.add_argument(
-            '--max-cpu', metavar='<cores>', type=float, help='The server wants no more than this'
+            '--max-cpu', metavar='<cores>', type=float, help='Largest number of cores to bid for'
         )
         parser.add_argument(
-            '--max-memory', metavar='<MiB>', type=float, help='The server wants no more than this'
+            '--max-memory', metavar='<MiB>', type=float, help='Largest amount of memory to bid for'
         )
         parser.add_argument(
-            '--no-max', action='store_true', help='Want all that the flavor has: forget both limits'
+            '--no-max',
+            action='store_true',
+            help='Remove both limits: bid for all that the flavor has',
         )
         parser.add_argument(
-            '--budget', metavar='<budget>', help='Which account pays; default: your project'
+            '--budget', metavar='<budget>', help='Budget that pays; default: your project'
         )
         return parser
 
@@ -94,7 +96,7 @@ class SetBid(MarketShowOne):
 
 
 class ShowBid(MarketShowOne):
-    """Show what is bid for a server
+    """Show the bid for a server
 
     Example::
 
@@ -128,7 +130,7 @@ class ListBid(MarketLister):
 
 
 class UnsetBid(MarketCommand):
-    """Withdraw bids: metadata, flavor and price decide again
+    """Withdraw bids: metadata, flavor or price are used again
 
     Example::
 

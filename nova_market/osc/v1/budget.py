@@ -35,7 +35,7 @@ def add_renewal(parser: argparse.ArgumentParser) -> Any:
         '--renew-amount',
         metavar='<credits>',
         type=credit_argument,
-        help='Fill the budget up to this from the project, again and again',
+        help='Fill the budget up to this amount from the project, repeatedly',
     )
     parser.add_argument(
         '--renew-every',
@@ -58,9 +58,9 @@ def renewal(parsed_args: argparse.Namespace) -> dict[str, Any]:
 class CreateBudget(MarketShowOne):
     """Open a budget of your project
 
-    It is empty until it is filled, by "market account transfer" or by itself with --renew-amount.
+    It is empty at first. It is filled by "market account transfer", or automatically with --renew-amount.
 
-    Example, 20 credits anew every 1440 periods::
+    Example, filled up to 20 credits every 1440 periods::
 
         openstack market budget create --renew-amount 20 --renew-every 1440 nightly-build
     """
@@ -105,7 +105,9 @@ class SetBudget(MarketShowOne):
         parser.add_argument('budget', metavar='<budget>', help='Name or id of a budget')
         parser.add_argument('--name', metavar='<name>', help='New name')
         group = add_renewal(parser)
-        group.add_argument('--no-renew', action='store_true', help='Fill it by hand from now on')
+        group.add_argument(
+            '--no-renew', action='store_true', help='Do not fill it automatically any more'
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
@@ -121,7 +123,7 @@ class SetBudget(MarketShowOne):
 
 
 class DeleteBudget(MarketCommand):
-    """Close budgets that have nothing in them
+    """Close empty budgets
 
     Transfer what is left first.
 

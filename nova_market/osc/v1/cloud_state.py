@@ -26,9 +26,9 @@ HOST: tuple[Column, ...] = (
 class ShowHeaviness(MarketLister):
     """Show how heavy a project is
 
-    What it holds and uses of the whole cloud, against what it is entitled to, as the hosts said that
-    confirmed one of the last rounds. Where heaviness counts, not bids alone, heavier projects have smaller
-    parts of a host that is busy.
+    Heaviness compares what a project holds and uses of the whole cloud with what it is entitled to. Hosts
+    report it when they confirm allocations. On hosts whose policy uses heaviness, not bids alone, heavier
+    projects get smaller parts of a busy host.
 
     Example::
 
@@ -45,7 +45,7 @@ class ShowHeaviness(MarketLister):
 
 
 class ListHost(MarketLister):
-    """List hosts and what they have to give (admin only)
+    """List hosts and what they offer (admin only)
 
     Example::
 

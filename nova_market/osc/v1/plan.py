@@ -36,7 +36,11 @@ class ListPlan(MarketLister):
         parser = super().get_parser(prog_name)
         parser.add_argument('--state', choices=STATES, help='Only plans in this state')
         parser.add_argument(
-            '--limit', metavar='<n>', type=count_argument, default=20, help='Plans, default 20'
+            '--limit',
+            metavar='<n>',
+            type=count_argument,
+            default=20,
+            help='Largest number of plans, default 20',
         )
         return parser
 

@@ -34,7 +34,9 @@ QUOTE: tuple[Column, ...] = (
 
 
 def add_resource(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('--resource', choices=RESOURCES, help='Only the price of this resource')
+    parser.add_argument(
+        '--resource', choices=RESOURCES, help='Show only the price of this resource'
+    )
 
 
 def add_window(parser: argparse.ArgumentParser) -> None:
@@ -49,8 +51,8 @@ def add_window(parser: argparse.ArgumentParser) -> None:
 class ShowPrice(MarketLister):
     """Show the prices of the last round
 
-    Credits for one core, or one MiB, for one period. The bid price is the sum of all bids divided by what
-    the cloud has to give; it is above the price when somebody bids more than its server can use.
+    Prices are credits for one core, or one MiB, for one period. The bid price is the sum of all bids divided
+    by the capacity of the cloud; it is above the price when a bid is for more than its server can use.
 
     Example::
 
@@ -80,7 +82,7 @@ class PriceHistory(MarketLister):
         add_resource(parser)
         add_window(parser)
         parser.add_argument(
-            '--limit', metavar='<n>', type=count_argument, help='At most so many lines'
+            '--limit', metavar='<n>', type=count_argument, help='Largest number of lines'
         )
         return parser
 
@@ -96,9 +98,9 @@ class PriceHistory(MarketLister):
 class QuotePrice(MarketShowOne):
     """Show what servers of a flavor would cost
 
-    Low, median and high are the 5, 50 and 95 % quantiles of what all servers would have paid for one
-    period of a window, the last day by default; the total is the median times the periods. An
-    indication: others may bid more tomorrow.
+    Low, median and high are the 5, 50 and 95 % quantiles of what all these servers would have paid for one
+    period in a window, by default the last day. The total is the median times the number of periods. It is an
+    indication, because others may bid more tomorrow.
 
     Example, four servers for a day of periods of one minute::
 
@@ -111,10 +113,18 @@ class QuotePrice(MarketShowOne):
             '--flavor', metavar='<flavor>', required=True, help='Name or id of a flavor'
         )
         parser.add_argument(
-            '--count', metavar='<n>', type=count_argument, default=1, help='Servers, default 1'
+            '--count',
+            metavar='<n>',
+            type=count_argument,
+            default=1,
+            help='Number of servers, default 1',
         )
         parser.add_argument(
-            '--periods', metavar='<n>', type=count_argument, default=1, help='Default 1'
+            '--periods',
+            metavar='<n>',
+            type=count_argument,
+            default=1,
+            help='Number of periods, default 1',
         )
         add_window(parser)
         return parser

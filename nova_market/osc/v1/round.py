@@ -57,7 +57,7 @@ def add_period(parser: argparse.ArgumentParser) -> None:
         metavar='<period>',
         nargs='?',
         type=int,
-        help='Number of a round; default: the last',
+        help='Number of the period; default: the last round',
     )
 
 
@@ -79,7 +79,11 @@ class ListRound(MarketLister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument(
-            '--limit', metavar='<n>', type=count_argument, default=20, help='Rounds, default 20'
+            '--limit',
+            metavar='<n>',
+            type=count_argument,
+            default=20,
+            help='Largest number of rounds, default 20',
         )
         return parser
 
@@ -90,7 +94,7 @@ class ListRound(MarketLister):
 class ShowRound(MarketShowOne):
     """Show what a round decided, and why
 
-    Of servers the first ones by id are shown; ``allocation list --server`` is about one of them.
+    Shows the first servers by id; ``allocation list --server`` shows one server.
 
     Examples::
 
@@ -106,7 +110,7 @@ class ShowRound(MarketShowOne):
             metavar='<n>',
             type=count_argument,
             default=100,
-            help='Explain the first <n> servers by id, as many as a page of the API holds at most; '
+            help='Explain the first <n> servers by id, at most as many as a page of the API has; '
             'default 100',
         )
         return parser
@@ -117,10 +121,10 @@ class ShowRound(MarketShowOne):
 
 
 class ListAllocation(MarketLister):
-    """List what servers got and were charged
+    """List allocations and charges of servers
 
-    Ideal is what a server would get if the whole cloud were one host; the error is what it lacks of that.
-    What was not confirmed by the server's host is not charged.
+    The ideal allocation is what a server would get if the whole cloud were one host; the error is the part of
+    it that is missing. An allocation that the server's host has not confirmed is not charged.
 
     Examples, all servers in the last round, and one server over time::
 
@@ -133,10 +137,14 @@ class ListAllocation(MarketLister):
         add_period(parser)
         add_projects(parser)
         parser.add_argument(
-            '--server', metavar='<server>', help='This server (name or id), newest round first'
+            '--server', metavar='<server>', help='Show this server (name or id), newest round first'
         )
         parser.add_argument(
-            '--limit', metavar='<n>', type=count_argument, default=100, help='Lines, default 100'
+            '--limit',
+            metavar='<n>',
+            type=count_argument,
+            default=100,
+            help='Largest number of lines, default 100',
         )
         return parser
 

@@ -22,10 +22,9 @@ LONG: tuple[Column, ...] = (*COLUMNS, ('Key', 'key', None), ('By', 'by', None))
 
 
 class ShowStatement(MarketLister):
-    """Show what was posted to an account, newest first
+    """Show the postings of an account, newest first
 
-    The change of each line added to the balance of the one below it is its balance, to the last
-    micro-credit.
+    The balance of a line is the balance of the line below it plus its change, to the last micro-credit.
 
     Examples::
 
@@ -37,9 +36,15 @@ class ShowStatement(MarketLister):
         parser = super().get_parser(prog_name)
         add_account(parser)
         parser.add_argument(
-            '--limit', metavar='<n>', type=count_argument, default=100, help='Lines, default 100'
+            '--limit',
+            metavar='<n>',
+            type=count_argument,
+            default=100,
+            help='Largest number of lines, default 100',
         )
-        parser.add_argument('--long', action='store_true', help='Keys, and who asked for it, too')
+        parser.add_argument(
+            '--long', action='store_true', help='Show keys, and who requested the posting, too'
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
