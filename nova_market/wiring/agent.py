@@ -99,16 +99,10 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings, *, dry_run: bool) ->
 
     :raises ConfigurationError: an option that can not work on this host.
     """
-    options = conf.fairness
     name = HostName(conf.host.name or socket.gethostname())
     state = _state_directory(conf)
     clock = SystemClock()
-    driver = LibvirtHost(
-        conf.host.libvirt_uri,
-        supply_settings(conf),
-        fallback_owner=options.fallback_owner,
-        owner_kind=options.owner,
-    )
+    driver = _driver(conf)
     actuators = _actuators(conf, driver, state)
     exchange, market = _exchange(conf, name, settings, clock, state)
     quotas = _quota_reader(conf)
@@ -143,6 +137,15 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings, *, dry_run: bool) ->
         market=market,
         status=JsonFile(status_path(conf), durable=False),
         interval=settings.interval,
+    )
+
+
+def _driver(conf: cfg.ConfigOpts) -> LibvirtHost:
+    return LibvirtHost(
+        conf.host.libvirt_uri,
+        supply_settings(conf),
+        fallback_owner=conf.fairness.fallback_owner,
+        owner_kind=conf.fairness.owner,
     )
 
 
