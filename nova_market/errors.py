@@ -19,11 +19,18 @@ class QuotaUnavailable(NovaMarketError):
 
 
 class MalformedReport(NovaMarketError):
-    """A message from a peer breaks the wire schema; it is dropped and counted."""
+    """A message from a peer breaks the wire schema; it is dropped and counted.
+
+    reason: what it is counted as
+    """
+
+    reason = 'malformed'
 
 
 class OversizedReport(MalformedReport):
     """A message from a peer is too long to be looked at."""
+
+    reason = 'oversized'
 
 
 class UnsoundMetric(ConfigurationError):

@@ -4,6 +4,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from nova_market.core.exchange.codec import Message
 from nova_market.core.exchange.messages import HostReport
 from nova_market.core.exchange.received_allocations import EffectiveAllocations
 from nova_market.core.exchange.totals import CloudTotals
@@ -85,19 +86,19 @@ class Membership(Protocol):
 
 
 class WireFormat(Protocol):
-    """Plain values (numbers, text, lists, mappings by text) as bytes and back."""
+    """Messages as bytes and back."""
 
-    def encode(self, values: Mapping[str, object]) -> bytes:
+    def encode(self, message: Message) -> bytes:
         """A frame.
 
         :raises MalformedReport: a receiver would refuse it (not a finite number, too large).
         """
 
-    def decode(self, frame: bytes) -> object:
-        """The plain values of a peer's frame, which is not trusted.
+    def decode(self, frame: bytes) -> Message:
+        """The message in a peer's frame, which is not trusted.
 
         :raises OversizedReport: too long to be looked at.
-        :raises MalformedReport: not a frame of this format.
+        :raises MalformedReport: no message; names the field, what was given and the limit.
         """
 
 

@@ -29,7 +29,6 @@ from nova_market.adapters.in_memory.clock import ManualClock
 from nova_market.adapters.transport.wire_format import CompactFormat, PlainFormat
 from nova_market.adapters.transport.zmq.keys import KeyDirectory
 from nova_market.adapters.transport.zmq.transport import ZmqTransport
-from nova_market.core.exchange.codec import to_values
 from nova_market.services.exchange.aggregate import AggregateExchange
 from nova_market.testbed.broker import free_ports
 from tests.benchmarks.exchange_model import (
@@ -153,17 +152,17 @@ def test_what_the_aggregator_computes(changing, aggregators):
     spent = []
     for number in range(13):
         part = 1.0 if not number else changing
-        statements = list(model.statements(part))
+        updates = list(model.updates(part))
         frames = [
-            (statement.host, wire.encode(to_values(statement)))
-            for to, statement in statements
-            if to == name and statement.host != name
+            (update.host, wire.encode(update))
+            for to, update in updates
+            if to == name and update.host != name
         ]
         clock.advance(INTERVAL)
         spent.append([cpu_seconds(sink, frames[tenth::10]) for tenth in range(10)])
-        for to, statement in statements:
-            answer = model.answer(to, statement)
-            model.correspondents[answer.to].receive(answer, model._now)
+        for to, update in updates:
+            reply = model.reply(to, update)
+            model.clients[reply.to].receive(reply, model._now)
     assert exchange.dropped == {}
     seconds = sum(map(min, zip(*spent[3:], strict=True)))
     turns = seconds / loop_seconds()

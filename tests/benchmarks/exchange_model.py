@@ -21,9 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nova_market.core.exchange.aggregator import Aggregator
-from nova_market.core.exchange.aggregator_client import Correspondent
-from nova_market.core.exchange.codec import to_values
-from nova_market.core.exchange.messages import Answer, HostReport, Statement
+from nova_market.core.exchange.aggregator_client import AggregatorClient
+from nova_market.core.exchange.codec import Message, to_values
+from nova_market.core.exchange.messages import HostReport, StateUpdate, TotalsReply
 from nova_market.core.resource import RESOURCES, HostName, OwnerId
 
 ENTRY_BYTES = 24
@@ -32,7 +32,7 @@ ENTRY_BYTES = 24
 METRIC = 'greediness'
 INTERVAL = 10.0
 
-Encode = Callable[[Mapping[str, object]], bytes]
+Encode = Callable[[Message], bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +84,9 @@ def formula(cloud: Cloud, scheme: str) -> Cost:
     return Cost(entries=entries, messages=messages, payload=entries * ENTRY_BYTES)
 
 
-def plain(values: Mapping[str, object]) -> bytes:
+def plain(message: Message) -> bytes:
     """JSON without blanks."""
-    return json.dumps(values, separators=(',', ':'), default=dict).encode()
+    return json.dumps(to_values(message), separators=(',', ':')).encode()
 
 
 class Workload:
@@ -104,8 +104,8 @@ class Workload:
     def reports(self, changing: float) -> list[HostReport]:
         """Reports of the next interval; `changing`: part of the VMs whose heaviness changes by a third."""
         self._sequence += 1
-        moved = self._rng.random(len(self._heaviness)) < changing
-        self._heaviness = np.where(moved, self._heaviness * 4 / 3, self._heaviness)
+        cells_outside_deadband = self._rng.random(len(self._heaviness)) < changing
+        self._heaviness = np.where(cells_outside_deadband, self._heaviness * 4 / 3, self._heaviness)
         sums: list[dict[OwnerId, float]] = [{} for _ in self.hosts]
         rows = zip(self._host_of.tolist(), self._owner_of.tolist(), self._heaviness, strict=True)
         for host, owner, heaviness in rows:
@@ -135,7 +135,7 @@ def count_broadcast(reports: Sequence[HostReport], encode: Encode = plain) -> Co
     return Cost(
         entries=others * sum(len(report.owners) for report in reports),
         messages=others * len(reports),
-        payload=others * sum(len(encode(to_values(report))) for report in reports),
+        payload=others * sum(len(encode(report)) for report in reports),
     )
 
 
@@ -147,44 +147,46 @@ class AggregatedCloud:
         names = self.workload.hosts[: cloud.aggregators]
         ttl = 3 * INTERVAL
         self.aggregators = {name: Aggregator(name, METRIC, ttl, 'model') for name in names}
-        self.correspondents = {
-            host: Correspondent(host, METRIC, ttl, 'model') for host in self.workload.hosts
+        self.clients = {
+            host: AggregatorClient(host, METRIC, ttl, 'model') for host in self.workload.hosts
         }
         self._encode = encode
         self._now = 0.0
 
-    def statements(self, changing: float) -> Iterator[tuple[HostName, Statement]]:
+    def updates(self, changing: float) -> Iterator[tuple[HostName, StateUpdate]]:
         """What the hosts say in the next interval: (aggregator, statement)."""
         self._now += INTERVAL
         for report in self.workload.reports(changing):
-            host = self.correspondents[report.host]
-            yield from host.statements(report, tuple(self.aggregators), self._now).items()
+            host = self.clients[report.host]
+            yield from host.updates(report, tuple(self.aggregators), self._now).items()
 
-    def answer(self, to: HostName, statement: Statement) -> Answer:
+    def reply(self, to: HostName, update: StateUpdate) -> TotalsReply:
         """What the aggregator answers.
 
         :raises ValueError: it refuses, which no statement of this model should make it do.
         """
-        answer = self.aggregators[to].receive(statement, self._now)
-        if isinstance(answer, str):
-            raise ValueError(f'{to} refuses a statement of {statement.host}: {answer}')
-        return answer
+        reply = self.aggregators[to].receive(update, self._now)
+        if isinstance(reply, str):
+            raise ValueError(f'{to} refuses an update of {update.host}: {reply}')
+        return reply
 
     def interval(self, changing: float) -> Cost:
         """One interval; every message arrives at once."""
         entries = messages = payload = 0
-        for to, statement in self.statements(changing):
-            answer = self.answer(to, statement)
-            self.correspondents[answer.to].receive(answer, self._now)
-            entries += len(statement.owners) + len(answer.owners)
+        for to, update in self.updates(changing):
+            reply = self.reply(to, update)
+            self.clients[reply.to].receive(reply, self._now)
+            entries += len(update.owners) + len(reply.owners)
             messages += 2
-            payload += sum(len(self._encode(to_values(word))) for word in (statement, answer))
+            payload += sum(len(self._encode(message)) for message in (update, reply))
         return Cost(entries=entries, messages=messages, payload=payload)
 
 
 def table(costs: Mapping[str, Cost]) -> str:
     """The costs as lines of text."""
-    lines = [f'{"scheme":28}{"entries":>14}{"messages":>12}{"MB":>10}']
+    sessions = [f'{"scheme":28}{"entries":>14}{"messages":>12}{"MB":>10}']
     for name, cost in costs.items():
-        lines.append(f'{name:28}{cost.entries:14,.0f}{cost.messages:12,}{cost.payload / 1e6:10.2f}')
-    return '\n'.join(lines)
+        sessions.append(
+            f'{name:28}{cost.entries:14,.0f}{cost.messages:12,}{cost.payload / 1e6:10.2f}'
+        )
+    return '\n'.join(sessions)

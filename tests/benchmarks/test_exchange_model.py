@@ -74,7 +74,7 @@ def test_every_host_knows_the_sums():
     for _ in range(2):
         model.interval(1.0)
     model.interval(0.0)
-    totals = [model.correspondents[host].totals(30.0) for host in model.workload.hosts]
+    totals = [model.clients[host].totals(30.0) for host in model.workload.hosts]
     sums = {o: s for t in totals for o, s in zip(t.owners, t.sums[:, 0], strict=True)}
     assert {t.hosts for t in totals} == {10} and {t.owner_count for t in totals} == {5}
     for total in totals:

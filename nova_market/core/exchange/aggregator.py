@@ -13,10 +13,16 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from nova_market.core.exchange.deadband import differs
-from nova_market.core.exchange.messages import Answer, CloudPart, Departure, Statement, Vectors
-from nova_market.core.exchange.owner_sums import OwnerSums, Terms
-from nova_market.core.exchange.packed_sums import OwnerTable
+from nova_market.core.exchange.deadband import outside_deadband
+from nova_market.core.exchange.messages import (
+    CloudPart,
+    Departure,
+    StateUpdate,
+    TotalsReply,
+    Vectors,
+)
+from nova_market.core.exchange.owner_sums import Contribution, OwnerSums
+from nova_market.core.exchange.packed_sums import PackedSums
 from nova_market.core.exchange.quota_tally import Quota, QuotaTally, tally
 from nova_market.core.exchange.report_table import MAX_HOSTS, OTHER_METRIC, STALE, TOO_MANY_HOSTS
 from nova_market.core.exchange.validation import MAX_OWNERS
@@ -36,7 +42,7 @@ NO_VECTORS = [0.0] * (3 * len(RESOURCES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _ToldCloud:
+class _SentCloud:
     """What a host was last told of the cloud: supply, load and virtual in a row; hosts, owners, tally."""
 
     sums: list[float]
@@ -54,16 +60,16 @@ class _Row:
 
     version: tuple[int, int]
     received: float
-    roster: str
+    aggregator_set: str
     present: bool = True
     reads_quotas: bool = False
-    terms: Terms = field(default_factory=Terms)
+    contribution: Contribution = field(default_factory=Contribution)
     homed: bool = False
     vectors: list[float] = field(default_factory=lambda: NO_VECTORS)
     quotas: Mapping[OwnerId, Quota] = field(default_factory=dict)
-    told: _ToldCloud | None = None
+    sent: _SentCloud | None = None
     seen: int = -1
-    answer: Answer | None = None
+    reply: TotalsReply | None = None
 
 
 class Aggregator:
@@ -96,45 +102,45 @@ class Aggregator:
         self._believed: dict[OwnerId, Quota] = {}
         self._tally: QuotaTally | None = None
         self._reader: HostName | None = None
-        self._rosters: dict[str, tuple[float, float]] = {}
+        self._aggregator_sets: dict[str, tuple[float, float]] = {}
 
-    def receive(self, statement: Statement, now: float) -> Answer | str:
+    def receive(self, update: StateUpdate, now: float) -> TotalsReply | str:
         """Take a statement; returns what to answer, or why nothing is taken.
 
         A statement that is not newer than the last is refused while that one lives. After that any is
         taken: the clock of a restarted host may have jumped back, and its incarnation with it.
         """
         self._expire(now)
-        row = self._rows.get(statement.host)
-        if statement.metric != self._metric:
+        row = self._rows.get(update.host)
+        if update.metric != self._metric:
             return OTHER_METRIC
-        if row is not None and statement.version <= row.version:
-            return _repeated(row, statement)
-        if statement.epoch != self._epoch:
-            return self._answer(statement)
-        if not _is_understood(row, statement):
-            return self._answer(statement, resync=True)
-        reason = self._refusal(row, statement)
+        if row is not None and update.version <= row.version:
+            return _repeated(row, update)
+        if update.epoch != self._epoch:
+            return self._reply(update)
+        if not _is_understood(row, update):
+            return self._reply(update, resync=True)
+        reason = self._refusal(row, update)
         if reason:
             return reason
-        row = self._write(row, statement, now)
-        first, last = self._rosters.get(statement.roster, (now, now))
+        row = self._write(row, update, now)
+        first, last = self._aggregator_sets.get(update.aggregator_set, (now, now))
         if now - last >= self._ttl:
             first = now
-        self._rosters[statement.roster] = (first, now)
-        owners = self._sums.news(row.terms, statement.sequence, _heard(statement))
-        if not statement.reads_numbers:
+        self._aggregator_sets[update.aggregator_set] = (first, now)
+        owners = self._sums.news(row.contribution, update.sequence, _acked(update))
+        if not update.reads_numbers:
             owners = dict(owners)
-        row.answer = self._answer(
-            statement,
-            whole=statement.whole,
+        row.reply = self._reply(
+            update,
+            full=update.full,
             complete=now - first >= SETTLING * self._ttl,
             owners=owners,
             quotas=self._quotas_of(owners),
-            cloud=self._cloud_news(row, statement),
-            asked=self._asked(row, statement.host),
+            cloud=self._cloud_news(row, update),
+            asked=self._asked(row, update.host),
         )
-        return row.answer
+        return row.reply
 
     def leave(self, departure: Departure, now: float) -> str:
         """Forget a host that says it is gone; a statement it made before may still arrive late."""
@@ -146,18 +152,18 @@ class Aggregator:
             return TOO_MANY_HOSTS
         self._forget(departure.host)
         self._rows[departure.host] = _Row(
-            version=departure.version, received=now, roster='', present=False
+            version=departure.version, received=now, aggregator_set='', present=False
         )
         return ''
 
-    def _answer(self, statement: Statement, **parts: object) -> Answer:
-        return Answer(
+    def _reply(self, update: StateUpdate, **parts: object) -> TotalsReply:
+        return TotalsReply(
             host=self._host,
-            to=statement.host,
-            incarnation=statement.incarnation,
-            sequence=statement.sequence,
+            to=update.host,
+            incarnation=update.incarnation,
+            sequence=update.sequence,
             epoch=self._epoch,
-            roster=statement.roster,
+            aggregator_set=update.aggregator_set,
             **parts,  # type: ignore[arg-type]
         )
 
@@ -182,49 +188,49 @@ class Aggregator:
         It takes 3 ms for a thousand hosts.
         """
         self._recounted = now
-        self._sums.recount(row.terms for row in self._rows.values())
+        self._sums.recount(row.contribution for row in self._rows.values())
         homed = [row.vectors for row in self._rows.values() if row.homed]
         self._vectors = [math.fsum(column) for column in zip(NO_VECTORS, *homed, strict=True)]
         self._homings += 1
-        for roster, (_, last) in list(self._rosters.items()):
+        for aggregator_set, (_, last) in list(self._aggregator_sets.items()):
             if now - last >= self._ttl:
-                del self._rosters[roster]
+                del self._aggregator_sets[aggregator_set]
 
-    def _refusal(self, row: _Row | None, statement: Statement) -> str:
+    def _refusal(self, row: _Row | None, update: StateUpdate) -> str:
         if row is None and len(self._rows) >= self._limit:
             return TOO_MANY_HOSTS
-        known = {} if row is None else row.terms.places
+        known = {} if row is None else row.contribution.places
         had = 0 if row is None else len(known) + len(row.quotas)
-        quotas = len(statement.quotas or (row.quotas if row is not None else ()))
-        owners = len(known) + len(statement.owners)
+        quotas = len(update.quotas or (row.quotas if row is not None else ()))
+        owners = len(known) + len(update.owners)
         if owners <= MAX_OWNERS and owners + quotas - had <= self._room:
             return ''  # even if none of them is known
-        before = 0 if statement.whole else len(known.keys() - statement.owners.keys())
-        owners = before + len(statement.owners)
+        before = 0 if update.full else len(known.keys() - update.owners.keys())
+        owners = before + len(update.owners)
         if owners > MAX_OWNERS or owners + quotas - had > self._room:
             return TOO_MANY_OWNERS
         return ''
 
-    def _write(self, row: _Row | None, statement: Statement, now: float) -> _Row:
-        host = statement.host
+    def _write(self, row: _Row | None, update: StateUpdate, now: float) -> _Row:
+        host = update.host
         if row is None or not row.present:
-            row = _Row(version=statement.version, received=now, roster=statement.roster)
+            row = _Row(version=update.version, received=now, aggregator_set=update.aggregator_set)
         self._rows.pop(host, None)
         self._rows[host] = row
-        row.version, row.received, row.roster = statement.version, now, statement.roster
-        if row.reads_quotas != statement.reads_quotas:
-            row.reads_quotas, self._reader = statement.reads_quotas, None
-        gone: Collection[OwnerId] = statement.gone
-        if statement.whole:
-            gone = row.terms.places.keys() - statement.owners.keys()
-            self._sums.forget_told(row.terms)
-            row.told = None
-        if statement.owners or gone:
-            self._put(row, statement.owners, gone)
-        if statement.vectors is not None or statement.whole:
-            self._home(row, statement.vectors)
-        if statement.quotas is not None or statement.whole:
-            self._quote(host, row, statement.quotas or {})
+        row.version, row.received, row.aggregator_set = update.version, now, update.aggregator_set
+        if row.reads_quotas != update.reads_quotas:
+            row.reads_quotas, self._reader = update.reads_quotas, None
+        gone: Collection[OwnerId] = update.gone
+        if update.full:
+            gone = row.contribution.places.keys() - update.owners.keys()
+            self._sums.forget_sent(row.contribution)
+            row.sent = None
+        if update.owners or gone:
+            self._put(row, update.owners, gone)
+        if update.vectors is not None or update.full:
+            self._home(row, update.vectors)
+        if update.quotas is not None or update.full:
+            self._quote(host, row, update.quotas or {})
         return row
 
     def _put(
@@ -233,9 +239,9 @@ class Aggregator:
         owners: Mapping[OwnerId, tuple[float, ...]],
         gone: Collection[OwnerId],
     ) -> None:
-        before = len(row.terms.places)
-        self._sums.state(row.terms, owners, gone)
-        self._room += before - len(row.terms.places)
+        before = len(row.contribution.places)
+        self._sums.state(row.contribution, owners, gone)
+        self._room += before - len(row.contribution.places)
 
     def _home(self, row: _Row, vectors: Vectors | None) -> None:
         if vectors is None and not row.homed:
@@ -277,38 +283,38 @@ class Aggregator:
             return
         if row.reads_quotas:
             self._reader = None
-        self._put(row, {}, row.terms.places.keys())
+        self._put(row, {}, row.contribution.places.keys())
         self._home(row, None)
         self._quote(host, row, {})
 
     # -- what is answered
 
-    def _cloud_news(self, row: _Row, statement: Statement) -> CloudPart | None:
+    def _cloud_news(self, row: _Row, update: StateUpdate) -> CloudPart | None:
         """The others homed here and the owners of all, if the host may not know them yet."""
         if self._tally is None or self._sums.changed:
             self._tally = tally(self._sums.owners, self._believed)
             self._sums.changed = False
         counts = (self._homed - row.homed, len(self._sums.owners), self._tally)
-        told = row.told
-        if told is None or told.counts != counts or row.seen != self._homings:
+        sent = row.sent
+        if sent is None or sent.counts != counts or row.seen != self._homings:
             row.seen = self._homings
             pairs = zip(self._vectors, row.vectors, strict=True)
             # rounding may leave less than none
             sums = [total - own if total > own else 0.0 for total, own in pairs]
-            if told is None or told.counts != counts or differs(told.sums, sums):
-                told = row.told = _ToldCloud(sums=sums, counts=counts, since=statement.sequence)
-        if told.since <= _heard(statement):
+            if sent is None or sent.counts != counts or outside_deadband(sent.sums, sums):
+                sent = row.sent = _SentCloud(sums=sums, counts=counts, since=update.sequence)
+        if sent.since <= _acked(update):
             return None
-        size, sums = len(RESOURCES), told.sums
+        size, sums = len(RESOURCES), sent.sums
         return CloudPart(
-            hosts=told.counts[0],
-            owner_count=told.counts[1],
+            hosts=sent.counts[0],
+            owner_count=sent.counts[1],
             vectors=Vectors(
                 supply=tuple(sums[:size]),
                 load=tuple(sums[size : 2 * size]),
                 virtual=tuple(sums[2 * size :]),
             ),
-            tally=told.counts[2],
+            tally=sent.counts[2],
         )
 
     def _quotas_of(self, owners: Collection[OwnerId]) -> dict[OwnerId, Quota]:
@@ -325,21 +331,21 @@ class Aggregator:
         wanted = (
             owner
             for owner in self._sums.owners
-            if owner not in row.terms.places and self._quotas.get(owner, {}).keys() <= {host}
+            if owner not in row.contribution.places and self._quotas.get(owner, {}).keys() <= {host}
         )
         return tuple(sorted(wanted)[:MAX_OWNERS])
 
 
-def _is_understood(row: _Row | None, statement: Statement) -> bool:
+def _is_understood(row: _Row | None, update: StateUpdate) -> bool:
     """Does it say all that has to be known?"""
-    if isinstance(statement.owners, OwnerTable) and (
-        row is None or not statement.owners.is_about(row.terms.known)
+    if isinstance(update.owners, PackedSums) and (
+        row is None or not update.owners.refers_to(row.contribution.known)
     ):
         return False
-    return statement.whole or _continues(row, statement)
+    return update.full or _continues(row, update)
 
 
-def _continues(row: _Row | None, statement: Statement) -> bool:
+def _continues(row: _Row | None, update: StateUpdate) -> bool:
     """Can a statement of changes be taken as the next one of what is known?
 
     Not where the host has heard more than that: a whole statement that was late has come to an aggregator
@@ -348,22 +354,22 @@ def _continues(row: _Row | None, statement: Statement) -> bool:
     return (
         row is not None
         and row.present
-        and row.version[0] == statement.incarnation
-        and row.roster == statement.roster
-        and row.version[1] >= _heard(statement)
+        and row.version[0] == update.incarnation
+        and row.aggregator_set == update.aggregator_set
+        and row.version[1] >= _acked(update)
     )
 
 
-def _repeated(row: _Row, statement: Statement) -> Answer | str:
+def _repeated(row: _Row, update: StateUpdate) -> TotalsReply | str:
     """The answer once more, once, when a host says again what is known: the first one may be lost.
 
     It is the same answer, as the host may have taken the first, and it prolongs no life.
     """
-    if not statement.again or statement.version != row.version or row.answer is None:
+    if not update.retransmitted or update.version != row.version or row.reply is None:
         return STALE
-    answer, row.answer = row.answer, None
-    return answer
+    reply, row.reply = row.reply, None
+    return reply
 
 
-def _heard(statement: Statement) -> int:
-    return -1 if statement.heard is None else statement.heard
+def _acked(update: StateUpdate) -> int:
+    return -1 if update.acked is None else update.acked

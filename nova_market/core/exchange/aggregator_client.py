@@ -16,10 +16,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from nova_market.core.exchange.aggregator_session import Line, Part
-from nova_market.core.exchange.messages import Answer, HostReport, Statement, Vectors
+from nova_market.core.exchange.aggregator_session import AggregatorSession, SessionInput
+from nova_market.core.exchange.messages import HostReport, StateUpdate, TotalsReply, Vectors
 from nova_market.core.exchange.quota_tally import tally
-from nova_market.core.exchange.rendezvous import roster, shard
+from nova_market.core.exchange.rendezvous import aggregator_of, set_digest
 from nova_market.core.exchange.report_table import STALE
 from nova_market.core.exchange.totals import CloudTotals, add_up
 from nova_market.core.resource import Array, HostName, OwnerId
@@ -39,10 +39,10 @@ OTHER_HOST = 'other_host'
 OTHER_EPOCH = 'other_epoch'
 UNSOLICITED = 'unsolicited'
 
-Lines = dict[HostName, Line]
+Sessions = dict[HostName, AggregatorSession]
 
 
-class Correspondent:
+class AggregatorClient:
     """What one host says to aggregators and hears from them."""
 
     def __init__(self, host: HostName, metric: str, ttl: float, epoch: str) -> None:
@@ -54,18 +54,18 @@ class Correspondent:
         self._first: float | None = None
         self._report: HostReport | None = None
         self._aggregators: tuple[HostName, ...] = ()
-        self._roster = ''
-        self._lines: Lines = {}
-        self._old: Lines = {}
-        self._shards: dict[str, HostName] = {}
-        self._said: dict[HostName, Statement] = {}
-        self._twice: dict[HostName, tuple[int, int]] = {}
+        self._aggregator_set = ''
+        self._sessions: Sessions = {}
+        self._old: Sessions = {}
+        self._aggregator_by_key: dict[str, HostName] = {}
+        self._sent_updates: dict[HostName, StateUpdate] = {}
+        self._retransmitted_versions: dict[HostName, tuple[int, int]] = {}
         self._waiting: dict[HostName, float] = {}
         self._probed: dict[HostName, float] = {}
 
-    def statements(
+    def updates(
         self, report: HostReport, aggregators: Iterable[HostName], now: float
-    ) -> Mapping[HostName, Statement]:
+    ) -> Mapping[HostName, StateUpdate]:
         """What to tell whom, at least one statement for each aggregator."""
         if self._first is None:
             self._first = now
@@ -74,28 +74,28 @@ class Correspondent:
         if chosen != self._aggregators:
             self._turn_to(chosen, now)
         parts = self._parts(report)
-        result: dict[HostName, Statement] = {}
-        for to, line in self._lines.items():
-            result[to] = line.statement(report, parts[to], now)
+        result: dict[HostName, StateUpdate] = {}
+        for to, session in self._sessions.items():
+            result[to] = session.update(report, parts[to], now)
             self._waiting.setdefault(to, now)
-        self._said = dict(result)
+        self._sent_updates = dict(result)
         return result | self._probes(report, now)
 
-    def receive(self, answer: Answer, now: float) -> str:
+    def receive(self, reply: TotalsReply, now: float) -> str:
         """Take an answer; returns '' or why it is of no use."""
-        if answer.to != self._host:
+        if reply.to != self._host:
             return OTHER_HOST
-        if self._report is None or answer.version > self._report.version:
+        if self._report is None or reply.version > self._report.version:
             return UNSOLICITED
-        waited = self._waiting.pop(answer.host, None) is not None
-        if answer.epoch != self._epoch:
+        waited = self._waiting.pop(reply.host, None) is not None
+        if reply.epoch != self._epoch:
             return OTHER_EPOCH
-        line = self._lines.get(answer.host)
-        if line is None:
+        session = self._sessions.get(reply.host)
+        if session is None:
             return '' if waited else STALE
-        reason = line.receive(answer, now, self._ttl)
+        reason = session.receive(reply, now, self._ttl)
         # who was asked twice may answer twice
-        twice = self._twice.get(answer.host) == answer.version
+        twice = self._retransmitted_versions.get(reply.host) == reply.version
         return '' if reason == STALE and twice else reason
 
     def silent(self, now: float) -> frozenset[HostName]:
@@ -103,28 +103,28 @@ class Correspondent:
         limit = SILENCE * self._ttl
         return frozenset(host for host, since in self._waiting.items() if now - since >= limit)
 
-    def unanswered(self) -> frozenset[HostName]:
+    def unacked(self) -> frozenset[HostName]:
         """Aggregators whose answers to the last statements have not come yet."""
-        return frozenset(host for host, line in self._lines.items() if line.unanswered)
+        return frozenset(host for host, session in self._sessions.items() if session.unacked)
 
-    def again(self, hosts: Iterable[HostName]) -> Mapping[HostName, Statement]:
+    def retransmitted(self, hosts: Iterable[HostName]) -> Mapping[HostName, StateUpdate]:
         """What these hosts have not answered of what was said last, to be said again; only once."""
-        again = sorted(self.unanswered() & self._said.keys() & set(hosts))
-        self._twice |= {to: self._said[to].version for to in again}
-        return {to: replace(self._said.pop(to), again=True) for to in again}
+        retransmitted = sorted(self.unacked() & self._sent_updates.keys() & set(hosts))
+        self._retransmitted_versions |= {to: self._sent_updates[to].version for to in retransmitted}
+        return {to: replace(self._sent_updates.pop(to), retransmitted=True) for to in retransmitted}
 
     def totals(self, now: float) -> CloudTotals:
         """Sums over the cloud of the owners of this host; of this host alone without answers."""
         never = 2 * self._ttl + now - (now if self._first is None else self._first)
         if self._report is None:
             return add_up([], self._metric, never)
-        lines = self._picture(now)
-        carried = [line.carried for line in lines.values() if line.carried is not None]
-        missing = not carried or len(carried) < len(lines)
+        sessions = self._picture(now)
+        carried = [session.carried for session in sessions.values() if session.carried is not None]
+        missing = not carried or len(carried) < len(sessions)
         age = never if missing else now - min(carried)
         own = add_up([self._report], self._report.metric, age)
-        life = OLD_LIFE if lines is self._old else 1.0
-        alive = [line for line in lines.values() if self._alive(line, now, life)]
+        life = OLD_LIFE if sessions is self._old else 1.0
+        alive = [session for session in sessions.values() if self._alive(session, now, life)]
         return _overlay(own, alive)
 
     # -- to whom what
@@ -137,38 +137,48 @@ class Correspondent:
         while len(self._waiting) > MAX_SILENT + len(chosen):
             del self._waiting[min(self._waiting, key=self._waiting.__getitem__)]
         current = self._picture(now)
-        if current and all(self._alive(line, now, OLD_LIFE) for line in current.values()):
+        if current and all(self._alive(session, now, OLD_LIFE) for session in current.values()):
             self._old = current
-        self._aggregators, self._roster, self._shards = chosen, roster(chosen), {}
-        self._lines = {
-            to: Line(self._host, self._metric, self._epoch, self._roster) for to in chosen
+        self._aggregators, self._aggregator_set, self._aggregator_by_key = (
+            chosen,
+            set_digest(chosen),
+            {},
+        )
+        self._sessions = {
+            to: AggregatorSession(self._host, self._metric, self._epoch, self._aggregator_set)
+            for to in chosen
         }
 
-    def _parts(self, report: HostReport) -> dict[HostName, Part]:
-        owners: dict[HostName, dict[OwnerId, tuple[float, ...]]] = {to: {} for to in self._lines}
-        quotas: dict[HostName, dict[OwnerId, tuple[int, int]]] = {to: {} for to in self._lines}
-        if not self._lines:
+    def _parts(self, report: HostReport) -> dict[HostName, SessionInput]:
+        owners: dict[HostName, dict[OwnerId, tuple[float, ...]]] = {to: {} for to in self._sessions}
+        quotas: dict[HostName, dict[OwnerId, tuple[int, int]]] = {to: {} for to in self._sessions}
+        if not self._sessions:
             return {}
         for owner, partial in report.owners.items():
-            owners[self._shard(owner)][owner] = partial
+            owners[self._aggregator_of(owner)][owner] = partial
         for owner, quota in report.quotas.items():
-            quotas[self._shard(owner)][owner] = quota
+            quotas[self._aggregator_of(owner)][owner] = quota
         vectors = Vectors(supply=report.supply, load=report.load, virtual=report.virtual)
-        home = self._shard(self._host)
+        home = self._aggregator_of(self._host)
         return {
-            to: Part(owners=owners[to], vectors=vectors if to == home else None, quotas=quotas[to])
-            for to in self._lines
+            to: SessionInput(
+                owners=owners[to], vectors=vectors if to == home else None, quotas=quotas[to]
+            )
+            for to in self._sessions
         }
 
-    def _shard(self, key: str) -> HostName:
-        found = self._shards.get(key)
+    def _aggregator_of(self, key: str) -> HostName:
+        found = self._aggregator_by_key.get(key)
         if found is None:
-            if len(self._shards) > 10 * len(self._report.owners if self._report else ()) + 1000:
-                self._shards.clear()
-            found = self._shards[key] = shard(key, self._aggregators)
+            if (
+                len(self._aggregator_by_key)
+                > 10 * len(self._report.owners if self._report else ()) + 1000
+            ):
+                self._aggregator_by_key.clear()
+            found = self._aggregator_by_key[key] = aggregator_of(key, self._aggregators)
         return found
 
-    def _probes(self, report: HostReport, now: float) -> dict[HostName, Statement]:
+    def _probes(self, report: HostReport, now: float) -> dict[HostName, StateUpdate]:
         """To those that were silent and are not asked any more: an empty statement every `ttl` seconds.
 
         Who lives answers that it does not know us, and that ends its silence.
@@ -176,48 +186,50 @@ class Correspondent:
         due = [
             host
             for host in self._waiting
-            if host not in self._lines
+            if host not in self._sessions
             and now - self._probed.get(host, now - self._ttl) >= self._ttl
         ]
         self._probed = {
             h: t for h, t in self._probed.items() if h in self._waiting
         } | dict.fromkeys(due, now)
         return {
-            host: Statement(
+            host: StateUpdate(
                 host=self._host,
                 incarnation=report.incarnation,
                 sequence=report.sequence,
                 metric=self._metric,
                 epoch=self._epoch,
-                roster=self._roster or 'none',
+                aggregator_set=self._aggregator_set or 'none',
             )
             for host in due
         }
 
     # -- what is known
 
-    def _alive(self, line: Line, now: float, life: float = 1.0) -> bool:
-        return line.carried is not None and now - line.carried <= life * self._ttl
+    def _alive(self, session: AggregatorSession, now: float, life: float = 1.0) -> bool:
+        return session.carried is not None and now - session.carried <= life * self._ttl
 
-    def _picture(self, now: float) -> Lines:
+    def _picture(self, now: float) -> Sessions:
         """The lines to believe: the old aggregators' until the new ones' are complete."""
         if self._old:
-            complete = self._lines and all(line.complete for line in self._lines.values())
-            alive = all(self._alive(line, now, OLD_LIFE) for line in self._old.values())
+            complete = self._sessions and all(
+                session.complete for session in self._sessions.values()
+            )
+            alive = all(self._alive(session, now, OLD_LIFE) for session in self._old.values())
             if complete or not alive:
                 self._old = {}
-        return self._old or self._lines
+        return self._old or self._sessions
 
 
-def _overlay(own: CloudTotals, lines: Sequence[Line]) -> CloudTotals:
+def _overlay(own: CloudTotals, sessions: Sequence[AggregatorSession]) -> CloudTotals:
     """The host's own totals and what the others add to them."""
-    others = {owner: sums for line in lines for owner, sums in line.others.items()}
-    quotas = {**own.quotas, **{o: q for line in lines for o, q in line.quotas.items()}}
+    others = {owner: sums for session in sessions for owner, sums in session.others.items()}
+    quotas = {**own.quotas, **{o: q for session in sessions for o, q in session.quotas.items()}}
     # owners that no aggregator has counted yet
     fresh = [owner for owner in own.owners if owner not in others]
     supply, load, virtual = own.supply.copy(), own.load.copy(), own.virtual.copy()
     hosts, owner_count, quota_tally = own.hosts, len(fresh), tally(fresh, quotas)
-    for part in (line.cloud for line in lines if line.cloud is not None):
+    for part in (session.cloud for session in sessions if session.cloud is not None):
         supply += part.vectors.supply
         load += part.vectors.load
         virtual += part.vectors.virtual
@@ -235,7 +247,7 @@ def _overlay(own: CloudTotals, lines: Sequence[Line]) -> CloudTotals:
         age=own.age,
         owner_count=max(owner_count, len(own.owners)),
         quota_tally=quota_tally,
-        asked=tuple(sorted({owner for line in lines for owner in line.asked})),
+        asked=tuple(sorted({owner for session in sessions for owner in session.asked})),
     )
 
 

@@ -12,20 +12,26 @@ Times are seconds of the host's monotonic clock, given as arguments. Reads no cl
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from nova_market.core.exchange.deadband import differs
-from nova_market.core.exchange.messages import Answer, CloudPart, HostReport, Statement, Vectors
+from nova_market.core.exchange.deadband import outside_deadband
+from nova_market.core.exchange.messages import (
+    CloudPart,
+    HostReport,
+    StateUpdate,
+    TotalsReply,
+    Vectors,
+)
 from nova_market.core.exchange.packed_sums import (
     NOBODY,
     OwnerList,
-    OwnerTable,
+    PackedSums,
     owner_list,
-    table_of,
+    pack,
 )
 from nova_market.core.exchange.quota_tally import Quota
 from nova_market.core.exchange.report_table import STALE
 from nova_market.core.resource import HostName, OwnerId
 
-WHOLE_EVERY = 10
+FULL_UPDATE_EVERY = 10
 """Statements from one whole one to the next: what nobody foresaw is mended in that time."""
 
 LOST = 2
@@ -39,7 +45,7 @@ Partial = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class SessionInput:
     """What a host has to say to one aggregator; vectors None when the host is homed elsewhere."""
 
     owners: Mapping[OwnerId, Partial]
@@ -47,18 +53,18 @@ class Part:
     quotas: Mapping[OwnerId, Quota]
 
 
-class Line:
+class AggregatorSession:
     """carried:  when the statement was published whose answer is the last taken; None before the first
     complete: was that answer?
     others:   owner -> sum over the other hosts
     cloud:    the aggregator's part of the cloud, without this host
     """
 
-    def __init__(self, host: HostName, metric: str, epoch: str, roster: str) -> None:
+    def __init__(self, host: HostName, metric: str, epoch: str, aggregator_set: str) -> None:
         self._host = host
         self._metric = metric
         self._epoch = epoch
-        self._roster = roster
+        self._aggregator_set = aggregator_set
         self._incarnation = -1
         self._newest = -1
         self.carried: float | None = None
@@ -73,58 +79,58 @@ class Line:
         """Begin anew, as nothing that was said before can be answered any more."""
         # when what is under way was published, and of which owners
         self._sent: dict[int, tuple[float, OwnerList]] = {}
-        self._heard: int | None = None
+        self._acked: int | None = None
         self._reads_numbers = False
         self._known = NOBODY  # the owners, and the statement from which on all were of them
         self._known_since = -1
         self._arrived = -1
-        self._whole = True
-        self._whole_since = -1
-        self._since_whole = 0
+        self._full = True
+        self._full_since = -1
+        self._since_full = 0
         # value and the statement from which on all have said it; None = no VMs any more
         self._owners: dict[OwnerId, tuple[Partial | None, int]] = {}
         self._vectors: tuple[Vectors | None, int] = (None, -1)
         self._quotas: tuple[Mapping[OwnerId, Quota], int] = ({}, -1)
 
     @property
-    def unanswered(self) -> bool:
+    def unacked(self) -> bool:
         """Is the answer to the last statement still to come?"""
         return self._arrived < self._newest
 
-    def statement(self, report: HostReport, part: Part, now: float) -> Statement:
+    def update(self, report: HostReport, part: SessionInput, now: float) -> StateUpdate:
         """What to tell now, and remember that it is under way."""
         number = report.sequence
         if report.incarnation != self._incarnation or number <= self._newest:
             self._forget()
-        self._since_whole += 1
+        self._since_full += 1
         lost = self._newest - self._arrived > LOST  # the aggregator may have forgotten this host
         if lost:
             self._reads_numbers = False  # or another one may have its name
-        if (self._since_whole >= WHOLE_EVERY or lost) and not self._whole:
-            self._whole, self._whole_since = True, -1
+        if (self._since_full >= FULL_UPDATE_EVERY or lost) and not self._full:
+            self._full, self._full_since = True, -1
         self._incarnation, self._newest = report.incarnation, number
-        if self._whole and self._whole_since < 0:
-            self._whole_since = number
-        whole = self._whole
-        if whole:
-            self._since_whole = 0
-        owners, gone = self._changes(part.owners, number, whole)
+        if self._full and self._full_since < 0:
+            self._full_since = number
+        full = self._full
+        if full:
+            self._since_full = 0
+        owners, gone = self._changes(part.owners, number, full)
         if part.owners.keys() != set(self._known.owners):
             self._known, self._known_since = owner_list(part.owners), number
         numbered = owners and self._reads_numbers and self._arrived >= self._known_since
-        statement = Statement(
+        update = StateUpdate(
             host=self._host,
             incarnation=report.incarnation,
             sequence=number,
             metric=self._metric,
             epoch=self._epoch,
-            roster=self._roster,
-            whole=whole,
-            heard=self._heard,
-            owners=table_of(owners, self._known) if numbered else owners,
-            gone=() if whole else gone,
-            vectors=self._vectors_news(part.vectors, number, whole),
-            quotas=self._quotas_news(part.quotas, number, whole),
+            aggregator_set=self._aggregator_set,
+            full=full,
+            acked=self._acked,
+            owners=pack(owners, self._known) if numbered else owners,
+            gone=() if full else gone,
+            vectors=self._vectors_news(part.vectors, number, full),
+            quotas=self._quotas_news(part.quotas, number, full),
             reads_quotas=report.reads_quotas,
         )
         self._sent[number] = (now, self._known)
@@ -134,56 +140,56 @@ class Line:
         for owner in self.others.keys() - self._owners.keys():
             del self.others[owner]
             self.quotas.pop(owner, None)
-        return statement
+        return update
 
-    def receive(self, answer: Answer, now: float, ttl: float) -> str:
+    def receive(self, reply: TotalsReply, now: float, ttl: float) -> str:
         """Take an answer; returns '' or why it is of no use."""
-        number = answer.sequence
-        sent = self._sent.get(number) if answer.incarnation == self._incarnation else None
-        if sent is None or answer.roster != self._roster:
+        number = reply.sequence
+        sent = self._sent.get(number) if reply.incarnation == self._incarnation else None
+        if sent is None or reply.aggregator_set != self._aggregator_set:
             return STALE
         published, known = sent
-        table = answer.owners if isinstance(answer.owners, OwnerTable) else None
-        understood = table is None or table.is_about(known)
-        self._reads_numbers = answer.reads_numbers and understood and not answer.resync
-        if answer.resync or not understood:
+        table = reply.owners if isinstance(reply.owners, PackedSums) else None
+        understood = table is None or table.refers_to(known)
+        self._reads_numbers = reply.reads_numbers and understood and not reply.resync
+        if reply.resync or not understood:
             # one that crosses a whole statement asks for what is under way
-            if not self._whole and number > self._whole_since:
-                self._whole, self._whole_since = True, -1
+            if not self._full and number > self._full_since:
+                self._full, self._full_since = True, -1
             return ''
         self._arrived = max(self._arrived, number)
-        if self._whole and number >= self._whole_since >= 0:
-            self._whole = False
-        if self._heard is not None and number <= self._heard:
+        if self._full and number >= self._full_since >= 0:
+            self._full = False
+        if self._acked is not None and number <= self._acked:
             return STALE
         old = self.carried is None or now - self.carried > ttl
-        if self.complete and not answer.complete and not old:
+        if self.complete and not reply.complete and not old:
             return ''  # the aggregator has started anew: what is known already is better
-        self._take(answer, published)
+        self._take(reply, published)
         return ''
 
-    def _take(self, answer: Answer, published: float) -> None:
-        self._heard = answer.sequence
-        self.carried, self.complete, self.asked = published, answer.complete, answer.asked
-        if answer.whole:
+    def _take(self, reply: TotalsReply, published: float) -> None:
+        self._acked = reply.sequence
+        self.carried, self.complete, self.asked = published, reply.complete, reply.asked
+        if reply.full:
             self.others, self.quotas = {}, {}
-        for owner, sums in answer.owners.items():
+        for owner, sums in reply.owners.items():
             self.others[owner] = sums
             self.quotas.pop(owner, None)
-        self.quotas.update(answer.quotas)
-        self.cloud = answer.cloud or self.cloud
-        self._sent = {n: sent for n, sent in self._sent.items() if n > answer.sequence}
+        self.quotas.update(reply.quotas)
+        self.cloud = reply.cloud or self.cloud
+        self._sent = {n: sent for n, sent in self._sent.items() if n > reply.sequence}
 
     def _changes(
-        self, owners: Mapping[OwnerId, Partial], number: int, whole: bool
+        self, owners: Mapping[OwnerId, Partial], number: int, full: bool
     ) -> tuple[dict[OwnerId, Partial], tuple[OwnerId, ...]]:
         news: dict[OwnerId, Partial] = {}
         for owner, partial in owners.items():
             said, since = self._owners.get(owner, (None, number))
-            if said is None or differs(said, partial):
+            if said is None or outside_deadband(said, partial):
                 self._owners[owner] = (partial, number)
                 news[owner] = partial
-            elif whole or since > self._arrived:
+            elif full or since > self._arrived:
                 news[owner] = said
         gone = []
         for owner in sorted(self._owners.keys() - owners.keys()):
@@ -196,28 +202,28 @@ class Line:
             gone.append(owner)
         return news, tuple(gone)
 
-    def _vectors_news(self, vectors: Vectors | None, number: int, whole: bool) -> Vectors | None:
+    def _vectors_news(self, vectors: Vectors | None, number: int, full: bool) -> Vectors | None:
         said, since = self._vectors
         if vectors is None:
             return None
         if said is None or _vectors_differ(said, vectors):
             self._vectors = (vectors, number)
             return vectors
-        return said if whole or since > self._arrived else None
+        return said if full or since > self._arrived else None
 
     def _quotas_news(
-        self, quotas: Mapping[OwnerId, Quota], number: int, whole: bool
+        self, quotas: Mapping[OwnerId, Quota], number: int, full: bool
     ) -> Mapping[OwnerId, Quota] | None:
         said, since = self._quotas
         if said != quotas:
             self._quotas = (dict(quotas), number)
             return quotas
-        return said if whole or since > self._arrived else None
+        return said if full or since > self._arrived else None
 
 
 def _vectors_differ(said: Vectors, vectors: Vectors) -> bool:
     return (
-        differs(said.supply, vectors.supply)
-        or differs(said.load, vectors.load)
-        or differs(said.virtual, vectors.virtual)
+        outside_deadband(said.supply, vectors.supply)
+        or outside_deadband(said.load, vectors.load)
+        or outside_deadband(said.virtual, vectors.virtual)
     )

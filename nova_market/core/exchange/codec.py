@@ -1,344 +1,366 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of the exchange as plain values, and back.
+"""Messages as they are written, and back: values of the core on one side, the schema on the other.
 
-Plain values are numbers, text, lists and mappings by text. `kind` tells messages apart; without one it is
-a report, as hosts wrote before there were kinds. Unknown keys are ignored and absent ones mean nothing to
-say, so that a later version can be read as far as it can be.
+The schema (core.exchange.wire_schema) holds the keys, types and bounds. Here are the checks that it cannot
+express, and what makes its flat values the messages of the core. A wire format, which is an adapter, turns
+the schema into bytes and back; documents on disk are plain values.
 """
 
-import json
-from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from nova_market.core.exchange import wire_schema as wire
+from nova_market.core.exchange.allocation_messages import (
+    ALLOCATE,
+    APPLIED,
+    AllocationMessage,
+    Confirmation,
+    MarketMessage,
+)
+from nova_market.core.exchange.allocation_schema import (
+    read_allocation,
+    read_confirmation,
+    write_allocation,
+    write_confirmation,
+)
 from nova_market.core.exchange.messages import (
-    Answer,
     CloudPart,
     Departure,
     HostReport,
-    Statement,
+    StateUpdate,
+    TotalsReply,
     Vectors,
-    Word,
 )
-from nova_market.core.exchange.packed_sums import OwnerTable
+from nova_market.core.exchange.packed_sums import Partial, unpacked
 from nova_market.core.exchange.quota_tally import Quota, QuotaTally
 from nova_market.core.exchange.validation import (
     MAX_AMOUNT,
-    MAX_OWNERS,
     MAX_SUM,
-    MAX_WIDTH,
-    are_plain_rows,
-    check_table,
-    check_version,
-    flag,
-    mapping,
+    check_names,
+    given,
     name,
-    names,
-    number_rows,
-    numbers,
-    quota_pair,
-    whole_number,
+    named_rows,
+    refusal,
 )
-from nova_market.core.resource import RESOURCES, HostName, OwnerId
+from nova_market.core.resource import HostName, OwnerId
 from nova_market.core.text import shown
-from nova_market.errors import MalformedReport, OversizedReport
+from nova_market.errors import MalformedReport
 
-WIRE_VERSION = 1
-MAX_TEXT = 4 * 1024 * 1024
-"""Characters of an encoded message. 10,000 owners with six numbers each and a quota take 2.5 million."""
+HostMessage = HostReport | Departure | StateUpdate | TotalsReply
+
+Message = HostMessage | MarketMessage
+
+SCHEMAS: Mapping[str, type[wire.WireMessage]] = {
+    'report': wire.WireReport,
+    'gone': wire.WireDeparture,
+    'state': wire.WireUpdate,
+    'answer': wire.WireReply,
+    ALLOCATE: wire.WireAllocation,
+    APPLIED: wire.WireConfirmation,
+}
+
+Value = TypeVar('Value')
+
+PACKED_SUMS = 2
+"""Type of msgpack extension. 1 was that of packed sums with ids, which may be as long: neither version takes
+the other's for its own, whatever is under way while hosts change versions."""
+
+WriteSums = Callable[[Mapping[OwnerId, Any]], object]
+"""How a wire format writes a mapping by owner."""
 
 
-def encode(word: HostReport | Departure) -> str:
-    """A message as JSON text.
+def to_values(message: Message) -> dict[str, Any]:
+    """A message as plain values: numbers, text, lists and mappings by text."""
+    values: dict[str, Any] = msgspec.to_builtins(to_schema(message, dict), enc_hook=plain_number)
+    return values
 
-    :raises MalformedReport: a receiver would refuse it (not a finite number, too large).
+
+def plain_number(value: object) -> float:
+    """A number of numpy as one of Python, for msgspec, which does not take it for a float."""
+    if isinstance(value, float):
+        return float(value)
+    raise TypeError(f'{type(value).__name__} in a message')
+
+
+def from_values(values: object) -> Message:
+    """The message in plain values that are not trusted.
+
+    :raises MalformedReport: names the field, what was given and the limit.
     """
+    if not isinstance(values, dict):
+        raise MalformedReport(f'a message is an object, not {given(values)}')
+    schema = SCHEMAS[kind_of(values.get('kind', 'report'), values.get('gone'))]
     try:
-        text = json.dumps(to_wire(word), allow_nan=False, separators=(',', ':'))
-    except ValueError as error:
-        raise MalformedReport(f'own report: {error}') from None
-    if len(text) > MAX_TEXT:
-        raise MalformedReport(f'own report: {len(text)} characters, at most {MAX_TEXT}')
-    return text
+        return from_schema(msgspec.convert(values, schema))
+    except msgspec.ValidationError as error:
+        raise refusal(error, values) from None
 
 
-def decode(text: object) -> HostReport | Departure:
-    """The message in a peer's text; its length is looked at before it is parsed.
+def kind_of(kind: object, gone: object) -> str:
+    """The kind of a message, of what it holds under these two keys.
 
-    :raises MalformedReport: names the field and the limit it breaks.
+    :raises MalformedReport: no version has such messages.
     """
-    if not isinstance(text, str):
-        raise MalformedReport(f'a message is text, not {type(text).__name__}')
-    if len(text) > MAX_TEXT:
-        raise OversizedReport(f'{len(text)} characters, at most {MAX_TEXT}')
-    try:
-        message = json.loads(text)
-    except RecursionError:
-        raise MalformedReport('nested too deeply') from None
-    except ValueError as error:
-        raise MalformedReport(f'not JSON: {error!s:.80}') from None
-    if isinstance(message, dict) and message.get('gone') is True:
-        return departure_from_wire(message)
-    return from_wire(message)
+    if kind == 'report' and gone is True:
+        return 'gone'
+    if not isinstance(kind, str) or kind not in SCHEMAS:
+        raise MalformedReport(f'kind: {given(kind)} is none of {", ".join(SCHEMAS)}')
+    return kind
 
 
-def to_wire(word: HostReport | Departure) -> dict[str, object]:
-    """A report or a departure as plain JSON values."""
-    if isinstance(word, Departure):
-        return {
-            'v': WIRE_VERSION,
-            'kind': 'gone',
-            'host': word.host,
-            'incarnation': word.incarnation,
-            'sequence': word.sequence,
-            'gone': True,
-        }
-    report = word
-    reads: dict[str, object] = {'reads_quotas': True} if report.reads_quotas else {}
-    return reads | {
-        'v': WIRE_VERSION,
-        'kind': 'report',
-        'host': report.host,
-        'incarnation': report.incarnation,
-        'sequence': report.sequence,
-        'metric': report.metric,
-        'supply': list(report.supply),
-        'load': list(report.load),
-        'virtual': list(report.virtual),
-        'owners': {owner: list(partial) for owner, partial in report.owners.items()},
-        'quotas': {owner: list(quota) for owner, quota in report.quotas.items()},
-    }
+def to_schema(message: Message, write_sums: WriteSums) -> wire.WireMessage:
+    """A message as it is written."""
+    return _WRITE[type(message)](message, write_sums)
 
 
-def from_wire(message: object) -> HostReport:
-    """The report in a message from a peer that is not trusted; unknown keys are ignored.
+def from_schema(written: wire.WireMessage) -> Message:
+    """The message in what a peer has written.
 
-    :raises MalformedReport: names the field and the limit it breaks.
+    :raises MalformedReport: names the field, what was given and the limit.
     """
-    if not isinstance(message, dict):
-        raise MalformedReport(f'a report is an object, not {type(message).__name__}')
-    check_version(message)
-    if isinstance(message.get('owners'), OwnerTable):
-        raise MalformedReport('owners: a table is for who knows what list it means')
-    size = len(RESOURCES)
+    return _READ[type(written)](written)
+
+
+# -- hosts and aggregators
+
+
+def _write_report(report: HostReport, write_sums: WriteSums) -> wire.WireReport:
+    return wire.WireReport(
+        v=wire.WIRE_VERSION,
+        host=report.host,
+        incarnation=report.incarnation,
+        sequence=report.sequence,
+        metric=report.metric,
+        supply=report.supply,
+        load=report.load,
+        virtual=report.virtual,
+        owners=write_sums(report.owners),
+        quotas=write_sums(report.quotas),
+        reads_quotas=report.reads_quotas,
+    )
+
+
+def _read_report(written: wire.WireReport) -> HostReport:
+    _check_printable(host=written.host, metric=written.metric)
+    if isinstance(written.owners, msgspec.msgpack.Ext):
+        raise MalformedReport(
+            'owners: packed sums are for a peer that knows the list they refer to'
+        )
     return HostReport(
-        host=HostName(name(message.get('host'), 'host')),
-        incarnation=whole_number(message, 'incarnation'),
-        sequence=whole_number(message, 'sequence'),
-        metric=name(message.get('metric'), 'metric'),
-        supply=numbers(message.get('supply'), 'supply', size, size, minimum=0.0),
-        load=numbers(message.get('load'), 'load', size, size, minimum=0.0),
-        virtual=numbers(message.get('virtual'), 'virtual', size, size, minimum=0.0),
-        owners=sums_from_wire(message),
-        quotas=quotas_from_wire(message),
-        reads_quotas=flag(message, 'reads_quotas'),
+        host=HostName(written.host),
+        incarnation=written.incarnation,
+        sequence=written.sequence,
+        metric=written.metric,
+        supply=written.supply,
+        load=written.load,
+        virtual=written.virtual,
+        owners=_sums(written.owners, wire.PartialSums, MAX_AMOUNT),
+        quotas=_quotas(written.quotas),
+        reads_quotas=written.reads_quotas,
     )
 
 
-def departure_from_wire(message: Mapping[str, object]) -> Departure:
-    """
-    :raises MalformedReport: names the field and the limit it breaks.
-    """
-    check_version(message)
+def _write_departure(message: Departure, write_sums: WriteSums) -> wire.WireDeparture:
+    del write_sums
+    return wire.WireDeparture(
+        v=wire.WIRE_VERSION,
+        host=message.host,
+        incarnation=message.incarnation,
+        sequence=message.sequence,
+        gone=True,
+    )
+
+
+def _read_departure(written: wire.WireDeparture) -> Departure:
+    _check_printable(host=written.host)
     return Departure(
-        host=HostName(name(message.get('host'), 'host')),
-        incarnation=whole_number(message, 'incarnation'),
-        sequence=whole_number(message, 'sequence'),
+        host=HostName(written.host), incarnation=written.incarnation, sequence=written.sequence
     )
 
 
-def sums_from_wire(
-    message: Mapping[str, object], maximum: float = MAX_AMOUNT
-) -> Mapping[OwnerId, tuple[float, ...]]:
-    """Sums per owner, all of one width, no number beyond +-maximum."""
-    table = message.get('owners')
-    if isinstance(table, OwnerTable):
-        check_table(table, 'owners', maximum)
-        return table
-    found = mapping(message, 'owners')
-    if not found:
-        return {}
-    names(found.keys(), 'owners')
-    partials = number_rows(found.values(), 'owners', MAX_WIDTH, maximum)
-    return dict(zip(cast('Iterable[OwnerId]', found), partials, strict=True))
-
-
-def quotas_from_wire(message: Mapping[str, object]) -> dict[OwnerId, Quota]:
-    """Quotas per owner."""
-    found = mapping(message, 'quotas').items()
-    return {OwnerId(name(owner, 'quotas')): quota_pair(quota) for owner, quota in found}
-
-
-VECTORS = ('supply', 'load', 'virtual')
-
-
-STATEMENT_FLAGS = ('whole', 'reads_quotas', 'again', 'reads_numbers')
-
-
-ANSWER_FLAGS = ('whole', 'complete', 'resync', 'reads_numbers')
-
-
-def to_values(word: Word) -> dict[str, object]:
-    """A message as plain values; what says nothing is left out."""
-    if isinstance(word, Statement):
-        return _statement_values(word)
-    if isinstance(word, Answer):
-        return _answer_values(word)
-    return to_wire(word)
-
-
-def from_values(message: object) -> Word:
-    """The message in plain values of a peer that is not trusted.
-
-    :raises MalformedReport: names the field and the limit it breaks.
-    """
-    if not isinstance(message, dict):
-        raise MalformedReport(f'a message is an object, not {type(message).__name__}')
-    kind = message.get('kind', 'report')
-    if kind == 'state':
-        return _statement(message)
-    if kind == 'answer':
-        return _answer(message)
-    if kind == 'gone' or message.get('gone') is True:
-        return departure_from_wire(message)
-    if kind == 'report':
-        return from_wire(message)
-    raise MalformedReport(f'kind: {shown(kind)} is not report, gone, state or answer')
-
-
-def _statement_values(word: Statement) -> dict[str, object]:
-    values: dict[str, object] = {
-        'v': WIRE_VERSION,
-        'kind': 'state',
-        'host': word.host,
-        'incarnation': word.incarnation,
-        'sequence': word.sequence,
-        'metric': word.metric,
-        'epoch': word.epoch,
-        'roster': word.roster,
-        'owners': _as_carried(word.owners),
-    }
-    if word.heard is not None:
-        values['heard'] = word.heard
-    if word.gone:
-        values['left'] = list(word.gone)  # `gone` is what a departure says
-    if word.vectors is not None:
-        values |= _vector_values(word.vectors)
-    if word.quotas is not None:
-        values['quotas'] = {owner: list(quota) for owner, quota in word.quotas.items()}
-    return values | {key: True for key in STATEMENT_FLAGS if getattr(word, key)}
-
-
-def _statement(message: dict[str, object]) -> Statement:
-    check_version(message)
-    return Statement(
-        host=HostName(name(message.get('host'), 'host')),
-        incarnation=whole_number(message, 'incarnation'),
-        sequence=whole_number(message, 'sequence'),
-        metric=name(message.get('metric'), 'metric'),
-        epoch=name(message.get('epoch'), 'epoch'),
-        roster=name(message.get('roster'), 'roster'),
-        whole=flag(message, 'whole'),
-        heard=whole_number(message, 'heard') if 'heard' in message else None,
-        owners=sums_from_wire(message),
-        gone=_owner_list(message, 'left'),
-        vectors=_vectors(message) if 'supply' in message else None,
-        quotas=quotas_from_wire(message) if 'quotas' in message else None,
-        reads_quotas=flag(message, 'reads_quotas'),
-        again=flag(message, 'again'),
-        reads_numbers=flag(message, 'reads_numbers'),
+def _write_update(update: StateUpdate, write_sums: WriteSums) -> wire.WireUpdate:
+    vectors = update.vectors
+    return wire.WireUpdate(
+        v=wire.WIRE_VERSION,
+        host=update.host,
+        incarnation=update.incarnation,
+        sequence=update.sequence,
+        metric=update.metric,
+        epoch=update.epoch,
+        aggregator_set=update.aggregator_set,
+        full=update.full,
+        acked=UNSET if update.acked is None else update.acked,
+        owners=write_sums(update.owners),
+        gone_owners=update.gone,
+        supply=UNSET if vectors is None else vectors.supply,
+        load=UNSET if vectors is None else vectors.load,
+        virtual=UNSET if vectors is None else vectors.virtual,
+        quotas=UNSET if update.quotas is None else write_sums(update.quotas),
+        reads_quotas=update.reads_quotas,
+        retransmitted=update.retransmitted,
+        reads_numbers=update.reads_numbers,
     )
 
 
-def _answer_values(word: Answer) -> dict[str, object]:
-    values: dict[str, object] = {
-        'v': WIRE_VERSION,
-        'kind': 'answer',
-        'host': word.host,
-        'to': word.to,
-        'incarnation': word.incarnation,
-        'sequence': word.sequence,
-        'epoch': word.epoch,
-        'roster': word.roster,
-        'owners': _as_carried(word.owners),
-    }
-    if word.quotas:
-        values['quotas'] = {owner: list(quota) for owner, quota in word.quotas.items()}
-    if word.asked:
-        values['asked'] = list(word.asked)
-    if word.cloud is not None:
-        cloud = word.cloud
-        values |= _vector_values(cloud.vectors)
-        values |= {'hosts': cloud.hosts, 'owner_count': cloud.owner_count}
-        values['tally'] = [*cloud.tally.known, *cloud.tally.total, *cloud.tally.largest]
-    return values | {key: True for key in ANSWER_FLAGS if getattr(word, key)}
-
-
-def _answer(message: dict[str, object]) -> Answer:
-    check_version(message)
-    return Answer(
-        host=HostName(name(message.get('host'), 'host')),
-        to=HostName(name(message.get('to'), 'to')),
-        incarnation=whole_number(message, 'incarnation'),
-        sequence=whole_number(message, 'sequence'),
-        epoch=name(message.get('epoch'), 'epoch'),
-        roster=name(message.get('roster'), 'roster'),
-        whole=flag(message, 'whole'),
-        complete=flag(message, 'complete'),
-        owners=sums_from_wire(message, MAX_SUM),
-        quotas=quotas_from_wire(message),
-        cloud=_cloud_part(message) if 'supply' in message else None,
-        asked=_owner_list(message, 'asked'),
-        resync=flag(message, 'resync'),
-        reads_numbers=flag(message, 'reads_numbers'),
+def _read_update(written: wire.WireUpdate) -> StateUpdate:
+    _check_printable(
+        host=written.host,
+        metric=written.metric,
+        epoch=written.epoch,
+        roster=written.aggregator_set,
+    )
+    if written.gone_owners:
+        check_names(written.gone_owners, 'left')
+    return StateUpdate(
+        host=HostName(written.host),
+        incarnation=written.incarnation,
+        sequence=written.sequence,
+        metric=written.metric,
+        epoch=written.epoch,
+        aggregator_set=written.aggregator_set,
+        full=written.full,
+        acked=None if written.acked is UNSET else written.acked,
+        owners=_sums(written.owners, wire.PartialSums, MAX_AMOUNT),
+        gone=tuple(map(OwnerId, written.gone_owners)),
+        vectors=_vectors(written),
+        quotas=None if written.quotas is UNSET else _quotas(written.quotas),
+        reads_quotas=written.reads_quotas,
+        retransmitted=written.retransmitted,
+        reads_numbers=written.reads_numbers,
     )
 
 
-def _vector_values(vectors: Vectors) -> dict[str, object]:
-    return {
-        'supply': list(vectors.supply),
-        'load': list(vectors.load),
-        'virtual': list(vectors.virtual),
-    }
+def _write_reply(reply: TotalsReply, write_sums: WriteSums) -> wire.WireReply:
+    written = wire.WireReply(
+        v=wire.WIRE_VERSION,
+        host=reply.host,
+        to=reply.to,
+        incarnation=reply.incarnation,
+        sequence=reply.sequence,
+        epoch=reply.epoch,
+        aggregator_set=reply.aggregator_set,
+        full=reply.full,
+        complete=reply.complete,
+        owners=write_sums(reply.owners),
+        quotas=write_sums(reply.quotas) if reply.quotas else UNSET,
+        asked=reply.asked,
+        resync=reply.resync,
+        reads_numbers=reply.reads_numbers,
+    )
+    cloud = reply.cloud
+    if cloud is None:
+        return written
+    return msgspec.structs.replace(
+        written,
+        supply=cloud.vectors.supply,
+        load=cloud.vectors.load,
+        virtual=cloud.vectors.virtual,
+        hosts=cloud.hosts,
+        owner_count=cloud.owner_count,
+        tally=(*cloud.tally.known, *cloud.tally.total, *cloud.tally.largest),
+    )
 
 
-def _as_carried(owners: Mapping[OwnerId, tuple[float, ...]]) -> Mapping[OwnerId, tuple[float, ...]]:
-    """A table stays one: a wire format writes it as it is, or by name."""
-    return owners if isinstance(owners, OwnerTable) else dict(owners)
+def _read_reply(written: wire.WireReply) -> TotalsReply:
+    _check_printable(
+        host=written.host, to=written.to, epoch=written.epoch, roster=written.aggregator_set
+    )
+    if written.asked:
+        check_names(written.asked, 'asked')
+    return TotalsReply(
+        host=HostName(written.host),
+        to=HostName(written.to),
+        incarnation=written.incarnation,
+        sequence=written.sequence,
+        epoch=written.epoch,
+        aggregator_set=written.aggregator_set,
+        full=written.full,
+        complete=written.complete,
+        owners=_sums(written.owners, wire.TotalSums, MAX_SUM),
+        quotas=_quotas(written.quotas),
+        cloud=_cloud_part(written),
+        asked=tuple(map(OwnerId, written.asked)),
+        resync=written.resync,
+        reads_numbers=written.reads_numbers,
+    )
 
 
-def _vectors(message: Mapping[str, object], maximum: float = MAX_AMOUNT) -> Vectors:
-    size = len(RESOURCES)
-    rows: list[Any] = [message.get(key) for key in VECTORS]
-    if not are_plain_rows(rows, size, size, 0.0, maximum):
-        pairs = zip(rows, VECTORS, strict=True)
-        rows = [numbers(row, key, size, size, 0.0, maximum) for row, key in pairs]
-    supply, load, virtual = rows
-    return Vectors(supply=tuple(supply), load=tuple(load), virtual=tuple(virtual))
+def _check_printable(**names: str) -> None:
+    """Check the names under these keys; their lengths have been checked by the schema."""
+    if not ''.join(names.values()).isprintable():
+        for key, value in names.items():
+            name(value, key)
 
 
-def _cloud_part(message: Mapping[str, object]) -> CloudPart:
+def _vectors(written: wire.WireUpdate | wire.WireReply) -> Vectors | None:
+    if written.supply is UNSET:
+        return None
+    return Vectors(
+        supply=written.supply,
+        load=_present(written.load, 'load'),
+        virtual=_present(written.virtual, 'virtual'),
+    )
+
+
+def _cloud_part(written: wire.WireReply) -> CloudPart | None:
+    vectors = _vectors(written)
+    if vectors is None:
+        return None
+    a, b, c, d, e, f = tally = _present(written.tally, 'tally')
+    if max(tally) >= 2**64:
+        raise MalformedReport(f'tally: {shown(max(tally))} is not a whole number below 2^64')
     return CloudPart(
-        hosts=whole_number(message, 'hosts'),
-        owner_count=whole_number(message, 'owner_count'),
-        vectors=_vectors(message, MAX_SUM),
-        tally=_tally(message.get('tally')),
+        hosts=_present(written.hosts, 'hosts'),
+        owner_count=_present(written.owner_count, 'owner_count'),
+        vectors=vectors,
+        tally=QuotaTally(known=(a, b), total=(c, d), largest=(e, f)),
     )
 
 
-def _tally(value: object) -> QuotaTally:
-    if not isinstance(value, (list, tuple)) or len(value) != 6:
-        raise MalformedReport('tally: not a list of 6 whole numbers')
-    for number in value:
-        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 2**64:
-            raise MalformedReport(f'tally: {shown(number)} is not a whole number below 2^64')
-    a, b, c, d, e, f = value
-    return QuotaTally(known=(a, b), total=(c, d), largest=(e, f))
+def _present(value: Value | UnsetType, where: str) -> Value:
+    if value is UNSET:
+        raise MalformedReport(f'{where}: it is absent, though there is a supply')
+    return value
 
 
-def _owner_list(message: Mapping[str, object], key: str) -> tuple[OwnerId, ...]:
-    value = message.get(key, ())
-    if not isinstance(value, (list, tuple)):
-        raise MalformedReport(f'{key}: not a list')
-    if len(value) > MAX_OWNERS:
-        raise MalformedReport(f'{key}: {len(value)} entries, at most {MAX_OWNERS}')
-    return tuple(OwnerId(name(owner, key)) for owner in value)
+def _sums(
+    value: Any, rows: type[wire.PartialSums | wire.TotalSums], maximum: float
+) -> Mapping[OwnerId, Partial]:
+    """Sums by owner, all of one width; packed sums stay packed."""
+    if isinstance(value, msgspec.msgpack.Ext):
+        if value.code != PACKED_SUMS:
+            raise MalformedReport(f'owners: extension {value.code} is not {PACKED_SUMS}')
+        return unpacked(bytes(value.data), 'owners', maximum)
+    names, found = named_rows(value, 'owners', rows)
+    if found is None:
+        return {}
+    if len(set(map(len, found.owners))) > 1:
+        raise MalformedReport('owners: partial sums of different width')
+    return dict(zip(map(OwnerId, names), found.owners, strict=True))
+
+
+def _quotas(value: Any) -> dict[OwnerId, Quota]:
+    names, found = named_rows(value, 'quotas', wire.Quotas)
+    return dict(zip(map(OwnerId, names), found.quotas, strict=True)) if found else {}
+
+
+_WRITE: Mapping[type, Callable[[Any, WriteSums], wire.WireMessage]] = {
+    HostReport: _write_report,
+    Departure: _write_departure,
+    StateUpdate: _write_update,
+    TotalsReply: _write_reply,
+    AllocationMessage: write_allocation,
+    Confirmation: write_confirmation,
+}
+
+_READ: Mapping[type, Callable[[Any], Message]] = {
+    wire.WireReport: _read_report,
+    wire.WireDeparture: _read_departure,
+    wire.WireUpdate: _read_update,
+    wire.WireReply: _read_reply,
+    wire.WireAllocation: read_allocation,
+    wire.WireConfirmation: read_confirmation,
+}

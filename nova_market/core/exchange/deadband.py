@@ -14,7 +14,7 @@ TOLERANCE = 0.01
 """Relative; the controller (core.fairness.priority) then errs by less than k * 1 % of a log-weight."""
 
 
-def differs(said: Sequence[float], value: Sequence[float]) -> bool:
+def outside_deadband(said: Sequence[float], value: Sequence[float]) -> bool:
     """Has any number moved by more than the tolerance, or the width changed?"""
     if len(said) == len(value) == 1:  # most metrics
         return abs(value[0] - said[0]) > TOLERANCE * abs(said[0])
@@ -26,7 +26,7 @@ def differs(said: Sequence[float], value: Sequence[float]) -> bool:
     return False
 
 
-def moved(said: Array, values: Array) -> Flags:
+def cells_outside_deadband(said: Array, values: Array) -> Flags:
     """Which numbers have moved by more than the tolerance? From NaN every one has."""
     tolerated: Flags = abs(values - said) <= TOLERANCE * abs(said)
     return ~tolerated

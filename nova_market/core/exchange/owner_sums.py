@@ -14,27 +14,27 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nova_market.core.exchange.deadband import moved
+from nova_market.core.exchange.deadband import cells_outside_deadband
 from nova_market.core.exchange.packed_sums import (
     NOBODY,
     PLACE,
     OwnerList,
-    OwnerTable,
+    PackedSums,
     Partial,
     Places,
     owner_list,
 )
 from nova_market.core.resource import Array, Flags, OwnerId, Rows
 
-NEVER = math.nan
+NOT_SENT = math.nan
 """As a sum that was told: every other one differs from it."""
 
-MAX_UNHEARD = 8
+MAX_UNACKED = 8
 """So many answers are told apart; after that a host that hears none of them has to hear the last."""
 
 
 @dataclass(slots=True, eq=False)
-class Terms:
+class Contribution:
     """What one host adds, and what it was last told of the others. `width` numbers for each owner in turn.
 
     The arrays of floats are replaced and never written to, as letters hold them too.
@@ -54,8 +54,8 @@ class Terms:
     places: dict[OwnerId, int] = field(default_factory=dict)
     cells: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     added: Array = field(default_factory=lambda: np.zeros(0))
-    told: Array = field(default_factory=lambda: np.zeros(0))
-    unheard: list[tuple[int, Flags]] = field(default_factory=list)
+    sent: Array = field(default_factory=lambda: np.zeros(0))
+    unacked: list[tuple[int, Flags]] = field(default_factory=list)
     marks: int = 0
     seen: int = -1
 
@@ -84,7 +84,10 @@ class OwnerSums:
         return self._rows.keys()
 
     def state(
-        self, terms: Terms, changes: Mapping[OwnerId, Partial], gone: Collection[OwnerId]
+        self,
+        contribution: Contribution,
+        changes: Mapping[OwnerId, Partial],
+        gone: Collection[OwnerId],
     ) -> None:
         """Replace some terms of a host, or add them; those of owners that are gone leave the sums.
 
@@ -93,93 +96,97 @@ class OwnerSums:
         numbers = _rows_of(changes)
         width = numbers.shape[1]
         self._widen(width)
-        self._fit(terms)
-        if isinstance(changes, OwnerTable) and not gone:
-            if changes.is_of_all and width == self._width:
-                self._replace(terms, numbers.ravel())
+        self._fit(contribution)
+        if isinstance(changes, PackedSums) and not gone:
+            if changes.covers_all and width == self._width:
+                self._replace(contribution, numbers.ravel())
             else:
-                self._change(terms, changes.places, numbers)
+                self._change(contribution, changes.places, numbers)
             return
-        known = terms.places.keys()
+        known = contribution.places.keys()
         if not known >= changes.keys() or not known.isdisjoint(gone):
-            self._arrange(terms, owner_list((known - set(gone)) | changes.keys()))
+            self._arrange(contribution, owner_list((known - set(gone)) | changes.keys()))
         if changes:
-            chosen = np.array([terms.places[owner] for owner in changes], dtype=np.intp)
-            self._change(terms, chosen, numbers)
+            chosen = np.array([contribution.places[owner] for owner in changes], dtype=np.intp)
+            self._change(contribution, chosen, numbers)
 
-    def _change(self, terms: Terms, places: Places, numbers: Array) -> None:
-        after = terms.added.copy()
+    def _change(self, contribution: Contribution, places: Places, numbers: Array) -> None:
+        after = contribution.added.copy()
         if self._width == 1:
             after[places] = numbers.ravel()  # most metrics: in a tenth of the time
         else:
             after.reshape(-1, self._width)[places, : numbers.shape[1]] = numbers
-        self._replace(terms, after)
+        self._replace(contribution, after)
 
-    def _replace(self, terms: Terms, after: Array) -> None:
+    def _replace(self, contribution: Contribution, after: Array) -> None:
         """All terms of a host, in their order."""
-        if after.tobytes() == terms.added.tobytes():
+        if after.tobytes() == contribution.added.tobytes():
             return  # most whole statements at night
-        sums = self._sums.take(terms.cells)
-        sums -= terms.added  # first: an owner of this host alone has 0 then
+        sums = self._sums.take(contribution.cells)
+        sums -= contribution.added  # first: an owner of this host alone has 0 then
         sums += after
-        self._sums[terms.cells] = sums
-        terms.added = after
+        self._sums[contribution.cells] = sums
+        contribution.added = after
         self._changes += 1
 
-    def news(self, terms: Terms, number: int, heard: int) -> Mapping[OwnerId, Partial]:
+    def news(
+        self, contribution: Contribution, number: int, acked: int
+    ) -> Mapping[OwnerId, Partial]:
         """What the others add to the host's owners, where it may not know it after the answer `heard`.
 
         number: of the statement that is answered
         """
-        unheard = [told for told in terms.unheard if told[0] > heard]
-        if terms.seen == self._changes and not unheard:
+        unacked = [sent for sent in contribution.unacked if sent[0] > acked]
+        if contribution.seen == self._changes and not unacked:
             return {}  # most answers at night
-        terms.seen = self._changes
-        self._fit(terms)
-        if terms.marks < self._marks:
-            self._take_marks(terms)
-        others = self._sums.take(terms.cells)
-        others -= terms.added
-        new = moved(terms.told, others)
-        np.copyto(others, terms.told, where=~new)
-        terms.told = others
+        contribution.seen = self._changes
+        self._fit(contribution)
+        if contribution.marks < self._marks:
+            self._take_marks(contribution)
+        others = self._sums.take(contribution.cells)
+        others -= contribution.added
+        new = cells_outside_deadband(contribution.sent, others)
+        np.copyto(others, contribution.sent, where=~new)
+        contribution.sent = others
         if self._width > 1:
             new = np.logical_or.reduce(new.reshape(-1, self._width), axis=1)
         said = new
-        for _, before in unheard:
+        for _, before in unacked:
             said = said | before
         places = said.nonzero()[0]
         if not len(places):
-            terms.unheard = []
+            contribution.unacked = []
             return {}
-        if len(unheard) == MAX_UNHEARD:
-            unheard, new = [], said
-        terms.unheard = [*unheard, (number, new)]
-        numbers = terms.told.reshape(-1, self._width)
+        if len(unacked) == MAX_UNACKED:
+            unacked, new = [], said
+        contribution.unacked = [*unacked, (number, new)]
+        numbers = contribution.sent.reshape(-1, self._width)
         if len(places) < len(numbers):
             numbers = numbers.take(places, axis=0)
-        return OwnerTable(terms.known.digest, places.astype(PLACE), numbers, terms.known)
+        return PackedSums(
+            contribution.known.digest, places.astype(PLACE), numbers, contribution.known
+        )
 
-    def recount(self, hosts: Iterable[Terms]) -> None:
+    def recount(self, hosts: Iterable[Contribution]) -> None:
         """Add up the terms anew; of all hosts."""
         if self._recounted == self._changes:
             return
-        present = [terms for terms in hosts if terms.places]
-        for terms in present:
-            self._fit(terms)
+        present = [contribution for contribution in hosts if contribution.places]
+        for contribution in present:
+            self._fit(contribution)
         if present:
-            cells = np.concatenate([terms.cells for terms in present])
-            added = np.concatenate([terms.added for terms in present])
+            cells = np.concatenate([contribution.cells for contribution in present])
+            added = np.concatenate([contribution.added for contribution in present])
             self._sums = np.zeros(len(self._sums))
             np.add.at(self._sums, cells, added)
         self._changes += 1
         self._recounted = self._changes
 
-    def forget_told(self, terms: Terms) -> None:
+    def forget_sent(self, contribution: Contribution) -> None:
         """The host is told everything again."""
-        terms.told = np.full(len(terms.told), NEVER)
-        terms.unheard = []
-        terms.seen = -1
+        contribution.sent = np.full(len(contribution.sent), NOT_SENT)
+        contribution.unacked = []
+        contribution.seen = -1
 
     def mark(self, owner: OwnerId) -> None:
         """Everybody with this owner is told of it again."""
@@ -189,13 +196,13 @@ class OwnerSums:
             self._changes += 1
             self._marked[row] = self._marks
 
-    def _take_marks(self, terms: Terms) -> None:
-        told = terms.told.copy()
-        for owner, place in terms.places.items():
-            if self._marked[self._rows[owner]] > terms.marks:
-                told[self._width * place] = NEVER
-        terms.told = told
-        terms.marks = self._marks
+    def _take_marks(self, contribution: Contribution) -> None:
+        sent = contribution.sent.copy()
+        for owner, place in contribution.places.items():
+            if self._marked[self._rows[owner]] > contribution.marks:
+                sent[self._width * place] = NOT_SENT
+        contribution.sent = sent
+        contribution.marks = self._marks
 
     # -- which numbers there are
 
@@ -205,39 +212,39 @@ class OwnerSums:
             self._width = width
             self._changes += 1
 
-    def _fit(self, terms: Terms) -> None:
+    def _fit(self, contribution: Contribution) -> None:
         """A host's numbers as wide as the sums are by now."""
-        if terms.width < self._width:
-            terms.added = _respaced(terms.added, terms.width, self._width)
-            terms.width = self._width
-            self._place(terms, terms.known)
+        if contribution.width < self._width:
+            contribution.added = _respaced(contribution.added, contribution.width, self._width)
+            contribution.width = self._width
+            self._place(contribution, contribution.known)
 
-    def _arrange(self, terms: Terms, known: OwnerList) -> None:
+    def _arrange(self, contribution: Contribution, known: OwnerList) -> None:
         """Make these the owners of a host; the new ones with 0."""
-        owners, before, width = known.owners, terms.places, self._width
+        owners, before, width = known.owners, contribution.places, self._width
         left = before.keys() - set(owners)
         if left:
-            after = terms.added.copy()
+            after = contribution.added.copy()
             after.reshape(-1, width)[[before[owner] for owner in left]] = 0.0
-            self._replace(terms, after)
+            self._replace(contribution, after)
         for owner in owners:
             if owner not in before:
                 self._claim(owner)
         for owner in left:
             self._release(owner)
-        with_zeros = np.append(terms.added, np.zeros(width)).reshape(-1, width)
-        terms.added = with_zeros[[before.get(owner, -1) for owner in owners]].ravel()
-        self._place(terms, known)
+        with_zeros = np.append(contribution.added, np.zeros(width)).reshape(-1, width)
+        contribution.added = with_zeros[[before.get(owner, -1) for owner in owners]].ravel()
+        self._place(contribution, known)
 
-    def _place(self, terms: Terms, known: OwnerList) -> None:
+    def _place(self, contribution: Contribution, known: OwnerList) -> None:
         """Number the owners of a host anew; it is told all of them again."""
-        terms.known = known
-        terms.places = {owner: place for place, owner in enumerate(known.owners)}
+        contribution.known = known
+        contribution.places = {owner: place for place, owner in enumerate(known.owners)}
         rows = np.array([self._rows[owner] for owner in known.owners], dtype=np.intp)
-        terms.cells = np.add.outer(self._width * rows, np.arange(self._width)).ravel()
-        terms.told = np.full(len(terms.cells), NEVER)
-        terms.unheard = []
-        terms.seen = -1
+        contribution.cells = np.add.outer(self._width * rows, np.arange(self._width)).ravel()
+        contribution.sent = np.full(len(contribution.cells), NOT_SENT)
+        contribution.unacked = []
+        contribution.seen = -1
         self._changes += 1
 
     def _claim(self, owner: OwnerId) -> None:
@@ -266,7 +273,7 @@ class OwnerSums:
 
 def _rows_of(partials: Mapping[OwnerId, Partial]) -> Array:
     """Shape (owners, width)."""
-    if isinstance(partials, OwnerTable):
+    if isinstance(partials, PackedSums):
         return partials.numbers
     return np.array(list(partials.values()) or np.zeros((0, 1)), dtype=float)
 

@@ -2,8 +2,8 @@
 """Numbers of some owners as one array, which goes from frame to sum and back without a look at each.
 
 For the partial sums and totals of IFI-2016.04, section IV-D. A host and its aggregator both know which owners
-the host has, so once the aggregator has answered they number them: a table says places in the sorted list
-of these owners instead of names, and which list it means. Units: those of the numbers.
+the host has, so once the aggregator has replied they number them: packed sums hold places in the sorted list
+of these owners instead of names, and the digest of that list. Units: those of the numbers.
 """
 
 import hashlib
@@ -14,13 +14,17 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from nova_market.core.exchange.validation import MAX_OWNERS, MAX_WIDTH
 from nova_market.core.resource import Array, OwnerId
+from nova_market.errors import MalformedReport
 
 DIGEST_BYTES = 8
 """Of the names in a list: it tells lists of two peers apart that should be the same, and guards no secret."""
 
 PLACE = np.dtype('<u2')
 """A host has 10,000 owners at most."""
+
+DOUBLE = np.dtype('<f8')
 
 Partial = tuple[float, ...]
 Places = npt.NDArray[np.integer]
@@ -43,13 +47,13 @@ def owner_list(owners: Iterable[OwnerId]) -> OwnerList:
 NOBODY = owner_list(())
 
 
-class OwnerTable(Mapping[OwnerId, Partial]):
+class PackedSums(Mapping[OwnerId, Partial]):
     """Owner -> numbers, equally many of each. The arrays must not be changed.
 
-    It is a mapping like any other once its list is known, which a frame does not say.
+    It is a mapping like any other once its list is known, which a frame does not hold.
 
     digest:  of the list
-    places:  in the list, ascending, none twice, shape (owners,); of a peer's table check_table sees to it
+    places:  in the list, ascending, none twice, shape (owners,); `unpacked` checks a peer's
     numbers: shape (owners, width)
     """
 
@@ -61,8 +65,8 @@ class OwnerTable(Mapping[OwnerId, Partial]):
         self.numbers = numbers
         self._known = known
 
-    def is_about(self, known: OwnerList) -> bool:
-        """Does it mean this list? Then it has names from now on."""
+    def refers_to(self, known: OwnerList) -> bool:
+        """Does it refer to this list? Then its owners have names from now on."""
         if self.digest != known.digest:
             return False
         if len(self.places) and self.places.item(-1) >= len(known.owners):  # the highest
@@ -71,8 +75,8 @@ class OwnerTable(Mapping[OwnerId, Partial]):
         return True
 
     @property
-    def is_of_all(self) -> bool:
-        """Has it numbers for every owner in the list?"""
+    def covers_all(self) -> bool:
+        """Does it have numbers for every owner in the list?"""
         return len(self.places) == len(self._known.owners)
 
     @cached_property
@@ -84,7 +88,7 @@ class OwnerTable(Mapping[OwnerId, Partial]):
 
     def __iter__(self) -> Iterator[OwnerId]:
         owners = self._known.owners
-        return iter(owners if self.is_of_all else [owners[n] for n in self.places.tolist()])
+        return iter(owners if self.covers_all else [owners[n] for n in self.places.tolist()])
 
     def __len__(self) -> int:
         return len(self.places)
@@ -93,9 +97,44 @@ class OwnerTable(Mapping[OwnerId, Partial]):
         return f'{type(self).__name__}({self._partials!r})'
 
 
-def table_of(partials: Mapping[OwnerId, Partial], known: OwnerList) -> OwnerTable:
+def pack(partials: Mapping[OwnerId, Partial], known: OwnerList) -> PackedSums:
     """The same by places in a list that has all of these owners."""
     numbers = [partials[owner] for owner in known.owners if owner in partials]
     places = [place for place, owner in enumerate(known.owners) if owner in partials]
     rows = np.array(numbers or np.zeros((0, 1)), dtype=float)
-    return OwnerTable(known.digest, np.array(places, dtype=PLACE), rows, known)
+    return PackedSums(known.digest, np.array(places, dtype=PLACE), rows, known)
+
+
+def packed_bytes(sums: PackedSums) -> bytes:
+    """The doubles of the numbers, the places, the digest of the list, and the width in a byte."""
+    numbers = sums.numbers.astype(DOUBLE, copy=False)
+    places = sums.places.astype(PLACE, copy=False)
+    width = bytes([numbers.shape[1]])
+    return b''.join((numbers.tobytes(), places.tobytes(), sums.digest, width))
+
+
+def unpacked(content: bytes, where: str, maximum: float) -> PackedSums:
+    """The sums in a peer's bytes: of 1 to MAX_OWNERS owners, 1 to MAX_WIDTH numbers each.
+
+    No number is beyond +-maximum. The places ascend, so that no owner is there twice and the last place is
+    the highest.
+
+    :raises MalformedReport: names the field and the limit that is broken.
+    """
+    width = content[-1] if len(content) > DIGEST_BYTES else 0
+    end = len(content) - 1 - DIGEST_BYTES
+    count, rest = divmod(end, width * DOUBLE.itemsize + PLACE.itemsize)
+    if rest or not 0 < count <= MAX_OWNERS or not 0 < width <= MAX_WIDTH:
+        raise MalformedReport(
+            f'{where}: {len(content)} bytes are no packed sums of 1 to {MAX_OWNERS} owners with 1 to '
+            f'{MAX_WIDTH} numbers each'
+        )
+    numbers = np.frombuffer(content, DOUBLE, count * width)
+    places = np.frombuffer(content, PLACE, count, numbers.nbytes)
+    amounts = abs(numbers)
+    largest = amounts.item(amounts.argmax())
+    if not largest <= maximum:  # NaN counts as the largest
+        raise MalformedReport(f'{where}: {largest} is not a number in +-{maximum:g}')
+    if (places[1:] <= places[:-1]).any():
+        raise MalformedReport(f'{where}: the places in packed sums do not ascend')
+    return PackedSums(content[end:-1], places, numbers.reshape(count, width))

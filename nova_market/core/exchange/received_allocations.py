@@ -12,7 +12,7 @@ clock that jumps later does no harm.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from nova_market.core.exchange.allocation_messages import AllocationLetter
+from nova_market.core.exchange.allocation_messages import AllocationMessage
 from nova_market.core.market.inventory import Allocation
 from nova_market.core.resource import GuestId
 
@@ -62,22 +62,22 @@ class ReceivedAllocations:
         """As it was at the last look."""
         return self._granted
 
-    def take(self, letter: AllocationLetter, wall: float, now: float) -> str:
+    def take(self, message: AllocationMessage, wall: float, now: float) -> str:
         """Keep a letter; returns '' or why it is not kept. A letter of the same period replaces.
 
         A lower period is taken once the higher one has expired: it means that periods are counted anew.
         """
-        left = letter.expires - wall
+        left = message.expires - wall
         if left <= 0:
             return EXPIRED
-        if letter.period < self._granted.period and now < self._until:
+        if message.period < self._granted.period and now < self._until:
             return OVERTAKEN
         self._until = now + min(left, MAX_LIFE)
         self._granted = EffectiveAllocations(
-            engine=letter.engine,
-            period=letter.period,
+            engine=message.engine,
+            period=message.period,
             strength=1.0,
-            allocations={GuestId(one.server_id): one for one in letter.allocations},
+            allocations={GuestId(one.server_id): one for one in message.allocations},
         )
         return ''
 

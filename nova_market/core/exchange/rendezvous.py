@@ -18,7 +18,7 @@ SEPARATOR = '\0'
 """Not printable, so it is in no name: `a` + `bc` and `ab` + `c` differ."""
 
 
-def shard(key: str, aggregators: Iterable[HostName]) -> HostName:
+def aggregator_of(key: str, aggregators: Iterable[HostName]) -> HostName:
     """The aggregator that a key belongs to.
 
     :raises ValueError: there are no aggregators.
@@ -40,7 +40,7 @@ def elect(
     return tuple(sorted(chosen))
 
 
-def roster(aggregators: Iterable[HostName]) -> str:
+def set_digest(aggregators: Iterable[HostName]) -> str:
     """A short name for a set of aggregators, the same for all hosts that divide owners among it."""
     text = SEPARATOR.join(sorted(aggregators))
     return blake2b(text.encode(), digest_size=8).hexdigest()

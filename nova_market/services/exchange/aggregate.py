@@ -16,18 +16,24 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from nova_market.core.exchange.aggregator import Aggregator
-from nova_market.core.exchange.aggregator_client import Correspondent
-from nova_market.core.exchange.allocation_messages import is_allocation
-from nova_market.core.exchange.codec import from_values, to_values
-from nova_market.core.exchange.messages import Answer, Departure, HostReport, Statement, Word
+from nova_market.core.exchange.aggregator_client import AggregatorClient
+from nova_market.core.exchange.allocation_messages import AllocationMessage, Confirmation
+from nova_market.core.exchange.codec import HostMessage
+from nova_market.core.exchange.messages import (
+    Departure,
+    HostReport,
+    StateUpdate,
+    TotalsReply,
+)
 from nova_market.core.exchange.rendezvous import elect
 from nova_market.core.exchange.report_table import FOREIGN_NAME
 from nova_market.core.exchange.totals import CloudTotals
 from nova_market.core.resource import HostName
-from nova_market.errors import MalformedReport, OversizedReport
+from nova_market.errors import MalformedReport
 from nova_market.ports import Clock, Membership, Transport, WireFormat
 from nova_market.services.exchange.health import (
     FORGED,
+    MISDIRECTED,
     OTHER_TOPOLOGY,
     DropCounter,
     LinkHealth,
@@ -75,13 +81,13 @@ class AggregateExchange:
         self._named = tuple(named)
         self._count = count
         self._aggregator = Aggregator(host, metric, ttl, epoch)
-        self._correspondent = Correspondent(host, metric, ttl, epoch)
+        self._client = AggregatorClient(host, metric, ttl, epoch)
         self._last: HostReport | None = None
         self._asked: tuple[HostName, ...] = ()
         self._drops = DropCounter(host)
         self._unused = UnusedAllocations()
         self._health = LinkHealth(ttl, clock.monotonic())
-        self._said = 0.0
+        self._published = 0.0
         self._late: Counter[HostName] = Counter()
         self._patience = min(PATIENCE, ttl / 30.0)
         self._lock = threading.Condition()
@@ -103,28 +109,28 @@ class AggregateExchange:
 
     def start(self) -> None:
         self._membership.start()
-        self._transport.start(self._hear)
+        self._transport.start(self._receive)
 
     def publish(self, report: HostReport) -> None:
         now = self._clock.monotonic()
         members = self._membership.members()
         with self._lock:
-            self._last, self._said = report, now
+            self._last, self._published = report, now
             self._asked = self._chosen(members, now)
-            statements = self._correspondent.statements(report, self._asked, now)
-            own = statements.get(self._host)
-            reason = self._tell_itself(own, now) if own is not None else ''
+            updates = self._client.updates(report, self._asked, now)
+            own = updates.get(self._host)
+            reason = self._update_itself(own, now) if own is not None else ''
         if reason:
             self._drops.add(reason, 'of this host itself')
-        for to, statement in statements.items():
+        for to, update in updates.items():
             if to != self._host:
-                self._say(to, statement)
+                self._send(to, update)
 
     def totals(self) -> CloudTotals:
         self._await_answers()
         with self._lock:
             now = self._clock.monotonic()
-            totals = self._correspondent.totals(now)
+            totals = self._client.totals(now)
         self._health.observe(totals.age, self._transport.trouble, now)
         return totals
 
@@ -133,32 +139,32 @@ class AggregateExchange:
             last, self._last = self._last, None
             asked = self._asked
         if last is not None and not self._health.down:
-            word = Departure(
+            message = Departure(
                 host=self._host, incarnation=last.incarnation, sequence=last.sequence + 1
             )
             for to in asked:
                 if to != self._host:
-                    self._say(to, word)
+                    self._send(to, message)
         self._transport.stop()
         self._membership.stop()
 
     def _chosen(self, members: Mapping[HostName, str], now: float) -> tuple[HostName, ...]:
         """Members that do not answer are passed over; where none is left they are asked again."""
-        silent = self._correspondent.silent(now)
-        heard = [host for host in members if host not in silent]
-        pool = [host for host in self._named if host in heard] if self._named else heard
+        silent = self._client.silent(now)
+        acked = [host for host in members if host not in silent]
+        pool = [host for host in self._named if host in acked] if self._named else acked
         return elect(pool or list(members), self._count, self._named)
 
     def _await_answers(self) -> None:
         with self._lock:
-            unanswered = self._correspondent.unanswered() - {self._host}
-            awaited = frozenset(host for host in unanswered if self._late[host] < LATE)
+            unacked = self._client.unacked() - {self._host}
+            awaited = frozenset(host for host in unacked if self._late[host] < LATE)
             if not awaited:
                 return
             missing = self._wait_for(awaited)
-            again = self._correspondent.again(missing)
-        for to, statement in again.items():
-            self._say(to, statement)
+            retransmitted = self._client.retransmitted(missing)
+        for to, update in retransmitted.items():
+            self._send(to, update)
         with self._lock:
             self._late.update(self._wait_for(missing))
 
@@ -166,68 +172,66 @@ class AggregateExchange:
         """Those that have not answered after half the patience."""
 
         def missing() -> frozenset[HostName]:
-            return awaited & self._correspondent.unanswered()
+            return awaited & self._client.unacked()
 
         self._lock.wait_for(lambda: not missing(), self._patience / 2.0)
         return missing()
 
-    def _tell_itself(self, statement: Statement, now: float) -> str:
-        answer = self._aggregator.receive(statement, now)
-        return answer if isinstance(answer, str) else self._correspondent.receive(answer, now)
+    def _update_itself(self, update: StateUpdate, now: float) -> str:
+        reply = self._aggregator.receive(update, now)
+        return reply if isinstance(reply, str) else self._client.receive(reply, now)
 
-    def _say(self, to: HostName, word: Word) -> None:
+    def _send(self, to: HostName, message: HostMessage) -> None:
         try:
-            frame = self._wire.encode(to_values(word))
+            frame = self._wire.encode(message)
         except MalformedReport as error:
             LOG.error('this host has no say in the exchange: %s', error)
             return
         self._transport.send(to, frame)
 
-    def _hear(self, sender: HostName | None, frame: bytes) -> None:
-        """Take one frame of whoever it is; it never raises."""
+    def _receive(self, sender: HostName | None, frame: bytes) -> None:
+        """Take one frame of any peer; it never raises."""
         try:
-            values = self._wire.decode(frame)
-            if is_allocation(values):
-                self._unused.add()
-                return
-            word = from_values(values)
-        except OversizedReport as error:
-            self._drops.add('oversized', str(error))
-            return
+            message = self._wire.decode(frame)
         except MalformedReport as error:
-            self._drops.add('malformed', str(error))
+            self._drops.add(error.reason, str(error))
             return
-        reason = self._take(sender, word)
+        if isinstance(message, AllocationMessage):
+            self._unused.add()
+            return
+        reason = self._take(sender, message)
         if reason:
-            self._drops.add(reason, f'host {word.host}')
+            self._drops.add(reason, f'host {message.host}')
 
-    def _take(self, sender: HostName | None, word: Word) -> str:
+    def _take(self, sender: HostName | None, message: HostMessage | Confirmation) -> str:
         """Keep a word, answer it; returns '' or why it is not kept."""
         now = self._clock.monotonic()
-        if sender is not None and sender != word.host:
+        if sender is not None and sender != message.host:
             return FORGED
-        if word.host == self._host:
+        if isinstance(message, Confirmation):
+            return MISDIRECTED
+        if message.host == self._host:
             return FOREIGN_NAME
-        if isinstance(word, HostReport):
+        if isinstance(message, HostReport):
             return OTHER_TOPOLOGY
         with self._lock:
-            if isinstance(word, Answer):
-                reason = self._correspondent.receive(word, now)
-                if not reason and self._is_in_time(word, now):
-                    del self._late[word.host]
+            if isinstance(message, TotalsReply):
+                reason = self._client.receive(message, now)
+                if not reason and self._is_in_time(message, now):
+                    del self._late[message.host]
                 self._lock.notify_all()
                 return reason
-            if isinstance(word, Departure):
-                return self._aggregator.leave(word, now)
-            answer = self._aggregator.receive(word, now)
-        return self._reply(word, answer)
+            if isinstance(message, Departure):
+                return self._aggregator.leave(message, now)
+            reply = self._aggregator.receive(message, now)
+        return self._reply(message, reply)
 
-    def _is_in_time(self, answer: Answer, now: float) -> bool:
-        newest = self._last is not None and answer.version == self._last.version
-        return newest and now - self._said <= self._patience
+    def _is_in_time(self, reply: TotalsReply, now: float) -> bool:
+        newest = self._last is not None and reply.version == self._last.version
+        return newest and now - self._published <= self._patience
 
-    def _reply(self, statement: Statement, answer: Answer | str) -> str:
-        if isinstance(answer, str):
-            return answer
-        self._say(statement.host, answer)
+    def _reply(self, update: StateUpdate, reply: TotalsReply | str) -> str:
+        if isinstance(reply, str):
+            return reply
+        self._send(update.host, reply)
         return ''

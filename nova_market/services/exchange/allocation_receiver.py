@@ -14,26 +14,21 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from nova_market.core.exchange.allocation_messages import (
     PREFIX,
-    AllocationLetter,
+    AllocationMessage,
     Confirmation,
-    MarketLetter,
-    is_market,
-    market_letter,
-    market_values,
+    MarketMessage,
 )
+from nova_market.core.exchange.codec import from_values, to_values
 from nova_market.core.exchange.received_allocations import EffectiveAllocations, ReceivedAllocations
 from nova_market.core.resource import HostName, OwnerId
-from nova_market.errors import MalformedReport, OversizedReport
+from nova_market.errors import MalformedReport
 from nova_market.ports import Clock, StateFile, Transport, WireFormat
-from nova_market.services.exchange.health import FORGED, DropCounter
+from nova_market.services.exchange.health import FORGED, MISDIRECTED, DropCounter
 
 LOG = logging.getLogger(__name__)
 
 UNKNOWN_ENGINE = 'unknown_engine'
 """It is not one of [exchange]market_engines."""
-
-MISDIRECTED = 'misdirected'
-"""A letter for another host, or for an engine."""
 
 Receive = Callable[[HostName | None, bytes], None]
 
@@ -84,7 +79,7 @@ class AllocationReceiver:
 
     def start(self, receive: Receive) -> None:
         def sort(sender: HostName | None, frame: bytes) -> None:
-            if not self._hear(sender, frame):
+            if not self._receive(sender, frame):
                 receive(sender, frame)
 
         self._remember()
@@ -120,7 +115,7 @@ class AllocationReceiver:
         heaviness: Mapping[OwnerId, float],
     ) -> None:
         engine = HostName(granted.engine)
-        letter = Confirmation(
+        message = Confirmation(
             host=self._host,
             engine=engine,
             period=granted.period,
@@ -128,7 +123,7 @@ class AllocationReceiver:
             heaviness=heaviness,
         )
         try:
-            frame = self._wire.encode(market_values(letter))
+            frame = self._wire.encode(message)
         except MalformedReport as error:
             LOG.error('allocations are not confirmed: %s', error)
             return
@@ -136,67 +131,64 @@ class AllocationReceiver:
 
     # -- on the transport's thread
 
-    def _hear(self, sender: HostName | None, frame: bytes) -> bool:
+    def _receive(self, sender: HostName | None, frame: bytes) -> bool:
         """Take a letter of the market; False when the frame holds none."""
-        letter = read_letter(self._wire, frame, self._drops)
-        if letter is None:
+        message = market_message_in(self._wire, frame, self._drops)
+        if message is None:
             return False
-        if isinstance(letter, str):
+        if isinstance(message, str):
             return True
-        reason = self._take(sender, letter)
+        reason = self._take(sender, message)
         if reason:
-            self._drops.add(reason, f'engine {letter.engine}, period {letter.period}')
-        elif isinstance(letter, AllocationLetter):
-            self._keep(letter)
-            self._wake(f'allocations of period {letter.period}')
+            self._drops.add(reason, f'engine {message.engine}, period {message.period}')
+        elif isinstance(message, AllocationMessage):
+            self._keep(message)
+            self._wake(f'allocations of period {message.period}')
         return True
 
     def _remember(self) -> None:
         """Believe what was believed before the service was started anew, as long as it counts."""
         document = self._record.load() if self._record is not None else None
         try:
-            letter = market_letter(document) if document is not None else None
+            message = from_values(document) if document is not None else None
         except MalformedReport as error:
             LOG.warning('the record of allocations is damaged and ignored (%s)', error)
             return
-        if letter is not None:
-            self._take(None, letter)
+        if isinstance(message, MarketMessage):
+            self._take(None, message)
 
-    def _keep(self, letter: MarketLetter) -> None:
+    def _keep(self, message: MarketMessage) -> None:
         if self._record is None:
             return
         try:
-            self._record.save(market_values(letter))
+            self._record.save(to_values(message))
         except OSError as error:
             LOG.warning('allocations would not outlive a restart of the service: %s', error)
 
-    def _take(self, sender: HostName | None, letter: MarketLetter) -> str:
+    def _take(self, sender: HostName | None, message: MarketMessage) -> str:
         """Keep a letter; returns '' or why it is not kept."""
-        if not isinstance(letter, AllocationLetter) or letter.host != self._host:
+        if not isinstance(message, AllocationMessage) or message.host != self._host:
             return MISDIRECTED
-        if sender is not None and sender != letter.engine:
+        if sender is not None and sender != message.engine:
             return FORGED
-        if letter.engine not in self._engines:
+        if message.engine not in self._engines:
             return UNKNOWN_ENGINE
         with self._lock:
-            return self._book.take(letter, self._clock.wall(), self._clock.monotonic())
+            return self._book.take(message, self._clock.wall(), self._clock.monotonic())
 
 
-def read_letter(wire: WireFormat, frame: bytes, drops: DropCounter) -> MarketLetter | str | None:
-    """The letter of the market in a frame; None when it holds none, '' when it was no good and is dropped."""
+def market_message_in(
+    wire: WireFormat, frame: bytes, drops: DropCounter
+) -> MarketMessage | str | None:
+    """The message of the market in a frame; None when it holds none, '' when it is dropped."""
     if PREFIX not in frame:
         return None  # most frames: they are decoded once, by the topology
     try:
         message = wire.decode(frame)
-    except (MalformedReport, OversizedReport):
-        return None
-    if not is_market(message):
-        return None
-    try:
-        return market_letter(message)
     except MalformedReport as error:
-        drops.add('malformed', str(error))
+        drops.add(error.reason, str(error))
         return ''
+    return message if isinstance(message, MarketMessage) else None
 
 
 def _nobody(reason: str) -> None:

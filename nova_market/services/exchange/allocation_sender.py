@@ -15,17 +15,16 @@ from dataclasses import dataclass, field
 
 from nova_market.core.exchange.allocation_messages import (
     MAX_SERVERS,
-    AllocationLetter,
+    AllocationMessage,
     Confirmation,
-    MarketLetter,
-    market_values,
+    MarketMessage,
 )
 from nova_market.core.market.inventory import Allocation
 from nova_market.core.resource import HostName, OwnerId
 from nova_market.errors import MalformedReport
 from nova_market.ports import Clock, Membership, Transport, WireFormat
-from nova_market.services.exchange.allocation_receiver import MISDIRECTED, read_letter
-from nova_market.services.exchange.health import FORGED, DropCounter
+from nova_market.services.exchange.allocation_receiver import market_message_in
+from nova_market.services.exchange.health import FORGED, MISDIRECTED, DropCounter
 
 LOG = logging.getLogger(__name__)
 
@@ -86,7 +85,7 @@ class AllocationSender:
 
     def start(self) -> None:
         self._membership.start()
-        self._transport.start(self._hear)
+        self._transport.start(self._receive)
 
     def send(
         self, period: int, expires: float, allocations: Mapping[HostName, Sequence[Allocation]]
@@ -148,38 +147,38 @@ class AllocationSender:
                 'host %s is told nothing: %d servers, at most %d', host, len(given), MAX_SERVERS
             )
             return None
-        letter = AllocationLetter(
+        message = AllocationMessage(
             engine=self._name, host=host, period=period, expires=expires, allocations=tuple(given)
         )
         try:
-            return self._wire.encode(market_values(letter))
+            return self._wire.encode(message)
         except MalformedReport as error:
             LOG.error('host %s is told nothing: %s', host, error)
             return None
 
     # -- on the transport's thread
 
-    def _hear(self, sender: HostName | None, frame: bytes) -> None:
+    def _receive(self, sender: HostName | None, frame: bytes) -> None:
         """Take a frame of whoever it is; it never raises."""
-        letter = read_letter(self._wire, frame, self._drops)
+        message = market_message_in(self._wire, frame, self._drops)
         # None: hosts among each other, whose broadcasts reach an engine over a broker too
-        if letter is not None and not isinstance(letter, str):
-            reason = self._take(sender, letter)
+        if message is not None and not isinstance(message, str):
+            reason = self._take(sender, message)
             if reason:
-                self._drops.add(reason, f'host {letter.host}, period {letter.period}')
+                self._drops.add(reason, f'host {message.host}, period {message.period}')
 
-    def _take(self, sender: HostName | None, letter: MarketLetter) -> str:
+    def _take(self, sender: HostName | None, message: MarketMessage) -> str:
         """Keep a confirmation; returns '' or why it is not kept."""
-        if not isinstance(letter, Confirmation) or letter.engine != self._name:
+        if not isinstance(message, Confirmation) or message.engine != self._name:
             return MISDIRECTED
-        if sender is not None and sender != letter.host:
+        if sender is not None and sender != message.host:
             return FORGED
         with self._lock:
-            known = self._periods.get(letter.period)
-            told = known.told.get(letter.host) if known else None
+            known = self._periods.get(message.period)
+            told = known.told.get(message.host) if known else None
             if known is None or told is None:
                 return UNASKED
-            known.heard.add(letter.host)
-            known.heaviness |= letter.heaviness
-            known.confirmed |= dict.fromkeys(told.intersection(letter.servers), letter.host)
+            known.heard.add(message.host)
+            known.heaviness |= message.heaviness
+            known.confirmed |= dict.fromkeys(told.intersection(message.servers), message.host)
         return ''

@@ -13,16 +13,17 @@ import logging
 import threading
 from collections.abc import Mapping
 
-from nova_market.core.exchange.allocation_messages import is_allocation
-from nova_market.core.exchange.codec import from_values, to_values
-from nova_market.core.exchange.messages import Departure, HostReport, Word
+from nova_market.core.exchange.allocation_messages import AllocationMessage, Confirmation
+from nova_market.core.exchange.codec import HostMessage
+from nova_market.core.exchange.messages import Departure, HostReport
 from nova_market.core.exchange.report_table import LoopbackMonitor, ReportTable
 from nova_market.core.exchange.totals import CloudTotals
 from nova_market.core.resource import HostName
-from nova_market.errors import MalformedReport, OversizedReport
+from nova_market.errors import MalformedReport
 from nova_market.ports import Clock, Membership, Transport, WireFormat
 from nova_market.services.exchange.health import (
     FORGED,
+    MISDIRECTED,
     OTHER_TOPOLOGY,
     DropCounter,
     LinkHealth,
@@ -55,7 +56,7 @@ class BroadcastExchange:
         now = clock.monotonic()
         self._book = ReportTable(metric, ttl)
         self._echo = LoopbackMonitor(now, ttl)
-        self._heard = now - 2.0 * ttl
+        self._last_received = now - 2.0 * ttl
         self._last: HostReport | None = None
         self._drops = DropCounter(host)
         self._unused = UnusedAllocations()
@@ -74,7 +75,7 @@ class BroadcastExchange:
 
     def start(self) -> None:
         self._membership.start()
-        self._transport.start(self._hear)
+        self._transport.start(self._receive)
 
     def publish(self, report: HostReport) -> None:
         now = self._clock.monotonic()
@@ -82,7 +83,7 @@ class BroadcastExchange:
             self._last = report
             self._book.replace(report, now)
             self._echo.publish(report.version, now)
-        self._say(report)
+        self._send(report)
 
     def totals(self) -> CloudTotals:
         now = self._clock.monotonic()
@@ -96,13 +97,13 @@ class BroadcastExchange:
         with self._lock:
             last, self._last = self._last, None
         if last is not None and not self._health.down:
-            word = Departure(
+            message = Departure(
                 host=self._host, incarnation=last.incarnation, sequence=last.sequence + 1
             )
             with self._lock:
                 # it comes back like a report, while the transport still listens
-                self._echo.publish(word.version, self._clock.monotonic())
-            self._say(word)
+                self._echo.publish(message.version, self._clock.monotonic())
+            self._send(message)
         self._transport.stop()
         self._membership.stop()
 
@@ -110,47 +111,46 @@ class BroadcastExchange:
         """Seconds since the transport was last known to work; with nobody to talk to it can't fail."""
         if self._transport.echoes:
             return self._echo.age(now)
-        return 0.0 if alone else max(now - self._heard, 0.0)
+        return 0.0 if alone else max(now - self._last_received, 0.0)
 
-    def _say(self, word: Word) -> None:
+    def _send(self, message: HostMessage) -> None:
         try:
-            frame = self._wire.encode(to_values(word))
+            frame = self._wire.encode(message)
         except MalformedReport as error:
             LOG.error('this host has no say in the exchange: %s', error)
             return
         self._transport.broadcast(frame)
 
-    def _hear(self, sender: HostName | None, frame: bytes) -> None:
-        """Take one frame of whoever it is; it never raises."""
+    def _receive(self, sender: HostName | None, frame: bytes) -> None:
+        """Take one frame of any peer; it never raises."""
         try:
-            values = self._wire.decode(frame)
-            if is_allocation(values):
-                self._unused.add()
-                return
-            word = from_values(values)
-        except OversizedReport as error:
-            self._drops.add('oversized', str(error))
+            message = self._wire.decode(frame)
         except MalformedReport as error:
-            self._drops.add('malformed', str(error))
-        else:
-            reason = self._take(sender, word)
-            if reason:
-                self._drops.add(reason, f'host {word.host}')
+            self._drops.add(error.reason, str(error))
+            return
+        if isinstance(message, AllocationMessage):
+            self._unused.add()
+            return
+        reason = self._take(sender, message)
+        if reason:
+            self._drops.add(reason, f'host {message.host}')
 
-    def _take(self, sender: HostName | None, word: Word) -> str:
+    def _take(self, sender: HostName | None, message: HostMessage | Confirmation) -> str:
         """Keep a word; returns '' or why it is not kept."""
         now = self._clock.monotonic()
-        if sender is not None and sender != word.host:
+        if sender is not None and sender != message.host:
             return FORGED
-        if not isinstance(word, HostReport | Departure):
+        if isinstance(message, Confirmation):
+            return MISDIRECTED
+        if not isinstance(message, HostReport | Departure):
             return OTHER_TOPOLOGY
         with self._lock:
-            if word.host == self._host:
-                return self._echo.receive(word.version)
-            if isinstance(word, Departure):  # noqa: SIM108 - mypy can't read it in one line
-                reason = self._book.leave(word, now)
+            if message.host == self._host:
+                return self._echo.receive(message.version)
+            if isinstance(message, Departure):
+                reason = self._book.leave(message, now)
             else:
-                reason = self._book.put(word, now)
+                reason = self._book.put(message, now)
             if not reason:
-                self._heard = now
+                self._last_received = now
         return reason

@@ -18,6 +18,9 @@ FORGED = 'forged'
 OTHER_TOPOLOGY = 'other_topology'
 """The peer's [exchange]topology is another one: its words can't be used."""
 
+MISDIRECTED = 'misdirected'
+"""An allocation message for another host, or a confirmation for an engine."""
+
 EXPECTED = frozenset({STALE, OVERTAKEN})
 """Reasons that occur in healthy clouds: frames overtake each other."""
 

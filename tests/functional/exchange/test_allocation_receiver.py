@@ -14,10 +14,10 @@ from nova_market.adapters.transport.oslo import OsloTransport
 from nova_market.adapters.transport.wire_format import CompactFormat, PlainFormat
 from nova_market.adapters.transport.zmq.transport import ZmqTransport
 from nova_market.core.exchange.allocation_messages import (
-    AllocationLetter,
+    AllocationMessage,
     Confirmation,
-    market_values,
 )
+from nova_market.core.exchange.codec import to_values
 from nova_market.core.market.inventory import Allocation
 from nova_market.services.exchange.allocation_receiver import AllocationReceiver
 from nova_market.services.exchange.allocation_sender import AGAIN, KEPT, AllocationSender
@@ -32,7 +32,7 @@ ENGINE = 'engine1'
 PLAIN = PlainFormat()
 
 
-def letter(clock, **changes):
+def message(clock, **changes):
     values = {
         'engine': ENGINE,
         'host': 'a',
@@ -40,11 +40,11 @@ def letter(clock, **changes):
         'expires': clock.wall() + 180.0,
         'allocations': (Allocation(server_id='s1', cores=0.5, memory_mib=64.0),),
     }
-    return AllocationLetter(**(values | changes))
+    return AllocationMessage(**(values | changes))
 
 
-def written(word, **changes):
-    return PLAIN.encode(market_values(word) | changes)
+def written(message, **changes):
+    return json.dumps(to_values(message) | changes).encode()
 
 
 class Street:
@@ -106,7 +106,7 @@ def street():
 def test_who_is_not_believed(street, caplog, sender, changes, reason):
     """Nothing is granted; it is counted, and said once."""
     for _ in range(2):
-        street.says(sender, written(letter(street.clock, **changes)))
+        street.says(sender, written(message(street.clock, **changes)))
     assert street.granted.strength == 0.0
     assert street.line.dropped == {reason: 2}
     assert caplog.text.count(f'dropped as {reason}') == 1
@@ -126,8 +126,8 @@ def test_who_is_not_believed(street, caplog, sender, changes, reason):
 )
 def test_a_letter_that_breaks_the_schema(street, changes):
     """It is dropped as such, does not reach the topology, and what was granted stays."""
-    street.says(ENGINE, written(letter(street.clock)))
-    street.says(ENGINE, PLAIN.encode(market_values(letter(street.clock, period=8)) | changes))
+    street.says(ENGINE, written(message(street.clock)))
+    street.says(ENGINE, written(message(street.clock, period=8), **changes))
     assert street.line.dropped == {'malformed': 1}
     assert street.exchange.dropped == {'malformed': 1}
     assert street.granted.period == 7
@@ -183,9 +183,9 @@ def test_a_host_confirms_for_itself_only(street):
 def test_a_heaviness_that_is_none_is_refused(street, value):
     """With the whole confirmation: who writes that can't be believed in anything."""
     now = street.clock.wall() + 180.0
-    street.engine.send(7, now, {'a': letter(street.clock).allocations})
+    street.engine.send(7, now, {'a': message(street.clock).allocations})
     word = Confirmation(host='a', engine=ENGINE, period=7, servers=('s1',))
-    values = market_values(word) | {'heaviness': {'dora': value}}
+    values = to_values(word) | {'heaviness': {'dora': value}}
     street.says('a', json.dumps(values).encode(), to=ENGINE)
     assert street.engine.confirmed(7) == {}
     assert street.engine.heaviness() == {}
@@ -201,7 +201,7 @@ def test_a_letter_that_got_lost_is_sent_again(street):
             host,
             lambda sender, frame, host=host: sent[host].append(street.clock.monotonic() - began),
         )
-    given = letter(street.clock).allocations
+    given = message(street.clock).allocations
     street.engine.send(7, street.clock.wall() + 180.0, {'a': given, 'b': given, 'c': []})
     word = Confirmation(host='b', engine=ENGINE, period=7, servers=('s1',))
     street.says('b', written(word), to=ENGINE)
@@ -213,7 +213,7 @@ def test_a_letter_that_got_lost_is_sent_again(street):
 
 def test_an_engine_takes_over(street):
     """The next leader sends the same period again, and is confirmed to."""
-    street.engine.send(7, street.clock.wall() + 180.0, {'a': letter(street.clock).allocations})
+    street.engine.send(7, street.clock.wall() + 180.0, {'a': message(street.clock).allocations})
     other = AllocationSender(
         name='engine2',
         transport=LocalTransport(host='engine2', hub=street.hub),
@@ -222,7 +222,7 @@ def test_an_engine_takes_over(street):
         membership=Roll(),
     )
     other.start()
-    other.send(7, street.clock.wall() + 180.0, {'a': letter(street.clock).allocations})
+    other.send(7, street.clock.wall() + 180.0, {'a': message(street.clock).allocations})
     street.line.confirm(street.granted, ['s1'], {})
     assert other.confirmed(7) == {'s1': 'a'}
     assert street.engine.confirmed(7) == {}
@@ -232,7 +232,7 @@ def test_what_cannot_be_said_is_said_to_nobody(street, caplog):
     """A number that is none keeps one host from its letter, not the others."""
     bad = Allocation(server_id='s1', cores=float('nan'), memory_mib=1.0)
     street.engine.send(
-        7, street.clock.wall() + 180.0, {'b': [bad], 'a': letter(street.clock).allocations}
+        7, street.clock.wall() + 180.0, {'b': [bad], 'a': message(street.clock).allocations}
     )
     assert street.granted.period == 7
     assert 'host b is told nothing' in caplog.text
@@ -242,8 +242,8 @@ def test_news_wake_the_host(street):
     """So that a raised bid is felt before the next round would come."""
     woken = []
     street.line.subscribe(woken.append)
-    street.says('b', written(letter(street.clock, engine='b')))
-    street.says(ENGINE, written(letter(street.clock)))
+    street.says('b', written(message(street.clock, engine='b')))
+    street.says(ENGINE, written(message(street.clock)))
     assert woken == ['allocations of period 7']
 
 
@@ -281,7 +281,7 @@ def test_over_zmq_the_key_is_the_name(town):
     thief = town_transport(town, 'b')
     thief.start(lambda sender, frame: None)
     try:
-        forged = CompactFormat().encode(market_values(letter(clock, period=99)))
+        forged = CompactFormat().encode(message(clock, period=99))
 
         def refused():
             thief.send('a', forged)
@@ -291,7 +291,7 @@ def test_over_zmq_the_key_is_the_name(town):
         assert line.look().period == -1
 
         def confirmed():
-            engine.send(7, clock.wall() + 180.0, {'a': letter(clock).allocations})
+            engine.send(7, clock.wall() + 180.0, {'a': message(clock).allocations})
             if eventually(lambda: line.look().period == 7, 0.3):
                 line.confirm(line.look(), ['s1'], {})
             return eventually(lambda: engine.confirmed(7) == {'s1': 'a'}, 0.3)
@@ -329,12 +329,12 @@ def test_over_oslo_the_name_is_what_the_letter_says(caplog):
         stack.callback(engine.stop)
 
         def confirmed():
-            engine.send(7, clock.wall() + 180.0, {'a': letter(clock).allocations})
+            engine.send(7, clock.wall() + 180.0, {'a': message(clock).allocations})
             if eventually(lambda: line.look().period == 7, 0.5):
                 line.confirm(line.look(), ['s1'], {})
             return eventually(lambda: engine.confirmed(7) == {'s1': 'a'}, 0.5)
 
         assert eventually(confirmed)
-        made[1].send('a', written(letter(clock, engine='b', period=8)))
+        made[1].send('a', written(message(clock, engine='b', period=8)))
         assert eventually(lambda: line.dropped.get('unknown_engine') == 1)
         assert line.look().period == 7

@@ -11,7 +11,7 @@ import pytest
 from nova_market.adapters.in_memory.clock import ManualClock
 from nova_market.adapters.transport import oslo
 from nova_market.adapters.transport.oslo import OsloTransport
-from nova_market.core.exchange.codec import MAX_TEXT, encode
+from nova_market.adapters.transport.wire_format import MAX_FRAME, PlainFormat
 from nova_market.errors import ConfigurationError
 from nova_market.services.exchange import health
 from tests.support.exchange.exchanges import Roll, put_together
@@ -21,6 +21,12 @@ from tests.support.host_builders import report
 pytestmark = pytest.mark.functional
 
 TTL = 30.0
+
+
+def encode(message):
+    return PlainFormat().encode(message).decode()
+
+
 OURS = health.__name__
 
 
@@ -74,7 +80,7 @@ def stranger(transport):
 @pytest.mark.parametrize(
     ('text', 'reason'),
     [
-        ('x' * (MAX_TEXT + 1), 'oversized'),
+        ('x' * (MAX_FRAME + 1), 'oversized'),
         ('not json', 'malformed'),
         ('[' * 50_000, 'malformed'),
         ('{"v":1,"host":"b","supply":[NaN]}', 'malformed'),

@@ -11,14 +11,22 @@ from hypothesis import strategies as st
 
 from nova_market.adapters.transport.wire_format import CompactFormat
 from nova_market.core.exchange.aggregator import Aggregator
-from nova_market.core.exchange.aggregator_client import Correspondent
+from nova_market.core.exchange.aggregator_client import AggregatorClient
 from nova_market.core.exchange.codec import from_values, to_values
-from nova_market.core.exchange.messages import Answer, CloudPart, Statement, Vectors
-from nova_market.core.exchange.packed_sums import OwnerTable, owner_list
+from nova_market.core.exchange.messages import CloudPart, StateUpdate, TotalsReply, Vectors
+from nova_market.core.exchange.packed_sums import PackedSums, owner_list
 from nova_market.core.exchange.quota_tally import QuotaTally, tally
 from nova_market.core.exchange.validation import MAX_SUM
 from nova_market.errors import MalformedReport
-from tests.property.exchange.test_exchange import amounts, anything, names, quota, resources, whole
+from tests.property.exchange.test_exchange import (
+    amounts,
+    anything,
+    names,
+    quota,
+    resources,
+    whole_numbers,
+)
+from tests.support.exchange.frames import check_frames
 from tests.support.host_builders import report
 
 quotas = st.dictionaries(names, st.tuples(quota, quota), max_size=4)
@@ -26,11 +34,11 @@ count = st.integers(0, 2**63)
 pair = st.tuples(count, count)
 head = {
     'host': names,
-    'incarnation': whole,
-    'sequence': whole,
+    'incarnation': whole_numbers,
+    'sequence': whole_numbers,
     'epoch': names,
-    'roster': names,
-    'whole': st.booleans(),
+    'aggregator_set': names,
+    'full': st.booleans(),
 }
 KNOWN = owner_list('def')
 ROWS = {width: dict.fromkeys('def', (1.0,) * width) for width in (1, 2, 3)}
@@ -43,20 +51,20 @@ def sums(amount):
     )
 
 
-statements = st.builds(
-    Statement,
+updates = st.builds(
+    StateUpdate,
     **head,
     metric=names,
-    heard=st.none() | whole,
+    acked=st.none() | whole_numbers,
     owners=sums(amounts),
     gone=st.lists(names, max_size=3).map(tuple),
     vectors=st.none() | vectors,
     quotas=st.none() | quotas,
     reads_quotas=st.booleans(),
-    again=st.booleans(),
+    retransmitted=st.booleans(),
 )
-answers = st.builds(
-    Answer,
+replies = st.builds(
+    TotalsReply,
     **head,
     to=names,
     complete=st.booleans(),
@@ -65,8 +73,8 @@ answers = st.builds(
     cloud=st.none()
     | st.builds(
         CloudPart,
-        hosts=whole,
-        owner_count=whole,
+        hosts=whole_numbers,
+        owner_count=whole_numbers,
         vectors=vectors,
         tally=st.builds(QuotaTally, known=pair, total=pair, largest=pair),
     ),
@@ -75,9 +83,9 @@ answers = st.builds(
 )
 
 
-@given(statements | answers)
-def test_a_letter_survives_the_wire(word):
-    assert from_values(to_values(word)) == word
+@given(updates | replies)
+def test_a_letter_survives_the_wire(message):
+    assert from_values(to_values(message)) == message
 
 
 @given(st.sampled_from(['state', 'answer', 'gone', 'report']), anything)
@@ -88,23 +96,26 @@ def test_anything_is_a_letter_or_malformed(kind, message):
     if isinstance(message, dict):
         with contextlib.suppress(MalformedReport):
             from_values(message | {'kind': kind})
+        check_frames(message | {'kind': kind})
 
 
-@given(statements | answers, st.data())
-def test_a_letter_with_one_wild_field(word, data):
+@given(updates | replies, st.data())
+def test_a_letter_with_one_wild_field(message, data):
     """Taken only if an aggregator or a host can use it: every sum stays a finite number."""
-    values = to_values(word)
+    values = to_values(message)
     key = data.draw(st.sampled_from(sorted(values)))
+    values |= {key: data.draw(anything)}
+    check_frames(values)
     try:
-        taken = from_values(values | {key: data.draw(anything)})
+        taken = from_values(values)
     except MalformedReport:
         return
-    if isinstance(taken, Statement):
+    if isinstance(taken, StateUpdate):
         one = Aggregator('x', taken.metric, 30.0, taken.epoch)
-        answer = one.receive(taken, 0.0)
-        if isinstance(answer, Answer):
-            assert from_values(to_values(answer)) == answer
-    elif isinstance(taken, Answer):
+        reply = one.receive(taken, 0.0)
+        if isinstance(reply, TotalsReply):
+            assert from_values(to_values(reply)) == reply
+    elif isinstance(taken, TotalsReply):
         assert all(math.isfinite(n) for total in taken.owners.values() for n in total)
 
 
@@ -120,27 +131,27 @@ def tables(draw):
     cells = draw(st.lists(number, min_size=size, max_size=size))
     digest = draw(st.sampled_from([KNOWN.digest, KNOWN.digest, owner_list('de').digest]))
     rows = np.array(cells, dtype=float).reshape(len(places), width)
-    return OwnerTable(digest, np.array(places, dtype='<u2'), rows)
+    return PackedSums(digest, np.array(places, dtype='<u2'), rows)
 
 
 @given(st.lists(st.tuples(tables(), st.booleans()), min_size=1, max_size=4), st.integers(1, 3))
 def test_a_wild_table_is_dropped_or_asked_for_by_name(said, widest):
     """Whatever comes in a frame, nobody is told of owners or sums that are none."""
     one = Aggregator('x', 'm', 30.0, 'e')
-    more = {'incarnation': 1, 'metric': 'm', 'epoch': 'e', 'roster': 'r'}
-    one.receive(Statement(host='b', sequence=1, whole=True, owners=ROWS[1], **more), 0.0)
-    one.receive(Statement(host='c', sequence=1, whole=True, owners=ROWS[widest], **more), 0.0)
+    more = {'incarnation': 1, 'metric': 'm', 'epoch': 'e', 'aggregator_set': 'r'}
+    one.receive(StateUpdate(host='b', sequence=1, full=True, owners=ROWS[1], **more), 0.0)
+    one.receive(StateUpdate(host='c', sequence=1, full=True, owners=ROWS[widest], **more), 0.0)
     for sequence, (table, all_of_it) in enumerate(said, start=2):
-        word = Statement(host='b', sequence=sequence, whole=all_of_it, owners=table, **more)
-        frame = CompactFormat().encode(to_values(word))
+        message = StateUpdate(host='b', sequence=sequence, full=all_of_it, owners=table, **more)
+        frame = CompactFormat().encode(message)
         try:
-            taken = from_values(CompactFormat().decode(frame))
+            taken = CompactFormat().decode(frame)
         except MalformedReport:
             continue
-        assert isinstance(one.receive(taken, 1.0), Answer)
-    answer = one.receive(Statement(host='c', sequence=2, whole=True, owners=ROWS[1], **more), 2.0)
-    assert answer.owners.keys() == set('def')
-    assert all(math.isfinite(n) for total in answer.owners.values() for n in total)
+        assert isinstance(one.receive(taken, 1.0), TotalsReply)
+    reply = one.receive(StateUpdate(host='c', sequence=2, full=True, owners=ROWS[1], **more), 2.0)
+    assert reply.owners.keys() == set('def')
+    assert all(math.isfinite(n) for total in reply.owners.values() for n in total)
 
 
 @given(st.lists(st.dictionaries(st.sampled_from('def'), st.tuples(quota, quota)), max_size=4))
@@ -174,7 +185,7 @@ class Unreliable:
 
     def __init__(self):
         self.aggregator = Aggregator('x', 'greediness', 30.0, 'e')
-        self.hosts = {h: Correspondent(h, 'greediness', 30.0, 'e') for h in 'abc'}
+        self.hosts = {h: AggregatorClient(h, 'greediness', 30.0, 'e') for h in 'abc'}
         self.late = []
         self.sequence = 0
         self.now = 0.0
@@ -183,14 +194,14 @@ class Unreliable:
         self.sequence += 1
         self.now += 1.0
         mine = report(host, {o: (v,) for o, v in owners.items()}, sequence=self.sequence)
-        statement = self.hosts[host].statements(mine, ('x',), self.now)['x']
-        self.post(there, lambda: self.tell(statement, back))
+        update = self.hosts[host].updates(mine, ('x',), self.now)['x']
+        self.post(there, lambda: self.tell(update, back))
 
-    def tell(self, statement, back):
-        answer = self.aggregator.receive(statement, self.now)
-        if isinstance(answer, Answer):
-            host = self.hosts[answer.to]
-            self.post(back, lambda: host.receive(answer, self.now))
+    def tell(self, update, back):
+        reply = self.aggregator.receive(update, self.now)
+        if isinstance(reply, TotalsReply):
+            host = self.hosts[reply.to]
+            self.post(back, lambda: host.receive(reply, self.now))
 
     def post(self, fate, deliver):
         if fate == 'late':

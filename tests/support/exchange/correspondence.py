@@ -7,9 +7,9 @@ Used by the tests of the aggregators; everything of ours in it is the real thing
 import numpy as np
 
 from nova_market.core.exchange.aggregator import Aggregator
-from nova_market.core.exchange.aggregator_client import Correspondent
+from nova_market.core.exchange.aggregator_client import AggregatorClient
 from nova_market.core.exchange.codec import from_values, to_values
-from nova_market.core.exchange.messages import Statement
+from nova_market.core.exchange.messages import StateUpdate
 
 METRIC = 'greediness'
 TTL = 30.0
@@ -17,24 +17,24 @@ EPOCH = 'e'
 
 
 class Post:
-    """delay: intervals of 10 s there and back; loss: part of the letters that vanish; again: is a
+    """delay: intervals of 10 s there and back; loss: part of the messages that vanish; retransmitted: is an
     statement said again that has not been answered at once?"""
 
-    def __init__(self, hosts, aggregators=('a',), delay=0, loss=0.0, seed=1, again=False):
-        self.correspondents = {h: Correspondent(h, METRIC, TTL, EPOCH) for h in hosts}
+    def __init__(self, hosts, aggregators=('a',), delay=0, loss=0.0, seed=1, retransmitted=False):
+        self.clients = {h: AggregatorClient(h, METRIC, TTL, EPOCH) for h in hosts}
         self.aggregators = {a: Aggregator(a, METRIC, TTL, EPOCH) for a in aggregators}
         self.chosen = tuple(aggregators)
-        self.delay, self.loss, self.again = delay, loss, again
-        self.letters, self.refused = [], []
+        self.delay, self.loss, self.retransmitted = delay, loss, retransmitted
+        self.messages, self.refused = [], []
         self.under_way = []
         self.rng = np.random.default_rng(seed)
 
-    def send(self, to, word, now):
+    def send(self, to, message, now):
         if self.rng.random() >= self.loss:
             # through the wire's plain values, as between real hosts
-            self.letters.append((to, word))
+            self.messages.append((to, message))
             due = now + 10.0 * self.delay / 2
-            self.under_way.append((due, len(self.letters), to, to_values(word)))
+            self.under_way.append((due, len(self.messages), to, to_values(message)))
 
     def deliver(self, now):
         """Everything that is due by now, each letter at its own time."""
@@ -45,14 +45,14 @@ class Post:
 
     def publish(self, report, now):
         self.deliver(now)
-        statements = self.correspondents[report.host].statements(report, self.chosen, now)
-        for to, statement in statements.items():
-            self.send(to, statement, now)
+        updates = self.clients[report.host].updates(report, self.chosen, now)
+        for to, update in updates.items():
+            self.send(to, update, now)
         self.deliver(now)
-        if self.again:
-            again = self.correspondents[report.host].again(self.chosen)
-            for to, statement in again.items():
-                self.send(to, statement, now)
+        if self.retransmitted:
+            retransmitted = self.clients[report.host].retransmitted(self.chosen)
+            for to, update in retransmitted.items():
+                self.send(to, update, now)
             self.deliver(now)
 
     def round(self, reports, now):
@@ -61,18 +61,18 @@ class Post:
             self.publish(report, now)
 
     def totals(self, host, now):
-        return self.correspondents[host].totals(now)
+        return self.clients[host].totals(now)
 
-    def _take(self, to, word, now):
-        if isinstance(word, Statement):
+    def _take(self, to, message, now):
+        if isinstance(message, StateUpdate):
             if to not in self.aggregators:
                 return
-            answer = self.aggregators[to].receive(word, now)
-            if isinstance(answer, str):
-                self.refused.append(answer)
+            reply = self.aggregators[to].receive(message, now)
+            if isinstance(reply, str):
+                self.refused.append(reply)
             else:
-                self.send(word.host, answer, now)
+                self.send(message.host, reply, now)
         else:
-            reason = self.correspondents[to].receive(word, now)
+            reason = self.clients[to].receive(message, now)
             if reason:
                 self.refused.append(reason)

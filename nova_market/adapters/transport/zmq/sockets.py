@@ -12,11 +12,8 @@ from dataclasses import dataclass
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
+from nova_market.adapters.transport.wire_format import MAX_FRAME
 from nova_market.adapters.transport.zmq.keys import KeyPair
-from nova_market.core.exchange.codec import MAX_TEXT
-
-MAX_FRAME = MAX_TEXT
-"""Bytes of a frame; a longer one is neither sent nor handed on."""
 
 CUT_FRAME = 2 * MAX_FRAME
 """Bytes from which libzmq does not even read a frame, but cuts the connection. In between it is counted."""

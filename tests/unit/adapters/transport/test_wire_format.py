@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames carry plain values there and back in either format; what is no frame is refused by name."""
+"""Frames hold messages in either format; what is no frame is refused by name."""
 
 import contextlib
 import json
@@ -10,34 +10,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nova_market.adapters.transport.wire_format import MAX_FRAME, TABLE, CompactFormat, PlainFormat
-from nova_market.core.exchange.codec import from_values
-from nova_market.core.exchange.packed_sums import OwnerTable, owner_list, table_of
-from nova_market.errors import MalformedReport, OversizedReport
-
-PLAIN = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**63), 2**63 - 1)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(st.characters(exclude_categories=['Cs'])),
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(st.text(st.characters(exclude_categories=['Cs'])), inner, max_size=4)
-    ),
-    max_leaves=20,
+from nova_market.adapters.transport.wire_format import (
+    MAX_FRAME,
+    CompactFormat,
+    PlainFormat,
+    decode,
 )
-OBJECTS = st.dictionaries(st.text(st.characters(exclude_categories=['Cs'])), PLAIN, max_size=6)
+from nova_market.core.exchange.codec import PACKED_SUMS, to_values
+from nova_market.core.exchange.messages import StateUpdate
+from nova_market.core.exchange.packed_sums import PackedSums, owner_list, pack
+from nova_market.core.exchange.validation import MAX_AMOUNT
+from nova_market.errors import MalformedReport, OversizedReport
+from tests.property.exchange.test_codec import replies, updates
+
+messages = updates | replies
+
+WRITERS = [PlainFormat(), CompactFormat()]
 
 
-@pytest.mark.parametrize('writer', [PlainFormat(), CompactFormat()])
-@pytest.mark.parametrize('reader', [PlainFormat(), CompactFormat()])
+def update(**changes):
+    values = {'host': 'a', 'incarnation': 1, 'sequence': 2, 'metric': 'm', 'epoch': 'e'}
+    return StateUpdate(**(values | {'aggregator_set': 'r'} | changes))
+
+
+def frame_of(**changes):
+    """A compact update with other values of some keys, as a peer may write it."""
+    return msgspec.msgpack.encode(to_values(update()) | changes)
+
+
+@pytest.mark.parametrize('writer', WRITERS)
+@pytest.mark.parametrize('reader', WRITERS)
 def test_every_host_reads_both(writer, reader):
     """Whichever it writes itself."""
 
-    @given(OBJECTS)
-    def there_and_back(values):
-        assert reader.decode(writer.encode(values)) == values
+    @given(messages)
+    def there_and_back(message):
+        assert reader.decode(writer.encode(message)) == message
 
     there_and_back()
 
@@ -49,11 +57,11 @@ def test_noise_is_refused_or_plain(frame):
         PlainFormat().decode(frame)
 
 
-@given(OBJECTS, st.integers(0, 1000), st.integers(0, 255))
-def test_a_frame_with_a_wrong_byte_is_refused_or_plain(values, where, byte):
+@given(messages, st.integers(0, 1000), st.integers(0, 255))
+def test_a_frame_with_a_wrong_byte_is_refused_or_read(message, where, byte):
     """Damage raises nothing else either."""
-    for wire in (PlainFormat(), CompactFormat()):
-        frame = bytearray(wire.encode(values))
+    for wire in WRITERS:
+        frame = bytearray(wire.encode(message))
         frame[where % len(frame)] = byte
         with contextlib.suppress(MalformedReport):
             wire.decode(bytes(frame))
@@ -76,7 +84,9 @@ def test_a_frame_with_a_wrong_byte_is_refused_or_plain(values, where, byte):
         msgspec.msgpack.encode(7),
         b'\x81\xa1a\x81\x80\x01',
         msgspec.msgpack.encode({'a': 1}) + b'x',
-        msgspec.msgpack.encode({'owners': msgspec.msgpack.Ext(TABLE, bytes(24) + bytes([2]))}),
+        frame_of(owners=msgspec.msgpack.Ext(PACKED_SUMS, bytes(24) + bytes([2]))),
+        frame_of(owners=msgspec.msgpack.Ext(PACKED_SUMS, b'')),
+        frame_of(owners=msgspec.msgpack.Ext(PACKED_SUMS, bytes(9))),
     ],
     ids=lambda frame: repr(frame[:12]),
 )
@@ -92,72 +102,97 @@ def test_a_frame_that_is_too_long_is_not_parsed():
         PlainFormat().decode(frame)
 
 
-@pytest.mark.parametrize('wire', [PlainFormat(), CompactFormat()])
+@pytest.mark.parametrize('wire', WRITERS)
 def test_own_messages_are_bounded(wire):
     """What peers would not look at is not sent."""
     with pytest.raises(MalformedReport, match='own message'):
-        wire.encode({'a': 'x' * MAX_FRAME})
+        wire.encode(update(metric='x' * MAX_FRAME))
 
 
 def test_no_number_that_is_none():
     """JSON has none; the schema refuses those that msgpack could carry."""
+    lie = update(owners={'d': (float('nan'),)})
     with pytest.raises(MalformedReport, match='own message'):
-        PlainFormat().encode({'a': float('nan')})
+        PlainFormat().encode(lie)
+    with pytest.raises(MalformedReport, match='owners: nan was given'):
+        decode(CompactFormat().encode(lie))
+
+
+@pytest.mark.parametrize('wire', WRITERS)
+@pytest.mark.parametrize(
+    ('changes', 'said'),
+    [
+        ({'sequence': -1}, 'sequence: -1 was given, expected `int` >= 0'),
+        ({'v': 'x' * 100}, "v: 'xxx"),
+        ({'supply': (1.0, -2.0, 0.0, 0.0, 0.0, 0.0)}, 'supply: -2.0 was given'),
+        ({'owners': {'d': [1e30]}}, r'owners: 1e\+30 was given, expected `float` <= 1e\+24'),
+        ({'kind': 'rumour'}, "kind: 'rumour' is none of report, gone, state, answer"),
+        ({'supply': (1.0,) * 6}, 'load: it is absent'),
+    ],
+    ids=lambda value: f'{value!s:.12}',
+)
+def test_a_refusal_names_field_value_and_limit(wire, changes, said):
+    """In both formats, also where the value lies deep inside."""
+    values = to_values(update()) | changes
+    write = json.dumps if isinstance(wire, PlainFormat) else msgspec.msgpack.encode
+    frame = write(values)
+    with pytest.raises(MalformedReport, match='^' + said):
+        wire.decode(frame.encode() if isinstance(frame, str) else frame)
+
+
+def test_a_refusal_names_what_is_absent():
+    with pytest.raises(MalformedReport, match=r'^host: a message must have it'):
+        decode(b'{"v":1,"kind":"gone"}')
 
 
 NAMES = st.text('0123456789abcdef', min_size=31, max_size=33) | st.sampled_from(
-    ['0' * 32, 'A' * 32, 'g' * 32, '\u0661' * 32, '0' * 31 + '\n']
+    ['0' * 32, 'A' * 32, 'g' * 32, '\u0661' * 32]
 )
 
 
-@given(st.dictionaries(NAMES, st.just([1.0])), st.dictionaries(NAMES, st.just([1, 2])))
+@given(st.dictionaries(NAMES, st.just((1.0,))), st.dictionaries(NAMES, st.just((1, 2))))
 def test_names_of_owners_survive(owners, quotas):
     """Those that are UUIDs and those that only look so."""
-    values = {'owners': owners, 'quotas': quotas}
-    assert PlainFormat().decode(CompactFormat().encode(values)) == values
+    message = update(owners=owners, quotas=quotas)
+    assert PlainFormat().decode(CompactFormat().encode(message)) == message
 
 
 def test_compact_is_shorter():
     """For a host of 30 owners, whose names are UUIDs, by half."""
-    owners = {f'{number:032x}': [number / 7.0] for number in range(30)}
-    plain = len(json.dumps({'owners': owners}))
-    assert len(CompactFormat().encode({'owners': owners})) < 0.55 * plain
+    message = update(owners={f'{number:032x}': (number / 7.0,) for number in range(30)})
+    assert len(CompactFormat().encode(message)) < 0.55 * len(PlainFormat().encode(message))
 
 
 @given(
     st.integers(1, 6).flatmap(
         lambda width: st.dictionaries(
-            st.text(st.characters(categories=['L']), min_size=1),
-            st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * width),
+            st.text(st.characters(categories=['L']), min_size=1, max_size=9),
+            st.tuples(*[st.floats(-MAX_AMOUNT, MAX_AMOUNT)] * width),
             min_size=1,
         )
     )
 )
-def test_a_table_survives(owners):
+def test_packed_sums_survive(owners):
     """Compact with 2 bytes for an owner and 8 for a number; plain as a mapping that can be read."""
-    known = owner_list(['not said', *owners])
-    table = table_of(owners, known)
-    frame = CompactFormat().encode({'owners': table})
-    there = CompactFormat().decode(frame)['owners']
-    assert there.is_about(known) and there == owners
-    assert len(frame) < 32 + sum(2 + 8 * len(row) for row in owners.values())
-    lists = {owner: list(row) for owner, row in owners.items()}
-    assert CompactFormat().decode(PlainFormat().encode({'owners': table})) == {'owners': lists}
+    known = owner_list(['not sent', *owners])
+    message, empty = update(owners=pack(owners, known)), update()
+    frame = CompactFormat().encode(message)
+    there = decode(frame).owners
+    assert isinstance(there, PackedSums)
+    assert there.refers_to(known) and there == owners
+    more = len(frame) - len(CompactFormat().encode(empty))
+    assert more < 32 + sum(2 + 8 * len(row) for row in owners.values())
+    assert decode(PlainFormat().encode(message)).owners == owners
 
 
-def test_a_table_of_the_earlier_kind_is_none():
-    """Two owners of one number: doubles, ids, width; as long as a table with places of four."""
+def test_packed_sums_of_the_earlier_kind_are_none():
+    """Two owners of one number: doubles, ids, width; as long as packed sums with places of four."""
     earlier = np.array([1.0, 2.0]).tobytes() + bytes(range(32)) + bytes([1])
-    message = CompactFormat().decode(
-        msgspec.msgpack.encode({'owners': msgspec.msgpack.Ext(1, earlier)})
-    )
-    assert not isinstance(message['owners'], OwnerTable)
-    message |= {'v': 2, 'kind': 'state', 'host': 'a', 'incarnation': 1, 'sequence': 1}
-    with pytest.raises(MalformedReport, match='owners: not an object'):
-        from_values(message | {'metric': 'm', 'epoch': 'e', 'roster': 'r'})
+    with pytest.raises(MalformedReport, match='owners: extension 1 is not 2'):
+        decode(frame_of(owners=msgspec.msgpack.Ext(1, earlier)))
 
 
 def test_only_what_the_formats_know_is_written():
-    for wire in (PlainFormat(), CompactFormat()):
+    for wire in WRITERS:
         with pytest.raises(TypeError, match='ndarray'):
-            wire.encode({'a': np.zeros(3)})
+            wire.encode(update(acked=np.zeros(3)))

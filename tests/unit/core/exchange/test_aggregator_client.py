@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from nova_market.core.exchange.aggregator_client import OTHER_EPOCH, OTHER_HOST, UNSOLICITED
-from nova_market.core.exchange.aggregator_session import WHOLE_EVERY
-from nova_market.core.exchange.messages import Answer, Departure, Statement
-from nova_market.core.exchange.packed_sums import OwnerTable
-from nova_market.core.exchange.rendezvous import shard
+from nova_market.core.exchange.aggregator_session import FULL_UPDATE_EVERY
+from nova_market.core.exchange.messages import Departure, StateUpdate, TotalsReply
+from nova_market.core.exchange.packed_sums import PackedSums
+from nova_market.core.exchange.rendezvous import aggregator_of
 from nova_market.core.exchange.report_table import STALE
 from nova_market.core.exchange.totals import add_up
 from tests.support.exchange.correspondence import EPOCH, METRIC, TTL, Post
@@ -36,12 +36,12 @@ def cloud(number, hosts='abc', scale=1.0):
     ]
 
 
-def statements(post):
-    return [word for _, word in post.letters if isinstance(word, Statement)]
+def updates(post):
+    return [message for _, message in post.messages if isinstance(message, StateUpdate)]
 
 
-def answers(post):
-    return [word for _, word in post.letters if isinstance(word, Answer)]
+def replies(post):
+    return [message for _, message in post.messages if isinstance(message, TotalsReply)]
 
 
 @pytest.mark.parametrize('aggregators', ['a', 'ab', 'abc'])
@@ -50,15 +50,15 @@ def test_aggregated_totals_are_those_of_broadcast(aggregators):
     post = Post('abc', tuple(aggregators))
     post.round(cloud(1), 10.0)
     post.round(cloud(2), 20.0)
-    whole = add_up(cloud(2), METRIC)
+    full = add_up(cloud(2), METRIC)
     for i, host in enumerate('abc'):
         totals = post.totals(host, 20.0)
         assert totals.owners == tuple(sorted(['d', host]))
         assert sums(totals) == pytest.approx({'d': 6.0, host: 0.5})
         for name in ('supply', 'load', 'virtual'):
-            np.testing.assert_allclose(getattr(totals, name), getattr(whole, name))
+            np.testing.assert_allclose(getattr(totals, name), getattr(full, name))
         assert (totals.hosts, totals.owner_count) == (3, 4)
-        assert totals.quota_tally == whole.quota_tally
+        assert totals.quota_tally == full.quota_tally
         assert totals.quotas['d'] == (8, 512)
         assert totals.age == 0.0, i
     assert post.refused == []
@@ -90,7 +90,7 @@ def test_before_the_first_answer_the_host_is_alone_and_its_totals_are_old():
 def test_without_aggregators_the_host_is_alone():
     post = Post('a', ())
     post.round(cloud(1, 'a'), 10.0)
-    assert post.letters == [] and post.totals('a', 10.0).hosts == 1
+    assert post.messages == [] and post.totals('a', 10.0).hosts == 1
 
 
 def test_old_answers_are_forgotten():
@@ -117,25 +117,25 @@ def test_what_is_unchanged_is_not_said():
     post = Post('abc')
     for n in range(1, 5):
         post.round(cloud(n), 10.0 * n)
-    post.letters.clear()
+    post.messages.clear()
     post.round(cloud(5, scale=1.005), 50.0)
-    assert len(statements(post)) == len(answers(post)) == 3
-    for word in statements(post) + answers(post):
-        assert word.owners == {}
-        assert not word.quotas
-    assert all(word.vectors is None for word in statements(post))
-    assert all(word.cloud is None for word in answers(post))
+    assert len(updates(post)) == len(replies(post)) == 3
+    for message in updates(post) + replies(post):
+        assert message.owners == {}
+        assert not message.quotas
+    assert all(message.vectors is None for message in updates(post))
+    assert all(message.cloud is None for message in replies(post))
     post.round(cloud(6, scale=1.02), 60.0)
-    assert all(len(word.owners) == 2 for word in statements(post)[3:])
+    assert all(len(message.owners) == 2 for message in updates(post)[3:])
 
 
 def test_a_whole_statement_every_tenth():
     post = Post('a')
-    for n in range(1, 3 * WHOLE_EVERY + 1):
+    for n in range(1, 3 * FULL_UPDATE_EVERY + 1):
         post.round(cloud(n, 'a'), 10.0 * n)
-    whole = [word.sequence for word in statements(post) if word.whole]
-    assert whole == [1, 11, 21]
-    assert [word.sequence for word in answers(post) if word.whole] == whole
+    full = [message.sequence for message in updates(post) if message.full]
+    assert full == [1, 11, 21]
+    assert [message.sequence for message in replies(post) if message.full] == full
 
 
 def test_an_owner_that_leaves_and_returns():
@@ -143,7 +143,7 @@ def test_an_owner_that_leaves_and_returns():
     for n in (1, 2):
         post.round(cloud(n, 'ab'), 10.0 * n)
     post.round([report('b', {'d': (2.0,)}, sequence=3), *cloud(3, 'a')], 30.0)
-    assert statements(post)[-2].gone == ('b',)
+    assert updates(post)[-2].gone == ('b',)
     assert post.totals('a', 30.0).owner_count == 2
     post.round(cloud(4, 'ab'), 40.0)
     post.round(cloud(5, 'ab'), 50.0)
@@ -164,11 +164,11 @@ def test_what_is_lost_is_said_again(delay, loss):
     post.loss = 0.0
     for n in range(30, 32 + delay):
         post.round(cloud(n), 10.0 * n)
-    whole = add_up(cloud(1), METRIC)
+    full = add_up(cloud(1), METRIC)
     for host in 'abc':
         totals = post.totals(host, 10.0 * n)
         assert sums(totals) == pytest.approx({'d': 6.0, host: 0.5}, rel=0.02)
-        np.testing.assert_allclose(totals.supply, whole.supply, rtol=0.02)
+        np.testing.assert_allclose(totals.supply, full.supply, rtol=0.02)
         assert (totals.hosts, totals.owner_count) == (3, 4)
 
 
@@ -177,11 +177,11 @@ def test_delay_does_not_defeat_suppression():
     post = Post('abc', delay=2)
     for n in range(1, 9):
         post.round(cloud(n), 10.0 * n)
-    post.letters.clear()
+    post.messages.clear()
     post.round(cloud(9), 90.0)
     post.round(cloud(10), 100.0)
-    assert len(statements(post)) == len(answers(post)) == 6
-    assert all(word.owners == {} for word in statements(post) + answers(post))
+    assert len(updates(post)) == len(replies(post)) == 6
+    assert all(message.owners == {} for message in updates(post) + replies(post))
 
 
 def test_an_owner_that_leaves_and_returns_unheard():
@@ -206,8 +206,8 @@ def test_who_may_have_been_forgotten_says_everything_at_once():
         post.round(cloud(n, 'ab'), 10.0 * n)
     post.loss = 0.0
     post.round(cloud(8, 'ab'), 80.0)
-    assert all(word.whole for word in statements(post)[-2:])
-    assert not any(word.resync for word in answers(post))
+    assert all(message.full for message in updates(post)[-2:])
+    assert not any(message.resync for message in replies(post))
     assert post.totals('b', 80.0).hosts == 2 and post.totals('b', 80.0).age == 0.0
 
 
@@ -217,13 +217,13 @@ def test_a_request_that_crosses_its_fulfilment_is_not_obeyed_twice():
     for n in range(1, 5):
         post.round(cloud(n, 'b'), 10.0 * n)
     post.aggregators = dict(Post('', ('x',)).aggregators)
-    post.letters.clear()
+    post.messages.clear()
     for n in range(5, 12):
         post.round(cloud(n, 'b'), 10.0 * n)
-    asked = [word.sequence for word in answers(post) if word.resync]
+    asked = [message.sequence for message in replies(post) if message.resync]
     assert len(asked) > 1
     first = asked[0] + 2
-    assert [w.sequence for w in statements(post) if w.whole] == [first, first + 1]
+    assert [w.sequence for w in updates(post) if w.full] == [first, first + 1]
 
 
 def test_an_aggregator_that_restarts_asks_for_everything():
@@ -285,21 +285,21 @@ def test_who_does_not_answer_twice_is_silent_until_it_is_back():
     y = post.aggregators.pop('y')
     for n in (2, 3):
         post.round(cloud(n, 'ab'), 10.0 * n)
-        assert post.correspondents['b'].silent(10.0 * n) == frozenset()
-    assert post.correspondents['b'].silent(40.0) == {'y'}
-    assert post.correspondents['b'].unanswered() == {'y'}
+        assert post.clients['b'].silent(10.0 * n) == frozenset()
+    assert post.clients['b'].silent(40.0) == {'y'}
+    assert post.clients['b'].unacked() == {'y'}
     post.chosen = ('x',)
-    post.letters.clear()
+    post.messages.clear()
     for n in range(4, 12):
         post.round(cloud(n, 'ab'), 10.0 * n)
-        assert post.correspondents['b'].silent(10.0 * n) == {'y'}
-    probes = [w for to, w in post.letters if to == 'y' and w.host == 'b']
-    assert [word.sequence for word in probes] == [4, 7, 10]
-    assert all(not word.owners and not word.whole for word in probes)
+        assert post.clients['b'].silent(10.0 * n) == {'y'}
+    probes = [w for to, w in post.messages if to == 'y' and w.host == 'b']
+    assert [message.sequence for message in probes] == [4, 7, 10]
+    assert all(not message.owners and not message.full for message in probes)
     post.aggregators['y'] = y
     for n in (12, 13):
         post.round(cloud(n, 'ab'), 10.0 * n)
-    assert post.correspondents['b'].silent(130.0) == frozenset()
+    assert post.clients['b'].silent(130.0) == frozenset()
 
 
 def test_who_is_no_aggregator_any_more_owes_no_answer():
@@ -310,7 +310,7 @@ def test_who_is_no_aggregator_any_more_owes_no_answer():
     post.chosen = ('x',)
     for n in range(3, 9):
         post.round(cloud(n, 'ab'), 10.0 * n)
-    assert post.correspondents['b'].silent(80.0) == frozenset()
+    assert post.clients['b'].silent(80.0) == frozenset()
 
 
 def test_a_host_that_restarts_begins_anew():
@@ -319,7 +319,7 @@ def test_a_host_that_restarts_begins_anew():
     for n in (1, 2):
         post.round(cloud(n, 'ab'), 10.0 * n)
     post.publish(report('b', {'z': (1.0,)}, incarnation=2, sequence=0), 30.0)
-    assert statements(post)[-1].whole and post.totals('b', 30.0).owner_count == 3
+    assert updates(post)[-1].full and post.totals('b', 30.0).owner_count == 3
     post.round(cloud(3, 'a'), 40.0)
     post.publish(report('b', {'z': (3.0,)}, incarnation=1, sequence=9), 40.0)
     assert post.refused == [STALE]
@@ -342,21 +342,23 @@ def test_answers_that_are_of_no_use():
     post = Post('ab')
     for n in (1, 2):
         post.round(cloud(n, 'ab'), 10.0 * n)
-    host = post.correspondents['b']
+    host = post.clients['b']
 
-    def answer(**changes):
+    def reply(**changes):
         values = {'host': 'a', 'to': 'b', 'incarnation': 1, 'sequence': 2, 'epoch': EPOCH}
-        return Answer(**(values | {'roster': statements(post)[-1].roster} | changes))
+        return TotalsReply(
+            **(values | {'aggregator_set': updates(post)[-1].aggregator_set} | changes)
+        )
 
-    assert host.receive(answer(), 20.0) == STALE  # heard already
-    assert host.receive(answer(to='c'), 20.0) == OTHER_HOST
-    assert host.receive(answer(sequence=3), 20.0) == UNSOLICITED
-    assert host.receive(answer(host='c'), 20.0) == STALE
-    assert host.receive(answer(epoch='f'), 20.0) == OTHER_EPOCH
+    assert host.receive(reply(), 20.0) == STALE  # heard already
+    assert host.receive(reply(to='c'), 20.0) == OTHER_HOST
+    assert host.receive(reply(sequence=3), 20.0) == UNSOLICITED
+    assert host.receive(reply(host='c'), 20.0) == STALE
+    assert host.receive(reply(epoch='f'), 20.0) == OTHER_EPOCH
     post.loss = 1.0
     post.round(cloud(3, 'ab'), 30.0)
-    assert host.receive(answer(sequence=3, roster='other'), 30.0) == STALE
-    assert host.receive(answer(sequence=3, owners={'d': (99.0,)}), 30.0) == ''
+    assert host.receive(reply(sequence=3, aggregator_set='other'), 30.0) == STALE
+    assert host.receive(reply(sequence=3, owners={'d': (99.0,)}), 30.0) == ''
     assert sums(post.totals('b', 30.0))['d'] == 101.0  # and its own 2
 
 
@@ -395,10 +397,10 @@ def test_quotas_that_are_no_longer_read_are_taken_back():
 def test_each_owner_is_said_to_its_own_aggregator_only():
     post = Post('abc', ('x', 'y'))
     post.round(cloud(1), 10.0)
-    for to, word in post.letters:
-        if isinstance(word, Statement):
-            assert all(shard(owner, 'xy') == to for owner in word.owners)
-            assert (word.vectors is not None) == (shard(word.host, 'xy') == to)
+    for to, message in post.messages:
+        if isinstance(message, StateUpdate):
+            assert all(aggregator_of(owner, 'xy') == to for owner in message.owners)
+            assert (message.vectors is not None) == (aggregator_of(message.host, 'xy') == to)
 
 
 def test_tables_are_for_those_who_have_said_that_they_read_them():
@@ -408,15 +410,15 @@ def test_tables_are_for_those_who_have_said_that_they_read_them():
     for number in range(1, 12):
         owners = {digit * 32: (number + 1.0,) for digit in 'de'}
         post.publish(report('b', owners, sequence=number), 10.0 * number)
-        form.append(isinstance(statements(post)[-1].owners, OwnerTable))
+        form.append(isinstance(updates(post)[-1].owners, PackedSums))
         if number == 4:
             kept, post.aggregators = post.aggregators, {}
         elif number == 9:
             post.aggregators = kept
     assert form == [False, *[True] * 6, False, False, False, True]
-    old = replace(answers(post)[-1], sequence=11, reads_numbers=False)
-    line = post.correspondents['b']
-    line.statements(report('b', {'d' * 32: (1.0,)}, sequence=12), ('x',), 120.0)
-    assert line.receive(replace(old, sequence=12), 120.0) == ''
-    (last,) = line.statements(report('b', {'d' * 32: (9.0,)}, sequence=13), ('x',), 130.0).values()
+    old = replace(replies(post)[-1], sequence=11, reads_numbers=False)
+    session = post.clients['b']
+    session.updates(report('b', {'d' * 32: (1.0,)}, sequence=12), ('x',), 120.0)
+    assert session.receive(replace(old, sequence=12), 120.0) == ''
+    (last,) = session.updates(report('b', {'d' * 32: (9.0,)}, sequence=13), ('x',), 130.0).values()
     assert isinstance(last.owners, dict) and last.owners == {'d' * 32: (9.0,)}

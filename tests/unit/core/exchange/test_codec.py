@@ -7,22 +7,29 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nova_market.adapters.transport.wire_format import CompactFormat, PlainFormat, decode
 from nova_market.core.exchange.codec import from_values, to_values
-from nova_market.core.exchange.messages import Answer, CloudPart, Departure, Statement, Vectors
-from nova_market.core.exchange.packed_sums import OwnerTable, owner_list, table_of
+from nova_market.core.exchange.messages import (
+    CloudPart,
+    Departure,
+    StateUpdate,
+    TotalsReply,
+    Vectors,
+)
+from nova_market.core.exchange.packed_sums import PackedSums, owner_list, pack
 from nova_market.core.exchange.quota_tally import QuotaTally
 from nova_market.core.exchange.validation import MAX_AMOUNT, MAX_OWNERS, MAX_SUM
 from nova_market.errors import MalformedReport
 from tests.support.host_builders import report
 
 VECTORS = Vectors(supply=(1.0,) * 6, load=(0.5,) * 6, virtual=(2.0,) * 6)
-HEAD = {'incarnation': 1, 'sequence': 2, 'epoch': 'e', 'roster': 'r'}
+HEAD = {'incarnation': 1, 'sequence': 2, 'epoch': 'e', 'aggregator_set': 'r'}
 
-STATEMENT = Statement(
+UPDATE = StateUpdate(
     host='a',
     metric='greediness',
-    whole=True,
-    heard=0,
+    full=True,
+    acked=0,
     owners={'d': (1.0, -2.5)},
     gone=('e',),
     vectors=VECTORS,
@@ -30,10 +37,10 @@ STATEMENT = Statement(
     reads_quotas=True,
     **HEAD,
 )
-ANSWER = Answer(
+REPLY = TotalsReply(
     host='x',
     to='a',
-    whole=True,
+    full=True,
     complete=True,
     owners={'d': (2 * MAX_AMOUNT,)},
     quotas={'d': (1, 2)},
@@ -51,27 +58,28 @@ DEPARTURE = Departure(host='a', incarnation=1, sequence=2)
 
 
 @pytest.mark.parametrize(
-    'word',
+    'message',
     [
-        STATEMENT,
-        ANSWER,
+        UPDATE,
+        REPLY,
         DEPARTURE,
         report('a', {'d': (1.0,)}, reads_quotas=True),
-        Statement(host='a', metric='m', **HEAD),
-        Statement(host='a', metric='m', quotas={}, **HEAD),
-        Answer(host='x', to='a', **HEAD),
+        StateUpdate(host='a', metric='m', **HEAD),
+        StateUpdate(host='a', metric='m', quotas={}, **HEAD),
+        TotalsReply(host='x', to='a', **HEAD),
     ],
 )
-def test_a_message_survives_the_wire(word):
+def test_a_message_survives_the_wire(message):
     """Also as JSON, where tuples become lists; an empty map of quotas is not the same as none."""
-    assert from_values(to_values(word)) == word
-    assert from_values(json.loads(json.dumps(to_values(word)))) == word
+    assert from_values(to_values(message)) == message
+    assert from_values(json.loads(json.dumps(to_values(message)))) == message
 
 
 def test_what_says_nothing_takes_no_bytes():
     """A heartbeat holds its version and the names, nothing else."""
-    assert set(to_values(Statement(host='a', metric='m', **HEAD))) == {
-        *('v', 'kind', 'host', 'metric', 'owners', 'reads_numbers', *HEAD)
+    assert set(to_values(StateUpdate(host='a', metric='m', **HEAD))) == {
+        *('v', 'kind', 'host', 'metric', 'owners', 'reads_numbers', 'roster'),
+        *('incarnation', 'sequence', 'epoch'),
     }
 
 
@@ -85,9 +93,9 @@ def test_hosts_of_before_there_were_kinds_are_understood():
     assert from_values(gone) == DEPARTURE
 
 
-@pytest.mark.parametrize('word', [STATEMENT, ANSWER, DEPARTURE], ids=lambda w: type(w).__name__)
-def test_a_later_version_is_read_as_far_as_it_can_be(word):
-    assert from_values(to_values(word) | {'v': 3, 'news': [1]}) == word
+@pytest.mark.parametrize('message', [UPDATE, REPLY, DEPARTURE], ids=lambda w: type(w).__name__)
+def test_a_later_version_is_read_as_far_as_it_can_be(message):
+    assert from_values(to_values(message) | {'v': 3, 'news': [1]}) == message
 
 
 BROKEN_HEAD = [
@@ -133,14 +141,14 @@ BROKEN_ANSWER = [
 
 
 @pytest.mark.parametrize(
-    ('word', 'key', 'value'),
-    [(STATEMENT, k, v) for k, v in BROKEN_HEAD + BROKEN_STATEMENT]
-    + [(ANSWER, k, v) for k, v in BROKEN_HEAD + BROKEN_ANSWER],
+    ('message', 'key', 'value'),
+    [(UPDATE, k, v) for k, v in BROKEN_HEAD + BROKEN_STATEMENT]
+    + [(REPLY, k, v) for k, v in BROKEN_HEAD + BROKEN_ANSWER],
     ids=lambda v: f'{v!s:.12}',
 )
-def test_a_broken_message_is_refused_by_the_field_it_breaks(word, key, value):
+def test_a_broken_message_is_refused_by_the_field_it_breaks(message, key, value):
     with pytest.raises(MalformedReport, match=f'^{key}') as caught:
-        from_values(to_values(word) | {key: value})
+        from_values(to_values(message) | {key: value})
     assert len(str(caught.value)) < 200 and str(caught.value).isprintable()
 
 
@@ -153,26 +161,29 @@ def test_what_is_no_message(value):
 @pytest.mark.parametrize('kind', ['', 'rumour', None, 7, ['state']])
 def test_an_unknown_kind_is_named(kind):
     with pytest.raises(MalformedReport, match=r'^kind'):
-        from_values(to_values(STATEMENT) | {'kind': kind})
+        from_values(to_values(UPDATE) | {'kind': kind})
 
 
-@pytest.mark.parametrize('word', [STATEMENT, ANSWER], ids=lambda w: type(w).__name__)
-def test_who_does_not_say_that_it_reads_numbers_does_not(word):
+@pytest.mark.parametrize('message', [UPDATE, REPLY], ids=lambda w: type(w).__name__)
+def test_who_does_not_say_that_it_reads_numbers_does_not(message):
     """An earlier version is not sent a table."""
-    old = replace(word, reads_numbers=False)
+    old = replace(message, reads_numbers=False)
     assert 'reads_numbers' not in to_values(old)
     assert from_values(to_values(old)) == old
-    assert from_values(to_values(word)).reads_numbers
+    assert from_values(to_values(message)).reads_numbers
 
 
 KNOWN = owner_list('def')
 
 
-def test_a_table_is_handed_on_as_it_is():
-    table = table_of(dict.fromkeys('fd', (1.0, -2.0)), KNOWN)
-    values = to_values(replace(STATEMENT, owners=table))
-    assert values['owners'] is table
-    assert from_values(values).owners is table
+def test_packed_sums_stay_packed():
+    """In compact frames; plain ones have the names of the owners."""
+    sums = pack(dict.fromkeys('fd', (1.0, -2.0)), KNOWN)
+    update = replace(UPDATE, owners=sums)
+    taken = decode(CompactFormat().encode(update)).owners
+    assert isinstance(taken, PackedSums)
+    assert taken.refers_to(KNOWN) and taken == sums
+    assert decode(PlainFormat().encode(update)).owners == dict(sums)
 
 
 @pytest.mark.parametrize(
@@ -190,32 +201,32 @@ def test_a_table_is_handed_on_as_it_is():
 )
 def test_a_broken_table_is_refused(numbers):
     """Empty, of the wrong width, too long, with numbers that are none or too large."""
-    table = OwnerTable(KNOWN.digest, np.arange(len(numbers)), numbers)
+    table = PackedSums(KNOWN.digest, np.arange(len(numbers)), numbers)
     with pytest.raises(MalformedReport, match=r'^owners'):
-        from_values(to_values(replace(STATEMENT, owners=table)))
+        decode(CompactFormat().encode(replace(UPDATE, owners=table)))
 
 
 @pytest.mark.parametrize('places', [[0, 0, 1], [1, 0, 2], [0, 2, 2], [2, 65535, 0]])
 def test_places_of_a_table_ascend(places):
     """No owner is there twice; what sums up relies on that, and on the last place being the highest."""
-    table = OwnerTable(KNOWN.digest, np.array(places, dtype='<u2'), np.ones((3, 1)))
-    with pytest.raises(MalformedReport, match=r'^owners: the places in a table do not ascend'):
-        from_values(to_values(replace(STATEMENT, owners=table)))
+    table = PackedSums(KNOWN.digest, np.array(places, dtype='<u2'), np.ones((3, 1)))
+    with pytest.raises(MalformedReport, match=r'^owners: the places in packed sums do not ascend'):
+        decode(CompactFormat().encode(replace(UPDATE, owners=table)))
 
 
 def test_a_report_to_all_has_no_table():
     """Its readers do not know which list it means."""
-    table = table_of(dict.fromkeys('def', (1.0,)), KNOWN)
+    table = pack(dict.fromkeys('def', (1.0,)), KNOWN)
     with pytest.raises(MalformedReport, match=r'^owners'):
-        from_values(to_values(report('a')) | {'owners': table})
+        decode(CompactFormat().encode(replace(report('a'), owners=table)))
 
 
 def test_a_table_has_names_for_who_knows_its_list():
-    table = OwnerTable(KNOWN.digest, np.array([0, 2]), np.array([[1.0], [2.0]]))
-    assert not table.is_about(owner_list('de'))
-    assert table.is_about(KNOWN)
+    table = PackedSums(KNOWN.digest, np.array([0, 2]), np.array([[1.0], [2.0]]))
+    assert not table.refers_to(owner_list('de'))
+    assert table.refers_to(KNOWN)
     assert table == {'d': (1.0,), 'f': (2.0,)}
-    assert not OwnerTable(KNOWN.digest, np.array([3]), np.ones((1, 1))).is_about(KNOWN)
-    wild = OwnerTable(KNOWN.digest, np.array([0, 1, 7]), np.ones((3, 1)))
-    assert not wild.is_about(KNOWN), 'as many as there are, and not those'
-    assert table_of(dict.fromkeys('def', (1.0,)), KNOWN).is_about(KNOWN)
+    assert not PackedSums(KNOWN.digest, np.array([3]), np.ones((1, 1))).refers_to(KNOWN)
+    wild = PackedSums(KNOWN.digest, np.array([0, 1, 7]), np.ones((3, 1)))
+    assert not wild.refers_to(KNOWN), 'as many as there are, and not those'
+    assert pack(dict.fromkeys('def', (1.0,)), KNOWN).refers_to(KNOWN)

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from nova_market.core.exchange.rendezvous import elect, roster, shard
+from nova_market.core.exchange.rendezvous import aggregator_of, elect, set_digest
 
 HOSTS = tuple(f'host{n}' for n in range(10))
 KEYS = tuple(f'{n:032x}' for n in range(2000))
@@ -15,7 +15,7 @@ KEYS = tuple(f'{n:032x}' for n in range(2000))
 
 def test_shares_are_even():
     """2,000 owners over 10 aggregators: 200 each, give or take four standard deviations."""
-    counts = Counter(shard(key, HOSTS) for key in KEYS)
+    counts = Counter(aggregator_of(key, HOSTS) for key in KEYS)
     assert len(counts) == 10
     assert all(abs(count - 200) < 4 * 13.5 for count in counts.values())
 
@@ -23,30 +23,32 @@ def test_shares_are_even():
 def test_only_the_keys_of_a_lost_aggregator_move():
     rest = tuple(host for host in HOSTS if host != 'host3')
     for key in KEYS[:500]:
-        before = shard(key, HOSTS)
-        assert before == 'host3' or shard(key, rest) == before
+        before = aggregator_of(key, HOSTS)
+        assert before == 'host3' or aggregator_of(key, rest) == before
 
 
 def test_the_order_of_the_list_does_not_matter():
-    assert [shard(k, HOSTS) for k in KEYS[:50]] == [shard(k, HOSTS[::-1]) for k in KEYS[:50]]
-    assert roster(HOSTS) == roster(HOSTS[::-1]) != roster(HOSTS[1:])
+    assert [aggregator_of(k, HOSTS) for k in KEYS[:50]] == [
+        aggregator_of(k, HOSTS[::-1]) for k in KEYS[:50]
+    ]
+    assert set_digest(HOSTS) == set_digest(HOSTS[::-1]) != set_digest(HOSTS[1:])
 
 
 def test_another_process_agrees():
     """Python's own hash differs from process to process; this must not."""
     code = (
-        'from nova_market.core.exchange.rendezvous import elect, roster, shard\n'
-        f'h = {HOSTS!r}\nprint([shard(str(n), h) for n in range(20)], elect(h, 3), roster(h))'
+        'from nova_market.core.exchange.rendezvous import aggregator_of, elect, set_digest\n'
+        f'h = {HOSTS!r}\nprint([aggregator_of(str(n), h) for n in range(20)], elect(h, 3), set_digest(h))'
     )
     said = subprocess.run(
         [sys.executable, '-c', code], capture_output=True, text=True, check=True
     ).stdout
-    here = [shard(str(n), HOSTS) for n in range(20)]
-    assert said.strip() == f'{here} {elect(HOSTS, 3)} {roster(HOSTS)}'
+    here = [aggregator_of(str(n), HOSTS) for n in range(20)]
+    assert said.strip() == f'{here} {elect(HOSTS, 3)} {set_digest(HOSTS)}'
 
 
 def test_names_do_not_run_together():
-    assert roster(['ab', 'c']) != roster(['a', 'bc'])
+    assert set_digest(['ab', 'c']) != set_digest(['a', 'bc'])
 
 
 def test_election():
@@ -66,4 +68,4 @@ def test_election():
 
 def test_no_aggregator_is_an_error():
     with pytest.raises(ValueError):
-        shard('a', ())
+        aggregator_of('a', ())

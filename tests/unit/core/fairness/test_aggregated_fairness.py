@@ -133,7 +133,7 @@ def test_steady_under_delay(delay):
 def test_steady_under_loss(delay, seed):
     """30 % of all letters vanish, so half of the statements stay unanswered at first and a quarter when they
     are said again. The share wanders no more than with broadcast, where each letter is lost once."""
-    share = staged(Post('ab', ('x',), delay, 0.3, seed, again=True))[50:]
+    share = staged(Post('ab', ('x',), delay, 0.3, seed, retransmitted=True))[50:]
     assert np.ptp(share) < 0.3
     assert share.std() < 0.075
     assert share.mean() > 0.74

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nova_market.core.exchange.allocation_messages import AllocationLetter
+from nova_market.core.exchange.allocation_messages import AllocationMessage
 from nova_market.core.exchange.received_allocations import (
     EXPIRED,
     FAINT,
@@ -120,8 +120,8 @@ def test_values_are_finite_and_follow_the_allocations(cores, x, strength):
     assert hot.sum() == pytest.approx(shares.sum())
 
 
-def letter(period=7, expires=100.0, **cores):
-    return AllocationLetter(
+def message(period=7, expires=100.0, **cores):
+    return AllocationMessage(
         engine='engine1',
         host='a',
         period=period,
@@ -133,31 +133,31 @@ def letter(period=7, expires=100.0, **cores):
 def test_the_newest_period_counts():
     book = ReceivedAllocations()
     assert book.look(0.0) is NOTHING
-    assert book.take(letter(7, a=1.0), wall=50.0, now=0.0) == ''
-    assert book.take(letter(6, a=2.0), wall=50.0, now=0.0) == OVERTAKEN
-    assert book.take(letter(7, a=3.0), wall=50.0, now=0.0) == ''
+    assert book.take(message(7, a=1.0), wall=50.0, now=0.0) == ''
+    assert book.take(message(6, a=2.0), wall=50.0, now=0.0) == OVERTAKEN
+    assert book.take(message(7, a=3.0), wall=50.0, now=0.0) == ''
     assert book.look(1.0).allocations['a'].cores == 3.0
 
 
 def test_an_expired_letter_is_refused():
-    assert ReceivedAllocations().take(letter(expires=100.0), wall=100.0, now=0.0) == EXPIRED
+    assert ReceivedAllocations().take(message(expires=100.0), wall=100.0, now=0.0) == EXPIRED
 
 
 def test_each_look_after_the_end_is_half_way():
     book = ReceivedAllocations()
-    book.take(letter(expires=100.0, a=1.0), wall=40.0, now=1000.0)
+    book.take(message(expires=100.0, a=1.0), wall=40.0, now=1000.0)
     assert book.look(1059.9).in_force
     assert [book.look(1060.0).strength for _ in range(3)] == [0.5, 0.25, 0.125]
     looks = 0
     while book.look(1060.0) is not NOTHING:
         looks += 1
     assert looks < -np.log2(FAINT)
-    assert book.take(letter(3, expires=200.0), wall=150.0, now=1100.0) == ''  # counted anew
+    assert book.take(message(3, expires=200.0), wall=150.0, now=1100.0) == ''  # counted anew
 
 
 def test_the_life_of_a_letter_is_bounded():
     """A clock that is wrong by years, or an engine that is, does not bind the host for years."""
     book = ReceivedAllocations()
-    book.take(letter(expires=1e12, a=1.0), wall=0.0, now=0.0)
+    book.take(message(expires=1e12, a=1.0), wall=0.0, now=0.0)
     assert book.look(MAX_LIFE - 1).in_force
     assert not book.look(MAX_LIFE).in_force

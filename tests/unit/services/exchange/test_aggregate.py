@@ -72,7 +72,7 @@ def test_what_is_answered_is_said_once():
     assert World().round(1) == ({'d': 3.0}, 1)
 
 
-@pytest.mark.parametrize('lost', [{'lost_of_a': [1]}, {'lost_of_x': [2]}], ids=['word', 'answer'])
+@pytest.mark.parametrize('lost', [{'lost_of_a': [1]}, {'lost_of_x': [2]}], ids=['update', 'reply'])
 def test_what_is_lost_is_said_again_within_the_round(lost):
     """x's first letter is its answer to b."""
     assert World(**lost).round(1) == ({'d': 3.0}, 2)
@@ -92,13 +92,13 @@ def test_a_slow_aggregator_is_not_told_twice_for_long():
     """Its answers count though they come after the round."""
     world = World()
     held, receive = [], world.wires['a'].receive
-    world.wires['a'].receive = lambda *letter: held.append(letter)
-    letters = []
+    world.wires['a'].receive = lambda *message: held.append(message)
+    messages = []
     for number in range(1, 9):
-        letters.append(world.round(number)[1])
+        messages.append(world.round(number)[1])
         while held:
             receive(*held.pop(0))
-    assert letters == [2, 2, 2, 1, 1, 1, 1, 1]
+    assert messages == [2, 2, 2, 1, 1, 1, 1, 1]
     assert world.exchanges['a'].totals().age < TTL
 
 

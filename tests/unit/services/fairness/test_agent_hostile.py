@@ -11,7 +11,6 @@ from nova_market.adapters.in_memory.host import Demand, InMemoryHost, steady
 from nova_market.adapters.state_file import JsonFile
 from nova_market.adapters.transport.local import LocalTransport
 from nova_market.adapters.transport.wire_format import FORMATS
-from nova_market.core.exchange.codec import to_wire
 from nova_market.core.fairness.heaviness import DominantResource, Greediness
 from nova_market.core.fairness.round import FairnessSettings
 from nova_market.services.fairness.originals import OriginalValues
@@ -51,7 +50,7 @@ def test_a_hostile_peer_is_forgotten_without_a_trace(tmp_path, lie, metric):
     word = dataclasses.replace(
         report('liar', supply=(1.0, 1.0, 0.0, 0.0, 0.0, 0.0), metric=metric), **lie
     )
-    liar.broadcast(FORMATS['plain']().encode(to_wire(word)))
+    liar.broadcast(FORMATS['plain']().encode(word))
     poisoned = world.rounds(1)[0]
     assert poisoned.plan.totals.hosts == 2
     assert np.isfinite(poisoned.plan.weights).all()

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The messages of the market's engine and the hosts as they are written, and back (core.exchange.codec)."""
+
+from msgspec import UNSET
+
+from nova_market.core.exchange import wire_schema as wire
+from nova_market.core.exchange.allocation_messages import AllocationMessage, Confirmation
+from nova_market.core.exchange.validation import check_names, named_rows
+from nova_market.core.market.inventory import Allocation
+from nova_market.core.resource import HostName, OwnerId
+
+
+def write_allocation(message: AllocationMessage, write_sums: object) -> wire.WireAllocation:
+    del write_sums
+    return wire.WireAllocation(
+        v=wire.WIRE_VERSION,
+        engine=message.engine,
+        host=message.host,
+        period=message.period,
+        expires=message.expires,
+        servers={one.server_id: (one.cores, one.memory_mib) for one in message.allocations},
+    )
+
+
+def read_allocation(written: wire.WireAllocation) -> AllocationMessage:
+    check_names((written.engine,), 'engine')
+    check_names((written.host,), 'host')
+    names, found = named_rows(written.servers, 'servers', wire.Servers)
+    servers = zip(names, found.servers, strict=True) if found else ()
+    return AllocationMessage(
+        engine=HostName(written.engine),
+        host=HostName(written.host),
+        period=written.period,
+        expires=written.expires,
+        allocations=tuple(
+            Allocation(server_id=server, cores=cores, memory_mib=memory_mib)
+            for server, (cores, memory_mib) in servers
+        ),
+    )
+
+
+def write_confirmation(message: Confirmation, write_sums: object) -> wire.WireConfirmation:
+    del write_sums
+    return wire.WireConfirmation(
+        v=wire.WIRE_VERSION,
+        engine=message.engine,
+        host=message.host,
+        period=message.period,
+        servers=message.servers,
+        heaviness=dict(message.heaviness),
+    )
+
+
+def read_confirmation(written: wire.WireConfirmation) -> Confirmation:
+    check_names((written.engine,), 'engine')
+    check_names((written.host,), 'host')
+    servers = () if written.servers is UNSET else written.servers
+    check_names(servers, 'servers')
+    names, found = named_rows(written.heaviness, 'heaviness', wire.Heaviness)
+    return Confirmation(
+        host=HostName(written.host),
+        engine=HostName(written.engine),
+        period=written.period,
+        servers=servers,
+        heaviness=dict(zip(map(OwnerId, names), found.heaviness, strict=True)) if found else {},
+    )
