@@ -3,7 +3,7 @@
 
 Against the formulas of tests.benchmarks.exchange_model. 10 and 40 hosts are real: ZeroMQ sockets with CURVE
 on loopback, the aggregator in a process of its own. 100 and 1,000 hosts are the model, which sends the same
-letters through the same classes; that the two agree is asserted where both can be run.
+messages through the same classes; that the two agree is asserted where both can be run.
 """
 
 import contextlib
@@ -59,7 +59,7 @@ def cloud_of(hosts):
 
 @pytest.mark.parametrize('hosts', SIZES)
 def test_what_goes_over_the_wire(hosts):
-    """Entries, messages and payload of an interval, by formula and counted on the real letters."""
+    """Entries, messages and payload of an interval, by formula and counted on the real messages."""
     cloud = cloud_of(hosts)
     costs = {
         f'{name} (formula)': formula(cloud, name) for name in ('paper', 'broadcast', 'aggregate')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the exchange of a cloud costs per interval: by formula, and counted on the real letters.
+"""What the exchange of a cloud costs per interval: by formula, and counted on the real messages.
 
 Implements the comparison of message exchanges for IFI-2016.04, section IV-D. With N hosts, V VMs placed at
 random and U owners a host has VMs of k = U * (1 - (1 - 1/U)^(V/N)) owners, and an interval takes

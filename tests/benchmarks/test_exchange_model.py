@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The formulas of the exchange's cost, and the real letters counted against them."""
+"""The formulas of the exchange's cost, and the real messages counted against them."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_a_thousand_hosts_by_formula():
 @pytest.mark.parametrize(
     ('hosts', 'owners', 'shared'), [(10, 50, 1.0), (100, 500, 1.0), (10, 500, 0.42)]
 )
-def test_letters_counted_against_the_formula(hosts, owners, shared, aggregators):
+def test_messages_counted_against_the_formula(hosts, owners, shared, aggregators):
     """When every VM changes; over random placements, within three standard deviations of a count.
 
     In a cloud so small that many owners are on one host only (300 VMs of 500 owners) it takes less than

@@ -80,7 +80,7 @@ class LocalHub:
                     return
                 _, _, host, sender, frame = heapq.heappop(self._coming)
                 receive = self._receivers.get(host)
-            # without the lock: whoever receives may answer
+            # without the lock: the receiver may reply
             if receive is not None:
                 receive(sender, frame)
 
@@ -89,7 +89,7 @@ class LocalHub:
 
 
 class LocalTransport:
-    """Implements ports.Transport. It can't fail, so a host always hears itself."""
+    """Implements ports.Transport. It can't fail, so a host always receives its own broadcasts."""
 
     def __init__(self, *, host: HostName, hub: LocalHub | None = None) -> None:
         self._host = host

@@ -23,7 +23,7 @@ MAX_MEMBERS = 10_000
 MAX_ADDRESS = 255
 
 PER_MEMBER = 0.06
-"""Seconds that the time between two looks at the group grows by with each member. The answer to a look is
+"""Seconds that the time between two looks at the group grows by with each member. The reply to a look is
 as long as the group, so what all hosts cost the backend grows with its square; a thousand hosts then look
 once a minute. A host that has died is noticed by its silence, sooner than by a look."""
 
@@ -155,7 +155,7 @@ class ToozMembers:
         self._members = found | {self._host: self._address}
 
     def _read(self) -> dict[bytes, object]:
-        """Member -> what it has said of itself, of anybody who can write to the backend."""
+        """Member -> the capabilities that it, or anybody who can write to the backend, has published."""
         if hasattr(self._coordinator, 'get_members_with_capabilities'):
             # one question instead of one per member, from tooz 9 on
             try:

@@ -36,14 +36,14 @@ STOP_SECONDS = 3.0
 
 QUEUE_EXPIRES = 60
 """Seconds that the broker keeps the queue of a host that died. oslo.messaging's own default of 1800
-would collect half an hour of everybody's reports for nobody."""
+would collect half an hour of all reports in vain."""
 
 PREFETCH = 100
 """Messages that the broker sends ahead; a flood then waits in the broker, not in our memory."""
 
 MAX_WAITING = 4
-"""Frames for one host that wait to be sent: a statement, an answer and a departure, and one to spare. A
-newer one makes an older one worthless."""
+"""Frames for one host that wait to be sent: an update, a reply, a departure, and one to spare. A newer one
+makes an older one worthless."""
 
 MAX_RECEIVERS = 10_000
 """Hosts that frames wait for."""
@@ -210,7 +210,7 @@ class OsloTransport:
 
 
 class _Endpoint:
-    """What peers may call."""
+    """What peers may call; `tell` is the name of the method on the wire."""
 
     def __init__(self, hear: Callable[[bytes], None]) -> None:
         self._hear = hear
@@ -233,7 +233,7 @@ def oslo_transport(
     :raises ConfigurationError: transport_url can't work.
     """
     del addresses, engine
-    # the market's engine writes to single hosts and is answered by them
+    # the market's engine sends to single hosts, and they reply
     addressed = conf.exchange.topology == 'aggregate' or bool(conf.exchange.market_engines)
     return OsloTransport(conf=conf, host=host, ttl=ttl, addressed=addressed)
 

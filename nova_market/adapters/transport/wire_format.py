@@ -39,6 +39,11 @@ take 2.5 million bytes of JSON."""
 BRACE = b'{'
 """A JSON object begins with it; as msgpack it would be the number 123, and no message is a number."""
 
+WIDE_MAP = b'\xde\x00'
+NARROW_MAP = 0x80
+NARROW_KEYS = 16
+"""A map of fewer keys begins with NARROW_MAP and their number, by the specification of msgpack."""
+
 UUID_DIGITS = 32
 UUID = re.compile('[0-9a-f]{32}')
 
@@ -66,7 +71,7 @@ class CompactFormat:
 
     def encode(self, message: Message) -> bytes:
         try:
-            return _bounded(_ENCODER.encode(to_schema(message, _short)))
+            return _bounded(_narrowed(_ENCODER.encode(to_schema(message, _short))))
         except (ValueError, OverflowError) as error:
             raise MalformedReport(f'own message: {error}') from None
 
@@ -132,6 +137,13 @@ def _bytes_of(owner: str) -> bytes | None:
     if len(owner) != UUID_DIGITS or not UUID.fullmatch(owner):
         return None
     return bytes.fromhex(owner)
+
+
+def _narrowed(frame: bytes) -> bytes:
+    """The frame with the number of its keys in one byte, where msgspec has reserved three."""
+    if frame.startswith(WIDE_MAP) and frame[2] < NARROW_KEYS:
+        return bytes([NARROW_MAP | frame[2]]) + frame[3:]
+    return frame
 
 
 def _bounded(frame: bytes) -> bytes:

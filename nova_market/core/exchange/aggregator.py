@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sums of some owners over all hosts: what an aggregator remembers and answers.
+"""The sums of some owners over all hosts: what an aggregator keeps and replies.
 
 Implements the sums of eq. (4) of IFI-2016.04 and the collection of heaviness sets of section IV-D.2, without
-FIFO queues and barrier: the last statement of a host counts, and dies `ttl` seconds after it was received.
-Everything is soft state: an aggregator that starts empty asks hosts to say everything again.
+FIFO queues and barrier: the last update of a host counts, and expires `ttl` seconds after it was received.
+Everything is soft state: an aggregator that starts empty asks the hosts for full updates.
 
 All times are seconds of the receiver's monotonic clock, given as arguments. Reads no clock and takes no
 lock: its owner does both.
@@ -34,16 +34,16 @@ MAX_ENTRIES = 1_000_000
 TOO_MANY_OWNERS = 'too_many_owners'
 
 SETTLING = 0.4
-"""Part of `ttl` (three intervals) in which every host has spoken once: 1.2 intervals."""
+"""Part of `ttl` (three intervals) in which every host has sent an update: 1.2 intervals."""
 
-NOBODY = HostName('')
+NO_HOST = HostName('')
 
 NO_VECTORS = [0.0] * (3 * len(RESOURCES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SentCloud:
-    """What a host was last told of the cloud: supply, load and virtual in a row; hosts, owners, tally."""
+    """What was last sent to a host of the cloud: supply, load, virtual in a row; hosts, owners, tally."""
 
     sums: list[float]
     counts: tuple[int, int, QuotaTally]
@@ -54,8 +54,8 @@ class _SentCloud:
 class _Row:
     """One host.
 
-    present: False once it has said that it is gone; its version then guards the place
-    seen:    how many changes of the vectors `told` takes into account
+    present: False after its departure; its version then guards the place
+    seen:    how many changes of the vectors `sent` takes into account
     """
 
     version: tuple[int, int]
@@ -84,14 +84,14 @@ class Aggregator:
         limit: int = MAX_HOSTS,
         entries: int = MAX_ENTRIES,
     ) -> None:
-        """host: its name in answers; ttl: seconds after which a silent host is forgotten."""
+        """host: its name in replies; ttl: seconds after which a silent host is forgotten."""
         self._host = host
         self._metric = metric
         self._ttl = ttl
         self._epoch = epoch
         self._limit = limit
         self._room = entries
-        self._rows: dict[HostName, _Row] = {}  # in the order in which they were last heard
+        self._rows: dict[HostName, _Row] = {}  # in the order in which they last sent an update
         self._sums = OwnerSums()
         self._homed = 0
         self._vectors = NO_VECTORS
@@ -105,9 +105,9 @@ class Aggregator:
         self._aggregator_sets: dict[str, tuple[float, float]] = {}
 
     def receive(self, update: StateUpdate, now: float) -> TotalsReply | str:
-        """Take a statement; returns what to answer, or why nothing is taken.
+        """Take an update; returns the reply, or why the update is refused.
 
-        A statement that is not newer than the last is refused while that one lives. After that any is
+        An update that is not newer than the last is refused while that one is valid. After that any is
         taken: the clock of a restarted host may have jumped back, and its incarnation with it.
         """
         self._expire(now)
@@ -143,7 +143,7 @@ class Aggregator:
         return row.reply
 
     def leave(self, departure: Departure, now: float) -> str:
-        """Forget a host that says it is gone; a statement it made before may still arrive late."""
+        """Forget a host that leaves; an update that it sent before may still arrive late."""
         self._expire(now)
         row = self._rows.get(departure.host)
         if row is not None and departure.version <= row.version:
@@ -183,7 +183,7 @@ class Aggregator:
         self._due = min(oldest, self._recounted) + self._ttl
 
     def _recount(self, now: float) -> None:
-        """Sums anew from what the hosts have said, so that roundings of many changes do not pile up.
+        """Sum the hosts' updates anew, so that roundings of many changes do not pile up.
 
         It takes 3 ms for a thousand hosts.
         """
@@ -261,14 +261,14 @@ class Aggregator:
         self._room += len(row.quotas) - len(quotas)
         for owner in row.quotas.keys() | quotas.keys():
             before = self._believed.get(owner)
-            said = self._quotas.setdefault(owner, {})
+            reported = self._quotas.setdefault(owner, {})
             if owner in quotas:
-                said[host] = quotas[owner]
+                reported[host] = quotas[owner]
             else:
-                del said[host]
-            if said:
+                del reported[host]
+            if reported:
                 # where hosts differ the last by name is believed, as in core.exchange.totals.add_up
-                self._believed[owner] = said[max(said)]
+                self._believed[owner] = reported[max(reported)]
             else:
                 del self._quotas[owner]
                 self._believed.pop(owner, None)
@@ -287,7 +287,7 @@ class Aggregator:
         self._home(row, None)
         self._quote(host, row, {})
 
-    # -- what is answered
+    # -- what is replied
 
     def _cloud_news(self, row: _Row, update: StateUpdate) -> CloudPart | None:
         """The others homed here and the owners of all, if the host may not know them yet."""
@@ -322,10 +322,10 @@ class Aggregator:
         return {owner: believed[owner] for owner in owners if owner in believed} if believed else {}
 
     def _asked(self, row: _Row, host: HostName) -> tuple[OwnerId, ...]:
-        """Owners whose quotas nobody else reads; one host is asked, if it can a host that has read some."""
+        """Owners whose quotas no other host reads. One host is asked, if possible one that has read some."""
         if self._reader is None:
             readers = [(not r.quotas, name) for name, r in self._rows.items() if r.reads_quotas]
-            self._reader = min(readers)[1] if readers else NOBODY
+            self._reader = min(readers)[1] if readers else NO_HOST
         if self._reader != host:
             return ()
         wanted = (
@@ -337,7 +337,7 @@ class Aggregator:
 
 
 def _is_understood(row: _Row | None, update: StateUpdate) -> bool:
-    """Does it say all that has to be known?"""
+    """Is what the update leaves out known?"""
     if isinstance(update.owners, PackedSums) and (
         row is None or not update.owners.refers_to(row.contribution.known)
     ):
@@ -346,10 +346,10 @@ def _is_understood(row: _Row | None, update: StateUpdate) -> bool:
 
 
 def _continues(row: _Row | None, update: StateUpdate) -> bool:
-    """Can a statement of changes be taken as the next one of what is known?
+    """Does a delta continue what is known of the host?
 
-    Not where the host has heard more than that: a whole statement that was late has come to an aggregator
-    that has started anew, and the changes since then are not known.
+    It does not where the host acknowledges a later update than is known: a full update that was late has come
+    to an aggregator that has started anew, and the changes since then are missing.
     """
     return (
         row is not None
@@ -361,9 +361,9 @@ def _continues(row: _Row | None, update: StateUpdate) -> bool:
 
 
 def _repeated(row: _Row, update: StateUpdate) -> TotalsReply | str:
-    """The answer once more, once, when a host says again what is known: the first one may be lost.
+    """The last reply once more, once, when a host retransmits its update: the first reply may be lost.
 
-    It is the same answer, as the host may have taken the first, and it prolongs no life.
+    It is the same reply, as the host may have taken the first, and it does not extend the update's life.
     """
     if not update.retransmitted or update.version != row.version or row.reply is None:
         return STALE

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host among aggregators: whom it tells what, and what the answers together say of the cloud.
+"""A host's client of the aggregators: what it sends to which, and the totals that their replies add up to.
 
 Implements the host's half of the collection of heaviness sets of IFI-2016.04, section IV-D.2, with owners
 divided among aggregators (core.exchange.rendezvous); the vectors of a host go to one of them, its home.
-Aggregators say what the others add up to and the host adds its newest, so its own numbers count at once, as
-with broadcast.
+Aggregators reply the sums of the other hosts and the host adds its newest report, so its own numbers count
+at once, as with broadcast.
 
 When the aggregators change, the sums of the old ones are used until all new ones are complete, or until
 they are too old. Times are seconds of the host's monotonic clock, given as arguments. Reads no clock and
@@ -25,15 +25,16 @@ from nova_market.core.exchange.totals import CloudTotals, add_up
 from nova_market.core.resource import Array, HostName, OwnerId
 
 SILENCE = 0.6
-"""Part of `ttl` (three intervals) after which an aggregator counts as silent: two statements in a row."""
+"""Part of `ttl` (three intervals) after which an aggregator counts as silent: two updates in a row."""
 
 OLD_LIFE = 2.0
 """Parts of `ttl` that the sums of aggregators live which were left for others. A dead one is left two
-intervals after its last answer, and the others are complete two intervals later: sums that then fell to
-what this host knows by itself would enter what it states to all. Their age is told, and says decay."""
+intervals after its last reply, and the others are complete two intervals later: sums that then fell to
+what this host knows by itself would enter its updates to all. Their age is in the totals, and lets
+weights decay."""
 
 MAX_SILENT = 16
-"""So many silent aggregators are asked now and then whether they are back."""
+"""So many silent aggregators are probed now and then."""
 
 OTHER_HOST = 'other_host'
 OTHER_EPOCH = 'other_epoch'
@@ -43,10 +44,10 @@ Sessions = dict[HostName, AggregatorSession]
 
 
 class AggregatorClient:
-    """What one host says to aggregators and hears from them."""
+    """One host's sessions with its aggregators."""
 
     def __init__(self, host: HostName, metric: str, ttl: float, epoch: str) -> None:
-        """ttl: seconds after which an answer is too old to be used."""
+        """ttl: seconds after which a reply is too old to be used."""
         self._host = host
         self._metric = metric
         self._ttl = ttl
@@ -66,7 +67,7 @@ class AggregatorClient:
     def updates(
         self, report: HostReport, aggregators: Iterable[HostName], now: float
     ) -> Mapping[HostName, StateUpdate]:
-        """What to tell whom, at least one statement for each aggregator."""
+        """The updates to send, at least one to each aggregator."""
         if self._first is None:
             self._first = now
         self._report = report
@@ -82,7 +83,7 @@ class AggregatorClient:
         return result | self._probes(report, now)
 
     def receive(self, reply: TotalsReply, now: float) -> str:
-        """Take an answer; returns '' or why it is of no use."""
+        """Take a reply; returns '' or why it is of no use."""
         if reply.to != self._host:
             return OTHER_HOST
         if self._report is None or reply.version > self._report.version:
@@ -94,27 +95,27 @@ class AggregatorClient:
         if session is None:
             return '' if waited else STALE
         reason = session.receive(reply, now, self._ttl)
-        # who was asked twice may answer twice
+        # an aggregator may reply to the update and to its retransmission
         twice = self._retransmitted_versions.get(reply.host) == reply.version
         return '' if reason == STALE and twice else reason
 
     def silent(self, now: float) -> frozenset[HostName]:
-        """Aggregators that have left two statements in a row without an answer."""
+        """Aggregators that have not replied to two updates in a row."""
         limit = SILENCE * self._ttl
         return frozenset(host for host, since in self._waiting.items() if now - since >= limit)
 
     def unacked(self) -> frozenset[HostName]:
-        """Aggregators whose answers to the last statements have not come yet."""
+        """Aggregators whose replies to the last updates have not come yet."""
         return frozenset(host for host, session in self._sessions.items() if session.unacked)
 
-    def retransmitted(self, hosts: Iterable[HostName]) -> Mapping[HostName, StateUpdate]:
-        """What these hosts have not answered of what was said last, to be said again; only once."""
+    def retransmit(self, hosts: Iterable[HostName]) -> Mapping[HostName, StateUpdate]:
+        """The last updates that these aggregators have not replied to, each at most once."""
         retransmitted = sorted(self.unacked() & self._sent_updates.keys() & set(hosts))
         self._retransmitted_versions |= {to: self._sent_updates[to].version for to in retransmitted}
         return {to: replace(self._sent_updates.pop(to), retransmitted=True) for to in retransmitted}
 
     def totals(self, now: float) -> CloudTotals:
-        """Sums over the cloud of the owners of this host; of this host alone without answers."""
+        """Sums over the cloud of the owners of this host; of this host alone without replies."""
         never = 2 * self._ttl + now - (now if self._first is None else self._first)
         if self._report is None:
             return add_up([], self._metric, never)
@@ -127,7 +128,7 @@ class AggregatorClient:
         alive = [session for session in sessions.values() if self._alive(session, now, life)]
         return _overlay(own, alive)
 
-    # -- to whom what
+    # -- what is sent to which aggregator
 
     def _turn_to(self, chosen: tuple[HostName, ...], now: float) -> None:
         silent = self.silent(now)
@@ -179,9 +180,9 @@ class AggregatorClient:
         return found
 
     def _probes(self, report: HostReport, now: float) -> dict[HostName, StateUpdate]:
-        """To those that were silent and are not asked any more: an empty statement every `ttl` seconds.
+        """Empty updates to aggregators that were silent and are not in use any more, every `ttl` seconds.
 
-        Who lives answers that it does not know us, and that ends its silence.
+        One that is back replies that it does not know this host, and is no longer silent.
         """
         due = [
             host

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One host's dealings with one aggregator: what was said, what surely arrived, what came back.
+"""One host's session with one aggregator: what was sent, what was acknowledged, what was replied.
 
 Implements the host's half of the collection of heaviness sets of IFI-2016.04, section IV-D.2, towards one
-aggregator, over a transport that may lose frames or let them overtake each other. A value is said again
-in every statement until an answer to a statement that held it has come; so the statement that arrives
-leaves the aggregator with all that the host had said by then, whatever was lost before.
+aggregator, over a transport that may lose frames or let them overtake each other. A value is sent
+in every update until the reply to an update that held it has come; so any update that arrives leaves the
+aggregator with all that the host had sent by then, whatever was lost before.
 
 Times are seconds of the host's monotonic clock, given as arguments. Reads no clock and takes no lock.
 """
@@ -32,21 +32,21 @@ from nova_market.core.exchange.report_table import STALE
 from nova_market.core.resource import HostName, OwnerId
 
 FULL_UPDATE_EVERY = 10
-"""Statements from one whole one to the next: what nobody foresaw is mended in that time."""
+"""Updates from one full update to the next: whatever else goes wrong is repaired within that time."""
 
 LOST = 2
-"""After so many statements without an answer whole ones are sent: who was forgotten is known again by the
-first that gets through, not by a second after an answer that asks for it."""
+"""After so many updates without a reply full updates are sent: a host that was forgotten is then known by the
+first that arrives, without a reply that asks for it."""
 
 MAX_PENDING = 20
-"""So many statements may wait for their answers; an answer to an older one is of no use."""
+"""So many updates may wait for their replies; a reply to an older one is of no use."""
 
 Partial = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionInput:
-    """What a host has to say to one aggregator; vectors None when the host is homed elsewhere."""
+    """What a host reports to one aggregator; vectors None when another one counts the host."""
 
     owners: Mapping[OwnerId, Partial]
     vectors: Vectors | None
@@ -54,8 +54,8 @@ class SessionInput:
 
 
 class AggregatorSession:
-    """carried:  when the statement was published whose answer is the last taken; None before the first
-    complete: was that answer?
+    """carried:  when the update was sent whose reply was taken last; None before the first
+    complete: was that reply?
     others:   owner -> sum over the other hosts
     cloud:    the aggregator's part of the cloud, without this host
     """
@@ -76,29 +76,29 @@ class AggregatorSession:
         self._forget()
 
     def _forget(self) -> None:
-        """Begin anew, as nothing that was said before can be answered any more."""
-        # when what is under way was published, and of which owners
+        """Begin anew, as no reply to an earlier update can come any more."""
+        # when each update that waits for its reply was sent, and its owners
         self._sent: dict[int, tuple[float, OwnerList]] = {}
         self._acked: int | None = None
         self._reads_numbers = False
-        self._known = NOBODY  # the owners, and the statement from which on all were of them
+        self._known = NOBODY  # the owners, and the first update of which they were all the owners
         self._known_since = -1
         self._arrived = -1
         self._full = True
         self._full_since = -1
         self._since_full = 0
-        # value and the statement from which on all have said it; None = no VMs any more
+        # value and the first update since which all have held it; None = no VMs any more
         self._owners: dict[OwnerId, tuple[Partial | None, int]] = {}
         self._vectors: tuple[Vectors | None, int] = (None, -1)
         self._quotas: tuple[Mapping[OwnerId, Quota], int] = ({}, -1)
 
     @property
     def unacked(self) -> bool:
-        """Is the answer to the last statement still to come?"""
+        """Is the reply to the last update still to come?"""
         return self._arrived < self._newest
 
     def update(self, report: HostReport, part: SessionInput, now: float) -> StateUpdate:
-        """What to tell now, and remember that it is under way."""
+        """The update to send now; it waits for its reply from now on."""
         number = report.sequence
         if report.incarnation != self._incarnation or number <= self._newest:
             self._forget()
@@ -136,14 +136,14 @@ class AggregatorSession:
         self._sent[number] = (now, self._known)
         if len(self._sent) > MAX_PENDING:
             del self._sent[min(self._sent)]
-        # not before the aggregator knows that they left: it does not say again what it thinks is known
+        # not before the aggregator knows that they left: it does not send again what it takes for known
         for owner in self.others.keys() - self._owners.keys():
             del self.others[owner]
             self.quotas.pop(owner, None)
         return update
 
     def receive(self, reply: TotalsReply, now: float, ttl: float) -> str:
-        """Take an answer; returns '' or why it is of no use."""
+        """Take a reply; returns '' or why it is of no use."""
         number = reply.sequence
         sent = self._sent.get(number) if reply.incarnation == self._incarnation else None
         if sent is None or reply.aggregator_set != self._aggregator_set:
@@ -153,7 +153,7 @@ class AggregatorSession:
         understood = table is None or table.refers_to(known)
         self._reads_numbers = reply.reads_numbers and understood and not reply.resync
         if reply.resync or not understood:
-            # one that crosses a whole statement asks for what is under way
+            # one that crosses a full update asks for what is under way
             if not self._full and number > self._full_since:
                 self._full, self._full_since = True, -1
             return ''
@@ -185,16 +185,16 @@ class AggregatorSession:
     ) -> tuple[dict[OwnerId, Partial], tuple[OwnerId, ...]]:
         news: dict[OwnerId, Partial] = {}
         for owner, partial in owners.items():
-            said, since = self._owners.get(owner, (None, number))
-            if said is None or outside_deadband(said, partial):
+            sent, since = self._owners.get(owner, (None, number))
+            if sent is None or outside_deadband(sent, partial):
                 self._owners[owner] = (partial, number)
                 news[owner] = partial
             elif full or since > self._arrived:
-                news[owner] = said
+                news[owner] = sent
         gone = []
         for owner in sorted(self._owners.keys() - owners.keys()):
-            said, since = self._owners[owner]
-            if said is not None:
+            sent, since = self._owners[owner]
+            if sent is not None:
                 self._owners[owner] = (None, number)
             elif since <= self._arrived:
                 del self._owners[owner]
@@ -203,27 +203,27 @@ class AggregatorSession:
         return news, tuple(gone)
 
     def _vectors_news(self, vectors: Vectors | None, number: int, full: bool) -> Vectors | None:
-        said, since = self._vectors
+        sent, since = self._vectors
         if vectors is None:
             return None
-        if said is None or _vectors_differ(said, vectors):
+        if sent is None or _vectors_outside(sent, vectors):
             self._vectors = (vectors, number)
             return vectors
-        return said if full or since > self._arrived else None
+        return sent if full or since > self._arrived else None
 
     def _quotas_news(
         self, quotas: Mapping[OwnerId, Quota], number: int, full: bool
     ) -> Mapping[OwnerId, Quota] | None:
-        said, since = self._quotas
-        if said != quotas:
+        sent, since = self._quotas
+        if sent != quotas:
             self._quotas = (dict(quotas), number)
             return quotas
-        return said if full or since > self._arrived else None
+        return sent if full or since > self._arrived else None
 
 
-def _vectors_differ(said: Vectors, vectors: Vectors) -> bool:
+def _vectors_outside(sent: Vectors, vectors: Vectors) -> bool:
     return (
-        outside_deadband(said.supply, vectors.supply)
-        or outside_deadband(said.load, vectors.load)
-        or outside_deadband(said.virtual, vectors.virtual)
+        outside_deadband(sent.supply, vectors.supply)
+        or outside_deadband(sent.load, vectors.load)
+        or outside_deadband(sent.virtual, vectors.virtual)
     )

@@ -27,26 +27,26 @@ from nova_market.core.exchange.packed_sums import (
 from nova_market.core.resource import Array, Flags, OwnerId, Rows
 
 NOT_SENT = math.nan
-"""As a sum that was told: every other one differs from it."""
+"""As a sum that was sent: every other one is outside its deadband."""
 
 MAX_UNACKED = 8
-"""So many answers are told apart; after that a host that hears none of them has to hear the last."""
+"""So many replies are told apart; a host that has acknowledged none of them must acknowledge the last."""
 
 
 @dataclass(slots=True, eq=False)
 class Contribution:
-    """What one host adds, and what it was last told of the others. `width` numbers for each owner in turn.
+    """What one host adds, and what was last sent to it of the others. `width` numbers for each owner in turn.
 
-    The arrays of floats are replaced and never written to, as letters hold them too.
+    The arrays of floats are replaced and never written to, as messages hold them too.
 
     known:   the owners of this host
     places:  owner -> its number among them
     cells:   where in the sums each number goes
     added:   the host's own terms
-    told:    the sums over the others that it was told, or NEVER
-    unheard: what answers have told that are not known to have come: to which statement, which owners
-    marks:   how many marks `told` takes into account
-    seen:    how many changes `told` takes into account
+    sent:    the sums over the others that were sent to it, or NOT_SENT
+    unacked: what replies that are not acknowledged have held: to which update, which owners
+    marks:   how many marks `sent` takes into account
+    seen:    how many changes `sent` takes into account
     """
 
     width: int = 1
@@ -121,7 +121,7 @@ class OwnerSums:
     def _replace(self, contribution: Contribution, after: Array) -> None:
         """All terms of a host, in their order."""
         if after.tobytes() == contribution.added.tobytes():
-            return  # most whole statements at night
+            return  # most full updates at night
         sums = self._sums.take(contribution.cells)
         sums -= contribution.added  # first: an owner of this host alone has 0 then
         sums += after
@@ -132,13 +132,13 @@ class OwnerSums:
     def news(
         self, contribution: Contribution, number: int, acked: int
     ) -> Mapping[OwnerId, Partial]:
-        """What the others add to the host's owners, where it may not know it after the answer `heard`.
+        """What the others add to the host's owners, where it may not know it after acknowledging `acked`.
 
-        number: of the statement that is answered
+        number: of the update that is replied to
         """
         unacked = [sent for sent in contribution.unacked if sent[0] > acked]
         if contribution.seen == self._changes and not unacked:
-            return {}  # most answers at night
+            return {}  # most replies at night
         contribution.seen = self._changes
         self._fit(contribution)
         if contribution.marks < self._marks:
@@ -150,15 +150,15 @@ class OwnerSums:
         contribution.sent = others
         if self._width > 1:
             new = np.logical_or.reduce(new.reshape(-1, self._width), axis=1)
-        said = new
+        due = new
         for _, before in unacked:
-            said = said | before
-        places = said.nonzero()[0]
+            due = due | before
+        places = due.nonzero()[0]
         if not len(places):
             contribution.unacked = []
             return {}
         if len(unacked) == MAX_UNACKED:
-            unacked, new = [], said
+            unacked, new = [], due
         contribution.unacked = [*unacked, (number, new)]
         numbers = contribution.sent.reshape(-1, self._width)
         if len(places) < len(numbers):
@@ -183,13 +183,13 @@ class OwnerSums:
         self._recounted = self._changes
 
     def forget_sent(self, contribution: Contribution) -> None:
-        """The host is told everything again."""
+        """Everything is sent to the host again."""
         contribution.sent = np.full(len(contribution.sent), NOT_SENT)
         contribution.unacked = []
         contribution.seen = -1
 
     def mark(self, owner: OwnerId) -> None:
-        """Everybody with this owner is told of it again."""
+        """It is sent again to every host with this owner."""
         row = self._rows.get(owner)
         if row is not None:
             self._marks += 1
@@ -237,7 +237,7 @@ class OwnerSums:
         self._place(contribution, known)
 
     def _place(self, contribution: Contribution, known: OwnerList) -> None:
-        """Number the owners of a host anew; it is told all of them again."""
+        """Number the owners of a host anew; all of them are sent to it again."""
         contribution.known = known
         contribution.places = {owner: place for place, owner in enumerate(known.owners)}
         rows = np.array([self._rows[owner] for owner in known.owners], dtype=np.intp)

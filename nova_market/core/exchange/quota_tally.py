@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What eq. (3) of IFI-2016.04 needs to know of the quotas of owners that are not listed one by one.
 
-Implements the denominators of section III-C.2: with aggregators a host is told of its own owners only,
+Implements the denominators of section III-C.2: with aggregators a host receives its own owners only,
 but the actual quota of each depends on the quotas of all. Units: cores, MiB; each field is a pair.
 """
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the market grants the guests of this host, and how it fades when the market falls silent.
+"""What the market grants the guests of this host, and how it fades when the engine sends nothing more.
 
 Implements rules A5 and F3 of doc/source/specs/market.rst: allocations count until they expire; from then
 on each look is half way to nothing, so that weights decay to their base values. Units: seconds; periods are
 numbered by the engine.
 
-A letter says by wall clock when it expires. What is left of that is taken off a monotonic clock, so a wall
-clock that jumps later does no harm.
+A message gives the wall-clock time at which it expires. The rest is measured with a monotonic clock, so a
+wall clock that jumps later does no harm.
 """
 
 from collections.abc import Mapping
@@ -20,10 +20,10 @@ EXPIRED = 'expired'
 """It had expired when it came: it was long under way, or a clock is wrong."""
 
 OVERTAKEN = 'overtaken'
-"""A letter of a later period has come before."""
+"""A message of a later period has come before."""
 
 MAX_LIFE = 86_400.0
-"""Seconds that an allocation is believed at most, whatever it says."""
+"""Seconds that an allocation is valid at most, whatever the message says."""
 
 FAINT = 1.0 / 64.0
 """What remains of an allocation below this is nothing."""
@@ -33,7 +33,7 @@ FAINT = 1.0 / 64.0
 class EffectiveAllocations:
     """What counts now.
 
-    engine, period: of the letter, '' and -1 when there has been none or it has faded away
+    engine, period: of the message, '' and -1 when there has been none or it has faded away
     strength:       1 while it counts, falling to 0 after it has expired
     """
 
@@ -51,7 +51,7 @@ NOTHING = EffectiveAllocations()
 
 
 class ReceivedAllocations:
-    """The newest letter. The caller serialises calls."""
+    """The newest allocation message. The caller serialises calls."""
 
     def __init__(self) -> None:
         self._granted = NOTHING
@@ -63,7 +63,7 @@ class ReceivedAllocations:
         return self._granted
 
     def take(self, message: AllocationMessage, wall: float, now: float) -> str:
-        """Keep a letter; returns '' or why it is not kept. A letter of the same period replaces.
+        """Keep a message; returns '' or why it is not kept. One of the same period replaces.
 
         A lower period is taken once the higher one has expired: it means that periods are counted anew.
         """

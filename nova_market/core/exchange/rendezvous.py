@@ -3,8 +3,8 @@
 
 Supports the message exchange of IFI-2016.04, section IV-D, with aggregators; the paper has none. By
 rendezvous hashing: a key belongs to the aggregator of the highest hash of (key, aggregator). When an
-aggregator goes, only its own keys move, and they spread over the others. Every host reckons this by
-itself from the list of members, so hosts with the same list agree without a word.
+aggregator goes, only its own keys move, and they spread over the others. Every host computes this by
+itself from the list of members, so hosts with the same list agree without coordination.
 
 The hash is BLAKE2b and does not depend on process, Python or machine.
 """

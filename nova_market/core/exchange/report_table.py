@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host remembers of all hosts' reports, and whether its own words still come back to it.
+"""What a host remembers of all hosts' reports, and whether its own reports still come back to it.
 
 Implements the collection of heaviness sets of IFI-2016.04, section IV-D.2, without its FIFO queues and
 barrier: the last report of a host counts, and it dies `ttl` seconds after it was received. All times are
@@ -20,7 +20,7 @@ MAX_HOSTS = 10_000
 carries far fewer: the messages grow with the square of the hosts."""
 
 MAX_PENDING = 100
-"""So many reports of our own may be under way; of older ones nobody needs the time."""
+"""So many reports of our own may be under way; the times of older ones are not needed."""
 
 MAX_OWNERS_KEPT = 100_000
 """Owners of all reports together, for the same reason; about 30 MB."""
@@ -34,7 +34,7 @@ FOREIGN_NAME = 'our_name'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """report: None when the host has said that it is gone; version and time then guard the empty place."""
+    """report: None after the host's departure; version and time then guard the empty place."""
 
     report: HostReport | None
     version: tuple[int, int]
@@ -69,7 +69,7 @@ class ReportTable:
         self._rows[report.host] = _Row(report=report, version=report.version, received=now)
 
     def leave(self, departure: Departure, now: float) -> str:
-        """Forget a host that says it is gone; a report it sent before that may still arrive late."""
+        """Forget a host that leaves; a report it sent before that may still arrive late."""
         return self._write(departure.host, None, departure.version, now)
 
     def totals(self, now: float, age: float = 0.0) -> CloudTotals:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hosts tell each other, and its sums.
+"""The sums of what hosts report.
 
 Implements the heaviness set of IFI-2016.04, section III-E and IV-D. Units: heaviness is dimensionless,
 resource vectors as in core.resource.
@@ -44,7 +44,7 @@ class CloudTotals:
 
 
 def add_up(reports: Iterable[HostReport], metric: str, age: float = 0.0) -> CloudTotals:
-    """Totals of the reports that speak of `metric`. Sums in host order, so hosts agree to the bit."""
+    """Totals of the reports of `metric`. Sums in host order, so hosts agree to the bit."""
     chosen = sorted((r for r in reports if r.metric == metric), key=lambda r: r.host)
     owners = tuple(sorted({owner for report in chosen for owner in report.owners}))
     row = {owner: i for i, owner in enumerate(owners)}

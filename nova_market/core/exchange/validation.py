@@ -78,7 +78,7 @@ def named_rows(value: Any, where: str, rows: type[Rows]) -> tuple[list[str], Row
         raise MalformedReport(f'{where}: {len(value)} entries, at most {MAX_OWNERS}')
     if not value:
         return [], None
-    # bytes of another length become a name as well, which then nobody has
+    # bytes of another length become a name as well, which then no owner has
     names = [key.hex() if type(key) is bytes else key for key in value]
     check_names(names, where)
     values = {where: [*value.values()]}

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts tell aggregators, aggregators answer with the sums that a host needs: the exchange of a large cloud.
+"""Hosts send updates to aggregators, which reply the sums that a host needs: the exchange of a large cloud.
 
 Implements the collection of heaviness sets of IFI-2016.04, section IV-D.2, with 2 * N messages an interval
 for each aggregator instead of N * (N - 1). Units: seconds of the monotonic clock.
 
-Differs from the paper: owners are divided among aggregators by hash, an answer holds only the owners that
-the asking host has VMs of, and only what changed is said. Every host can aggregate, and does so for whoever
-asks it: who asks whom is each host's own reckoning from the members, so nothing has to be agreed on.
-An aggregator keeps nothing that the hosts would not say again.
+Differs from the paper: owners are divided among aggregators by hash, a reply holds only the owners that
+the host has VMs of, and only changes are sent. Every host can aggregate, and does so for any host that
+sends it updates. Each host chooses its aggregators from the members by itself, so no coordination is needed.
+An aggregator keeps nothing that the hosts would not send again.
 """
 
 import logging
@@ -43,13 +43,13 @@ from nova_market.services.exchange.health import (
 LOG = logging.getLogger(__name__)
 
 PATIENCE = 0.2
-"""Seconds that a round waits for answers to what it has just said, at most; they take milliseconds. So it
-decides with sums of this moment and not of the interval before. After half of it the statement is said
-again, once: it or its answer may be lost, and the next one is an interval away."""
+"""Seconds that a round waits for replies to its updates, at most; they take milliseconds. So it decides with
+sums of this moment and not of the interval before. After half of it the update is retransmitted, once: it or
+its reply may be lost, and the next one is an interval away."""
 
 LATE = 3
-"""Who was late so many rounds in a row is neither waited for nor told again until it answers in time: that is
-what a dead aggregator costs, and a slow one is not given twice as much to do."""
+"""An aggregator that was late so many rounds in a row is not waited for, and gets no retransmissions,
+until it replies in time: that bounds the cost of a dead one, and a slow one does not get twice the work."""
 
 
 class AggregateExchange:
@@ -99,7 +99,7 @@ class AggregateExchange:
 
     @property
     def aggregators(self) -> tuple[HostName, ...]:
-        """Whom this host has told its last report."""
+        """The aggregators that this host has sent its last report to."""
         return self._asked
 
     @property
@@ -127,7 +127,7 @@ class AggregateExchange:
                 self._send(to, update)
 
     def totals(self) -> CloudTotals:
-        self._await_answers()
+        self._await_replies()
         with self._lock:
             now = self._clock.monotonic()
             totals = self._client.totals(now)
@@ -149,27 +149,27 @@ class AggregateExchange:
         self._membership.stop()
 
     def _chosen(self, members: Mapping[HostName, str], now: float) -> tuple[HostName, ...]:
-        """Members that do not answer are passed over; where none is left they are asked again."""
+        """The aggregators to use. Members that do not reply are passed over, unless there are no others."""
         silent = self._client.silent(now)
         acked = [host for host in members if host not in silent]
         pool = [host for host in self._named if host in acked] if self._named else acked
         return elect(pool or list(members), self._count, self._named)
 
-    def _await_answers(self) -> None:
+    def _await_replies(self) -> None:
         with self._lock:
             unacked = self._client.unacked() - {self._host}
             awaited = frozenset(host for host in unacked if self._late[host] < LATE)
             if not awaited:
                 return
             missing = self._wait_for(awaited)
-            retransmitted = self._client.retransmitted(missing)
+            retransmitted = self._client.retransmit(missing)
         for to, update in retransmitted.items():
             self._send(to, update)
         with self._lock:
             self._late.update(self._wait_for(missing))
 
     def _wait_for(self, awaited: frozenset[HostName]) -> frozenset[HostName]:
-        """Those that have not answered after half the patience."""
+        """Those that have not replied after half the patience."""
 
         def missing() -> frozenset[HostName]:
             return awaited & self._client.unacked()
@@ -185,7 +185,7 @@ class AggregateExchange:
         try:
             frame = self._wire.encode(message)
         except MalformedReport as error:
-            LOG.error('this host has no say in the exchange: %s', error)
+            LOG.error('The report of this host cannot be sent: %s', error)
             return
         self._transport.send(to, frame)
 
@@ -204,7 +204,7 @@ class AggregateExchange:
             self._drops.add(reason, f'host {message.host}')
 
     def _take(self, sender: HostName | None, message: HostMessage | Confirmation) -> str:
-        """Keep a word, answer it; returns '' or why it is not kept."""
+        """Keep a message and reply to an update; returns '' or why it is not kept."""
         now = self._clock.monotonic()
         if sender is not None and sender != message.host:
             return FORGED

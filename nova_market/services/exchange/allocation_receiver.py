@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Letters of the market on the transport of a host: taken out before the topology sees them.
+"""Receives allocation messages on the transport of a host, before the topology does.
 
 Implements rules A5, F2 and F3 of doc/source/specs/market.rst. Units: seconds of the clock.
 
 One transport carries both, since a host has one connection and proves itself once. Only the engines that the
-operator names may allocate: a transport that proves the sender has him checked by name; elsewhere (over a
-broker) whoever has an account there can write, and the name is only what the letter says.
+operator names may allocate. A transport that proves the sender proves the engine's name too; over a broker
+any account can write, and the name is only what the message says.
 """
 
 import logging
@@ -47,7 +47,7 @@ class AllocationReceiver:
         engines: Collection[HostName],
         record: StateFile | None = None,
     ) -> None:
-        """engines: who may allocate; record: where the newest letter outlives the service."""
+        """engines: who may allocate; record: where the newest message outlives the service."""
         self._host = host
         self._transport = transport
         self._wire = wire
@@ -57,7 +57,7 @@ class AllocationReceiver:
         self._book = ReceivedAllocations()
         self._lock = threading.Lock()
         self._drops = DropCounter(host)
-        self._wake: Callable[[str], None] = _nobody
+        self._wake: Callable[[str], None] = _no_subscriber
         self._outage = OutageLog(
             LOG, lost='weights go back to their base values', back='allocations are in force again'
         )
@@ -125,14 +125,14 @@ class AllocationReceiver:
         try:
             frame = self._wire.encode(message)
         except MalformedReport as error:
-            LOG.error('allocations are not confirmed: %s', error)
+            LOG.error('Allocations cannot be confirmed: %s', error)
             return
         self._transport.send(engine, frame)
 
     # -- on the transport's thread
 
     def _receive(self, sender: HostName | None, frame: bytes) -> bool:
-        """Take a letter of the market; False when the frame holds none."""
+        """Take a message of the market; False when the frame holds none."""
         message = market_message_in(self._wire, frame, self._drops)
         if message is None:
             return False
@@ -147,12 +147,12 @@ class AllocationReceiver:
         return True
 
     def _remember(self) -> None:
-        """Believe what was believed before the service was started anew, as long as it counts."""
+        """Restore the allocations of before a restart, while they are valid."""
         document = self._record.load() if self._record is not None else None
         try:
             message = from_values(document) if document is not None else None
         except MalformedReport as error:
-            LOG.warning('the record of allocations is damaged and ignored (%s)', error)
+            LOG.warning('The record of allocations is damaged and ignored: %s', error)
             return
         if isinstance(message, MarketMessage):
             self._take(None, message)
@@ -163,10 +163,10 @@ class AllocationReceiver:
         try:
             self._record.save(to_values(message))
         except OSError as error:
-            LOG.warning('allocations would not outlive a restart of the service: %s', error)
+            LOG.warning('Allocations cannot be recorded and will not outlive a restart: %s', error)
 
     def _take(self, sender: HostName | None, message: MarketMessage) -> str:
-        """Keep a letter; returns '' or why it is not kept."""
+        """Keep a message; returns '' or why it is not kept."""
         if not isinstance(message, AllocationMessage) or message.host != self._host:
             return MISDIRECTED
         if sender is not None and sender != message.engine:
@@ -191,5 +191,5 @@ def market_message_in(
     return message if isinstance(message, MarketMessage) else None
 
 
-def _nobody(reason: str) -> None:
+def _no_subscriber(reason: str) -> None:
     del reason

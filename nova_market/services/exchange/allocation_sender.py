@@ -3,9 +3,9 @@
 
 Implements ports.Enforcement, rules A5 and F2 of doc/source/specs/market.rst. Units: seconds of the clock.
 
-A host can confirm only servers that it was told about. Where the transport proves who has sent a frame it
-can confirm for itself only. Frames get lost: as long as a period is asked for, hosts that have confirmed
-nothing of it are told again.
+A host can confirm only servers that it was sent allocations of. Where the transport proves the sender of a
+frame it can confirm for itself only. Frames get lost: as long as a period is asked for,
+hosts that have confirmed nothing of it receive the message again.
 """
 
 import logging
@@ -29,25 +29,25 @@ from nova_market.services.exchange.health import FORGED, MISDIRECTED, DropCounte
 LOG = logging.getLogger(__name__)
 
 UNASKED = 'unasked'
-"""A host confirms a period that it was not told about, or that was long ago."""
+"""A host confirms a period of which it received no allocations, or that was long ago."""
 
 KEPT = 4
 """Periods whose confirmations are kept: the one that runs, and those that a new leader completes."""
 
-AGAIN = 10.0
-"""Seconds after which a host that has confirmed nothing is told again: an interval of the hosts. Then after
-twice as long, and so on: a broker may keep letters for a host whose service does not run."""
+RETRANSMIT_AFTER = 10.0
+"""Seconds after which a host that has confirmed nothing is sent its message again: an interval of the hosts.
+Then after twice as long, and so on: a broker may keep messages for a host whose service does not run."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Period:
     frames: dict[HostName, bytes]
-    told: Mapping[HostName, frozenset[str]]
+    servers: Mapping[HostName, frozenset[str]]
     sent: float
     expires: float
-    pause: float = AGAIN
+    pause: float = RETRANSMIT_AFTER
     confirmed: dict[str, HostName] = field(default_factory=dict)
-    heard: set[HostName] = field(default_factory=set)
+    replied: set[HostName] = field(default_factory=set)
     heaviness: dict[OwnerId, float] = field(default_factory=dict)
 
 
@@ -80,7 +80,7 @@ class AllocationSender:
 
     @property
     def trouble(self) -> str:
-        """What keeps letters from being carried now, '' when nothing is known to."""
+        """What keeps messages from being carried now, '' when nothing is known to."""
         return self._transport.trouble
 
     def start(self) -> None:
@@ -95,15 +95,15 @@ class AllocationSender:
             frame = self._frame(host, period, expires, given)
             if frame is not None:
                 frames[host] = frame
-        told = {host: frozenset(one.server_id for one in allocations[host]) for host in frames}
+        servers = {host: frozenset(one.server_id for one in allocations[host]) for host in frames}
         now = self._clock.monotonic()
         with self._lock:
-            made = _Period(frames=frames, told=told, sent=now, expires=expires)
+            made = _Period(frames=frames, servers=servers, sent=now, expires=expires)
             before = self._periods.get(period)
             if before is not None:
-                # what a host has confirmed counts if it is told the same again
-                same = {host for host in before.heard if before.frames[host] == frames.get(host)}
-                made.heard |= same
+                # what a host has confirmed counts if it is sent the same again
+                same = {host for host in before.replied if before.frames[host] == frames.get(host)}
+                made.replied |= same
                 made.confirmed |= {s: h for s, h in before.confirmed.items() if h in same}
             self._periods[period] = made
             for old in sorted(self._periods)[:-KEPT]:
@@ -113,7 +113,7 @@ class AllocationSender:
 
     def confirmed(self, period: int) -> Mapping[str, HostName]:
         now, wall = self._clock.monotonic(), self._clock.wall()
-        again: dict[HostName, bytes] = {}
+        late: dict[HostName, bytes] = {}
         with self._lock:
             known = self._periods.get(period)
             if known is None:
@@ -122,9 +122,9 @@ class AllocationSender:
             if now - known.sent >= known.pause and wall < known.expires:
                 known.sent = now
                 known.pause *= 2.0
-                silent = [h for h, told in known.told.items() if told and h not in known.heard]
-                again = {host: known.frames[host] for host in silent}
-        for host, frame in again.items():
+                silent = [h for h, one in known.servers.items() if one and h not in known.replied]
+                late = {host: known.frames[host] for host in silent}
+        for host, frame in late.items():
             self._transport.send(host, frame)
         return result
 
@@ -144,7 +144,10 @@ class AllocationSender:
     ) -> bytes | None:
         if len(given) > MAX_SERVERS:
             LOG.error(
-                'host %s is told nothing: %d servers, at most %d', host, len(given), MAX_SERVERS
+                'Host %s is sent no allocations: it has %d servers, at most %d are possible.',
+                host,
+                len(given),
+                MAX_SERVERS,
             )
             return None
         message = AllocationMessage(
@@ -153,7 +156,7 @@ class AllocationSender:
         try:
             return self._wire.encode(message)
         except MalformedReport as error:
-            LOG.error('host %s is told nothing: %s', host, error)
+            LOG.error('Host %s is sent no allocations: %s', host, error)
             return None
 
     # -- on the transport's thread
@@ -175,10 +178,10 @@ class AllocationSender:
             return FORGED
         with self._lock:
             known = self._periods.get(message.period)
-            told = known.told.get(message.host) if known else None
-            if known is None or told is None:
+            servers = known.servers.get(message.host) if known else None
+            if known is None or servers is None:
                 return UNASKED
-            known.heard.add(message.host)
+            known.replied.add(message.host)
             known.heaviness |= message.heaviness
-            known.confirmed |= dict.fromkeys(told.intersection(message.servers), message.host)
+            known.confirmed |= dict.fromkeys(servers.intersection(message.servers), message.host)
         return ''

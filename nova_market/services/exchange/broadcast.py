@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every host tells all others: the paper's exchange, for small clouds and for comparison.
+"""Every host sends its report to all others: the paper's exchange, for small clouds and for comparison.
 
 Implements the message exchange of IFI-2016.04, section IV-D.2: N * (N - 1) messages an interval. Units:
 seconds of the monotonic clock.
 
 Differs from the paper: one message per host and interval with one partial sum per owner, and nothing is
 waited for. Where the transport carries a host's own report back to it, that is how it knows that the
-transport works; elsewhere it knows by hearing any other host.
+transport works; elsewhere it knows by receiving from any other host.
 """
 
 import logging
@@ -108,7 +108,7 @@ class BroadcastExchange:
         self._membership.stop()
 
     def _age(self, now: float, alone: bool) -> float:
-        """Seconds since the transport was last known to work; with nobody to talk to it can't fail."""
+        """Seconds since the transport was last known to work; without other hosts it cannot fail."""
         if self._transport.echoes:
             return self._echo.age(now)
         return 0.0 if alone else max(now - self._last_received, 0.0)
@@ -117,7 +117,7 @@ class BroadcastExchange:
         try:
             frame = self._wire.encode(message)
         except MalformedReport as error:
-            LOG.error('this host has no say in the exchange: %s', error)
+            LOG.error('The report of this host cannot be sent: %s', error)
             return
         self._transport.broadcast(frame)
 
@@ -136,7 +136,7 @@ class BroadcastExchange:
             self._drops.add(reason, f'host {message.host}')
 
     def _take(self, sender: HostName | None, message: HostMessage | Confirmation) -> str:
-        """Keep a word; returns '' or why it is not kept."""
+        """Keep a message; returns '' or why it is not kept."""
         now = self._clock.monotonic()
         if sender is not None and sender != message.host:
             return FORGED

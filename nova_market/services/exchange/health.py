@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How an exchange is doing: what it has thrown away, and whether it works, each said once in the log."""
+"""The health of an exchange: what it has dropped and whether it works, each logged once."""
 
 import logging
 import threading
@@ -17,7 +17,7 @@ FORGED = 'forged'
 """The transport proves that the sender is not the host that the message names."""
 
 OTHER_TOPOLOGY = 'other_topology'
-"""The peer's [exchange]topology is another one: its words can't be used."""
+"""The peer's [exchange]topology is another one: its messages cannot be used."""
 
 MISDIRECTED = 'misdirected'
 """An allocation message for another host, or a confirmation for an engine."""
@@ -27,7 +27,7 @@ EXPECTED = frozenset({STALE, OVERTAKEN})
 
 
 SILENCE = 1.5
-"""Parts of the time to live without news after which the log says so: when an aggregator dies, others
+"""Parts of the time to live without replies after which it is logged: when an aggregator dies, others
 take over before that."""
 
 
@@ -40,7 +40,7 @@ class DropCounter:
         self._lock = threading.Lock()
 
     def counts(self, more: Mapping[str, int]) -> Mapping[str, int]:
-        """Together with what another (the transport) has counted."""
+        """Together with the counts of the transport."""
         with self._lock:
             return dict(self._counts + Counter(more))
 
@@ -51,16 +51,18 @@ class DropCounter:
             first = self._counts[reason] == 1 and reason not in EXPECTED
         if first and reason == FOREIGN_NAME:
             LOG.warning(
-                'a message in the name of this host (%s) that it has not sent: does another service use '
-                'this name ([host]name)? Further ones are only counted',
+                'A message carries the name of this host (%s), which has not sent it. Does '
+                'another service use this name ([host]name)? Further messages are only counted.',
                 self._host,
             )
         elif first:
             LOG.warning(
-                'a message is dropped as %s (%s); further ones are only counted', reason, detail
+                'A message is dropped as %s (%s). Further messages are only counted.',
+                reason,
+                detail,
             )
         else:
-            LOG.debug('a message is dropped as %s: %s', reason, detail)
+            LOG.debug('A message is dropped as %s: %s', reason, detail)
 
 
 class UnusedAllocations:
@@ -109,12 +111,12 @@ class LinkHealth:
         return self._outage.active
 
     def observe(self, age: float, trouble: str, now: float) -> None:
-        """age: of the totals; trouble: what the transport says is wrong."""
+        """age: of the totals; trouble: the transport's error."""
         silent = min(age, now - self._started) > SILENCE * self._ttl
         if trouble:
             self._outage.failed(trouble)
         # while it is down only totals that have come prove that it works
         elif silent or (self._outage.active and age > self._ttl):
-            self._outage.failed(f'nothing that this host sent in the last {age:.0f} s came back')
+            self._outage.failed(f'no report of this host was acknowledged in the last {age:.0f} s')
         else:
             self._outage.works()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every ports.Enforcement promises: in memory, and by letters on every transport.
+"""What every ports.Enforcement promises: in memory, and by messages on every transport.
 
 Hosts look once per round, as nova-fairness does, and confirm all that they are granted.
 """
@@ -17,7 +17,7 @@ from nova_market.adapters.transport.wire_format import FORMATS
 from nova_market.adapters.transport.zmq.transport import ZmqTransport
 from nova_market.core.market.inventory import Allocation
 from nova_market.services.exchange.allocation_receiver import AllocationReceiver
-from nova_market.services.exchange.allocation_sender import AGAIN, AllocationSender
+from nova_market.services.exchange.allocation_sender import RETRANSMIT_AFTER, AllocationSender
 from tests.support.exchange.exchanges import Roll
 from tests.support.exchange.oslo import configured, eventually
 
@@ -55,7 +55,7 @@ class InMemory:
         self.enforcement.stop()
 
 
-class ByLetters:
+class ByMessages:
     """Hosts at the other end of a transport."""
 
     def __init__(self, make_transport, wire):
@@ -107,7 +107,7 @@ class ByLetters:
             self.round()
             if eventually(condition, 0.25):
                 return True
-            self.clock.advance(AGAIN / 10)
+            self.clock.advance(RETRANSMIT_AFTER / 10)
         return False
 
     def stop(self):
@@ -122,7 +122,7 @@ def memory(stack, request):
 
 def local(stack, request):
     hub = LocalHub()
-    return ByLetters(lambda host, roll: LocalTransport(host=host, hub=hub), 'compact')
+    return ByMessages(lambda host, roll: LocalTransport(host=host, hub=hub), 'compact')
 
 
 def fake(stack, request):
@@ -130,17 +130,17 @@ def fake(stack, request):
     transport = oslo_messaging.get_rpc_transport(conf)
     stack.callback(transport.cleanup)
     make = lambda host, roll: OsloTransport(conf=conf, host=host, ttl=60, transport=transport)  # noqa: E731
-    return ByLetters(make, 'plain')
+    return ByMessages(make, 'plain')
 
 
 def rabbit(stack, request):
     conf = stack.enter_context(configured(request.getfixturevalue('rabbitmq').url))
-    return ByLetters(lambda host, roll: OsloTransport(conf=conf, host=host, ttl=60), 'plain')
+    return ByMessages(lambda host, roll: OsloTransport(conf=conf, host=host, ttl=60), 'plain')
 
 
 def zmq(stack, request):
     make = lambda host, roll: ZmqTransport(host, 'tcp://127.0.0.1:*', roll.members, None)  # noqa: E731
-    return ByLetters(make, 'compact')
+    return ByMessages(make, 'compact')
 
 
 @pytest.fixture(

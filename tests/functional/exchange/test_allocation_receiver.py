@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may allocate, over transports that prove the sender and over one that does not; hostile letters."""
+"""Who may allocate, over transports that prove the sender and over one that does not; hostile messages."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ from nova_market.core.exchange.allocation_messages import (
 from nova_market.core.exchange.codec import to_values
 from nova_market.core.market.inventory import Allocation
 from nova_market.services.exchange.allocation_receiver import AllocationReceiver
-from nova_market.services.exchange.allocation_sender import AGAIN, KEPT, AllocationSender
+from nova_market.services.exchange.allocation_sender import KEPT, RETRANSMIT_AFTER, AllocationSender
 from tests.functional.exchange.test_zmq import Town
 from tests.support.exchange.exchanges import Roll, put_together, sums
 from tests.support.exchange.oslo import configured, eventually
@@ -124,7 +124,7 @@ def test_who_is_not_believed(street, caplog, sender, changes, reason):
     ],
     ids=str,
 )
-def test_a_letter_that_breaks_the_schema(street, changes):
+def test_a_message_that_breaks_the_schema(street, changes):
     """It is dropped as such, does not reach the topology, and what was granted stays."""
     street.says(ENGINE, written(message(street.clock)))
     street.says(ENGINE, written(message(street.clock, period=8), **changes))
@@ -134,7 +134,7 @@ def test_a_letter_that_breaks_the_schema(street, changes):
 
 
 def test_the_topology_gets_what_is_not_the_market_s(street):
-    """Also when an owner's name looks like a letter of the market, and when it is garbage."""
+    """Also when an owner's name looks like a message of the market, and when it is garbage."""
     sly = report('b', {'market.allocate': (1.0,)})
     other = put_together(
         'broadcast',
@@ -192,7 +192,7 @@ def test_a_heaviness_that_is_none_is_refused(street, value):
     assert street.engine.dropped == {'malformed': 1}
 
 
-def test_a_letter_that_got_lost_is_sent_again(street):
+def test_a_message_that_got_lost_is_sent_again(street):
     """To hosts that have something to confirm and do not, ever more rarely, until it expires."""
     began = street.clock.monotonic()
     sent = {'a': [], 'b': [], 'c': []}
@@ -208,7 +208,17 @@ def test_a_letter_that_got_lost_is_sent_again(street):
     for _ in range(300):
         street.engine.confirmed(7)
         street.clock.advance(1.0)
-    assert sent == {'a': [0.0, AGAIN, 3 * AGAIN, 7 * AGAIN, 15 * AGAIN], 'b': [0.0], 'c': [0.0]}
+    assert sent == {
+        'a': [
+            0.0,
+            RETRANSMIT_AFTER,
+            3 * RETRANSMIT_AFTER,
+            7 * RETRANSMIT_AFTER,
+            15 * RETRANSMIT_AFTER,
+        ],
+        'b': [0.0],
+        'c': [0.0],
+    }
 
 
 def test_an_engine_takes_over(street):
@@ -229,13 +239,13 @@ def test_an_engine_takes_over(street):
 
 
 def test_what_cannot_be_said_is_said_to_nobody(street, caplog):
-    """A number that is none keeps one host from its letter, not the others."""
+    """A number that is none keeps one host from its message, not the others."""
     bad = Allocation(server_id='s1', cores=float('nan'), memory_mib=1.0)
     street.engine.send(
         7, street.clock.wall() + 180.0, {'b': [bad], 'a': message(street.clock).allocations}
     )
     assert street.granted.period == 7
-    assert 'host b is told nothing' in caplog.text
+    assert 'Host b is sent no allocations' in caplog.text
 
 
 def test_news_wake_the_host(street):
@@ -307,7 +317,7 @@ def town_transport(town, host):
     return ZmqTransport(host, town.addresses[host], lambda: town.addresses, town.keys(host))
 
 
-def test_over_oslo_the_name_is_what_the_letter_says(caplog):
+def test_over_oslo_the_name_is_what_the_message_says(caplog):
     """The broker's accounts decide who can write; names that are not engines are refused all the same."""
     clock = ManualClock()
     caplog.set_level(logging.WARNING)

@@ -37,11 +37,12 @@ def replay(scene, wire, name):
     ('scene', 'name'), [(scene, name) for scene in sorted(RECORDS) for name in names_in(scene)]
 )
 def test_todays_code_in_the_place_of_an_earlier_host(scene, name, wire):
-    """It drops nothing of what it receives, and sends what the earlier host sent, value for value."""
+    """It drops nothing of what it receives, and sends what the earlier host sent, in as many bytes."""
     made = replay(scene, wire, name)
     assert made.sent
     for sent, recorded in made.sent:
         assert values(sent) == values(recorded)
+        assert len(sent) == len(recorded)
     assert made.participant.subject.dropped == {}
 
 

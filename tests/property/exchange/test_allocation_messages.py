@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Letters of the market on anything: what was written is read, and nothing else gets through."""
+"""Messages of the market on anything: what was written is read, and nothing else gets through."""
 
 import contextlib
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Letters on anything, and aggregators under any loss, repetition and order of letters."""
+"""Messages on anything, and aggregators under any loss, repetition and order of messages."""
 
 import contextlib
 import math
@@ -84,12 +84,12 @@ replies = st.builds(
 
 
 @given(updates | replies)
-def test_a_letter_survives_the_wire(message):
+def test_a_message_survives_the_wire(message):
     assert from_values(to_values(message)) == message
 
 
 @given(st.sampled_from(['state', 'answer', 'gone', 'report']), anything)
-def test_anything_is_a_letter_or_malformed(kind, message):
+def test_anything_is_a_message_or_malformed(kind, message):
     """Nothing that a peer sends raises anything else."""
     with contextlib.suppress(MalformedReport):
         from_values(message)
@@ -100,7 +100,7 @@ def test_anything_is_a_letter_or_malformed(kind, message):
 
 
 @given(updates | replies, st.data())
-def test_a_letter_with_one_wild_field(message, data):
+def test_a_message_with_one_wild_field(message, data):
     """Taken only if an aggregator or a host can use it: every sum stays a finite number."""
     values = to_values(message)
     key = data.draw(st.sampled_from(sorted(values)))
@@ -181,7 +181,7 @@ rounds = st.lists(
 
 
 class Unreliable:
-    """Three hosts and one aggregator, between which letters have fates."""
+    """Three hosts and one aggregator, between which messages have fates."""
 
     def __init__(self):
         self.aggregator = Aggregator('x', 'greediness', 30.0, 'e')

@@ -4,9 +4,9 @@ and replayed with another.
 
 It is recorded with the code of an earlier version by copying this file into a checkout of that version:
 
-    git worktree add /tmp/earlier 5bf6b33
-    cp tests/support/exchange/conversation.py /tmp/earlier/
-    cd /tmp/earlier && python conversation.py earlier > tests/data/exchange-frames.json
+    git worktree add ../earlier 5bf6b33
+    cp tests/support/exchange/conversation.py ../earlier/
+    (cd ../earlier && python conversation.py earlier) > tests/data/exchange-frames.json
 
 A conversation consists of acts. Frames are delivered at once, within the act that causes them.
 """

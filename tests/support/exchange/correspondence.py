@@ -18,7 +18,7 @@ EPOCH = 'e'
 
 class Post:
     """delay: intervals of 10 s there and back; loss: part of the messages that vanish; retransmitted: is an
-    statement said again that has not been answered at once?"""
+    update retransmitted when no reply has come at once?"""
 
     def __init__(self, hosts, aggregators=('a',), delay=0, loss=0.0, seed=1, retransmitted=False):
         self.clients = {h: AggregatorClient(h, METRIC, TTL, EPOCH) for h in hosts}
@@ -37,7 +37,7 @@ class Post:
             self.under_way.append((due, len(self.messages), to, to_values(message)))
 
     def deliver(self, now):
-        """Everything that is due by now, each letter at its own time."""
+        """Everything that is due by now, each message at its own time."""
         while self.under_way and min(self.under_way)[0] <= now:
             when, number, to, values = min(self.under_way)
             self.under_way.remove((when, number, to, values))
@@ -50,7 +50,7 @@ class Post:
             self.send(to, update, now)
         self.deliver(now)
         if self.retransmitted:
-            retransmitted = self.clients[report.host].retransmitted(self.chosen)
+            retransmitted = self.clients[report.host].retransmit(self.chosen)
             for to, update in retransmitted.items():
                 self.send(to, update, now)
             self.deliver(now)

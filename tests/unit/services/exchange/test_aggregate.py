@@ -57,7 +57,7 @@ class World:
         self.exchanges['b'].publish(report('b', {'d': (2.0,)}))
 
     def round(self, sequence):
-        """What a knows after it has published, and how many letters it took."""
+        """What a knows after it has published, and how many messages it took."""
         before = self.wires['a'].sent
         self.exchanges['a'].publish(report('a', {'d': (1.0,)}, sequence=sequence))
         found = sums(self.exchanges['a'])
@@ -74,7 +74,7 @@ def test_what_is_answered_is_said_once():
 
 @pytest.mark.parametrize('lost', [{'lost_of_a': [1]}, {'lost_of_x': [2]}], ids=['update', 'reply'])
 def test_what_is_lost_is_said_again_within_the_round(lost):
-    """x's first letter is its answer to b."""
+    """x's first message is its answer to b."""
     assert World(**lost).round(1) == ({'d': 3.0}, 2)
 
 
