@@ -5,8 +5,8 @@ Implements Merkat (INRIA RR-8648), section 2.2.2, and rules B1 and B2 of doc/sou
 whole micro-credits per period; arrays (resources, servers) in the order of MARKET_RESOURCES, those of
 payers (payers,).
 
-Differs from the paper: a bid may be left to defaults, and who can't pay the sum of his bids has all of
-them scaled down together.
+Differs from the paper: a bid may be left to defaults, and the bids of a payer that cannot cover their
+sum are all scaled down by the same factor.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,14 +24,14 @@ MARKET_RESOURCES = (RESOURCES[CPU], RESOURCES[MEMORY])
 """What is bid for, in this order: `cpu` in cores, `memory` in MiB."""
 
 ABSENT = -1
-"""Stands for "this source says nothing" where bids are given."""
+"""The value of a bid that a source does not set."""
 
 EXACT = 2.0**53
 """Below this, a float64 sum of whole numbers is exact."""
 
 
 class BidSource(IntEnum):
-    """Where a bid comes from, first that speaks wins (B1)."""
+    """Where a bid comes from; the first source that sets one wins (B1)."""
 
     TENANT = 0
     SERVER = 1
@@ -54,7 +54,7 @@ def bid_from(texts: Mapping[str, str], prefix: str = 'market:bid_') -> tuple[int
 def resolved(sources: Sequence[Values], price: Array, caps: Array) -> tuple[Values, Values]:
     """(bids, source of each), shape (resources, servers): B1, each resource by itself.
 
-    sources: bids of the tenant, of the server and of the flavor, ABSENT where one says nothing
+    sources: bids of the tenant, of the server and of the flavor, ABSENT where one sets none
     price:   micro-credits per unit and period, (resources,); the last resort is price times cap
     """
     default = np.minimum(np.floor(price[:, None] * caps), MAX_AMOUNT).astype(np.int64)

@@ -5,7 +5,7 @@ Implements Merkat (INRIA RR-8648), section 2.2.2, and rule B1 of doc/source/spec
 bid, metadata or hint of the server, extra specs of its flavor, price times a_max; each resource by itself.
 Units: micro-credits per period, cores, MiB. Arrays (resources, servers).
 
-A text that is no bid counts as none, and the round says so: a typo must not stop a server.
+A text that is not a bid is ignored and noted in the round: a typo must not stop a server.
 """
 
 import math
@@ -102,7 +102,7 @@ def _of(
 
 
 def _caps(server: CloudServer, bid: StoredBid | None, notes: dict[str, str]) -> tuple[float, float]:
-    """a_max: the flavor, or less where the flavor's extra specs, the metadata or the bid say so."""
+    """a_max: the flavor, or less where the flavor's extra specs, the metadata or the bid set less."""
     found = [float(server.vcpus), float(server.memory_mib)]
     for where in (server.extra_specs, server.metadata):
         for r, key in enumerate(LIMITS):
