@@ -30,7 +30,7 @@ from nova_market.services.market.rounds import Decided, RoundRunner
 from nova_market.sim.cloud.accounts import budget_of, closing, grants, opening, project_name
 from nova_market.sim.cloud.hosts import SimulatedHosts
 from nova_market.sim.cloud.market import CloudSetting, Offers, OpenStores, Ruling
-from nova_market.sim.cloud.migrations import RunningMigrations, Move, MoveSetting
+from nova_market.sim.cloud.migrations import Move, MoveSetting, RunningMigrations
 
 BY = 'simulator'
 
