@@ -90,6 +90,19 @@ def posting_key(reason: Reason, period: int, subject: str) -> str:
     return f'{reason}:{period}:{subject}'
 
 
+Totals = Mapping[tuple[AccountId, AccountId], int]
+"""(debit, credit) -> the sum of what moved between the two for one reason in one period."""
+
+
+def totals(postings: Iterable[Posting]) -> Mapping[Reason, Totals]:
+    """The sums of these postings, by reason."""
+    found: dict[Reason, dict[tuple[AccountId, AccountId], int]] = {}
+    for posting in postings:
+        sums, ends = found.setdefault(posting.reason, {}), (posting.debit, posting.credit)
+        sums[ends] = sums.get(ends, 0) + posting.amount
+    return found
+
+
 class Book:
     """Balances and the keys that are taken. Remembers, but reads no clock and takes no lock."""
 

@@ -5,8 +5,8 @@ Implements Merkat (INRIA RR-8648), section 2.2.2, and rules B1 and B2 of doc/sou
 whole micro-credits per period; arrays (resources, servers) in the order of MARKET_RESOURCES, those of
 payers (payers,).
 
-Differs from the paper: a bid may be left to defaults, and who can't pay the sum of his bids has all of
-them scaled down together.
+Differs from the paper: a bid may be left to defaults, and the bids of a payer that cannot cover their
+sum are all scaled down by the same factor.
 """
 
 from collections.abc import Mapping, Sequence

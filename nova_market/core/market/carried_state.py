@@ -8,7 +8,7 @@ document, so any engine can go on from the round that was stored last. Units: mi
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 
-from nova_market.core.ledger.posting import AccountId, kind_of
+from nova_market.core.ledger.posting import Reason, Totals, kind_of
 
 KEY = 'memory'
 """Where it stands in a round's document."""
@@ -16,8 +16,8 @@ KEY = 'memory'
 CATCH_UP = 1000
 """Periods whose charges are returned at most in one round, after the engines were away."""
 
-Totals = Mapping[tuple[AccountId, AccountId], int]
-"""(debit, credit) -> the sum of what was posted between the two for one reason in one period."""
+CHANGING = (Reason.RENEWAL, Reason.TAX, Reason.DISTRIBUTION)
+"""Postings for these reasons change the state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,19 +54,19 @@ def before_first_round(period: int) -> CarriedState:
     return CarriedState(returned=period - 1)
 
 
-def after_postings(
-    state: CarriedState, *, renewals: Totals, taxed: int, distributed: int
-) -> CarriedState:
+def after_postings(state: CarriedState, moved: Mapping[Reason, Totals]) -> CarriedState:
     """The state after what the currency has decided was posted, as far as it could be.
 
-    taxed, distributed: sums of the postings for these reasons
+    moved: what was posted for each of the reasons in CHANGING
     """
+    renewals, taxed, given = (moved.get(reason, {}) for reason in CHANGING)
     entitled = dict(state.entitled)
     for (debit, credit), amount in renewals.items():
         gained = kind_of(credit) == 'project'
         project = (credit if gained else debit).partition(':')[2]
         entitled[project] = entitled.get(project, 0) + (amount if gained else -amount)
-    return replace(state, entitled=entitled, pool=max(state.pool + taxed - distributed, 0))
+    pool = max(state.pool + sum(taxed.values()) - sum(given.values()), 0)
+    return replace(state, entitled=entitled, pool=pool)
 
 
 def due_returns(state: CarriedState, period: int, delay: int) -> tuple[range, CarriedState]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the market knows of a cloud: hosts, servers, live migrations, and what hosts are told to give.
+"""A cloud as the market sees it: hosts, servers, live migrations, and allocations for hosts.
 
 Implements the input of Merkat (INRIA RR-8648), section 2.2.3, and rules B1, A3, A5 and F2 of
 doc/source/specs/market.rst as values. Units: cores, MiB, seconds; bids and prices are not here.
@@ -32,8 +32,8 @@ class CloudHost:
     enabled:           Nova may put servers on it
     answering:         its nova-compute reports (F2)
     counted:           what Placement allows, with its ratios, by resource class
-    vcpus_used:        as Nova counts them there, with what is reserved, deleted softly or resized; None: it
-                       does not say
+    vcpus_used:        as Nova counts them there, with what is reserved, deleted softly or resized; None where
+                       Nova reports none
     """
 
     name: HostName
@@ -52,7 +52,7 @@ class CloudServer:
 
     vcpus, memory_mib:        of its flavor, without CPUs of its own (dedicated)
     extra_specs:              of its flavor; metadata: its own; hints: scheduler hints it was made with
-    migratable:               False: it can't be live-migrated; `pinned` says why
+    migratable:               False: it can't be live-migrated; `pinned` is the reason
     zone:                     the availability zone its owner asked for, '' when he did not
     group, group_policy:      server group and its policy, '' without
     counted:                  what it takes of Placement, by resource class

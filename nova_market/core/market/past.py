@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nova_market.core.ledger.posting import BANK, AccountId, kind_of
+from nova_market.core.ledger.posting import BANK, AccountId, Totals, kind_of
 from nova_market.core.market.bid import MARKET_RESOURCES
-from nova_market.core.market.carried_state import CarriedState, Totals
+from nova_market.core.market.carried_state import CarriedState
 from nova_market.core.market.record import AllocationRecord, PriceRecord, RoundRecord
 from nova_market.core.resource import Array
 

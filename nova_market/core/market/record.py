@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the market keeps from round to round, as values: accounts, statements, bids, rounds, plans.
+"""What the market stores of each round, as values: the round itself, its prices, its allocations.
 
-Implements the rows that rules M1, M2, B1, P3, A3 and A4 of doc/source/specs/market.rst speak of. Units:
+Implements the rows of rules P1, P3, A1 and A4 of doc/source/specs/market.rst speak of. Units:
 amounts in whole micro-credits, bids in micro-credits per period, CPU in cores, memory in MiB, times in
 seconds since the epoch, prices in micro-credits per unit and period (a float: a price is no money).
 """
@@ -64,4 +64,4 @@ class AllocationRecord:
     charge_cpu: int
     charge_memory: int
     confirmed: bool = False
-    """The host has said that it applied it; nobody pays for what was not (F2)."""
+    """The host has reported that it applied it; an allocation that was not applied is free (F2)."""

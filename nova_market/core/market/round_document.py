@@ -81,7 +81,7 @@ def document(
 ) -> dict[str, object]:
     """Inputs, outcome and reasons, as JSON has them.
 
-    postings: what the currency policy has decided; heaviness: as hosts said in the rounds before
+    postings: what the currency policy has decided; heaviness: as hosts reported it in the rounds before
     """
     shown = _shown(outcome.error)
     return {

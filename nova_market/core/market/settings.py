@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an engine is told once, at start: frozen settings from group [market].
+"""The settings of an engine, read once at its start from group [market].
 
 Units: period in seconds; other times in periods; prices in micro-credits per core or MiB and period; amounts
 in micro-credits; rates in parts per million.
@@ -16,7 +16,7 @@ from nova_market.core.market.price import Pricing, clearing_price
 class MarketSettings:
     """reserve: least prices of a core and of a MiB; host_reserve: cores and MiB that a host keeps
     total, renew_every, return_delay, tax_rate, tax_floor: M3; return_delay 0: the bank's income is split
-    notice: a payer whose credits last for fewer periods is told (M4)
+    notice: a payer whose credits last for fewer periods is notified (M4)
     """
 
     name: str = 'engine'
@@ -34,4 +34,4 @@ class MarketSettings:
     tax_floor: int = 0
     notice: int = 60
     options: Mapping[str, object] = field(default_factory=dict)
-    """What a round's document says of the settings."""
+    """What is written of the settings into a round's document."""

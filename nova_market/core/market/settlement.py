@@ -4,8 +4,8 @@
 Implements rules M1, M2, P1 and F2 of doc/source/specs/market.rst. Amounts and keys come from the stored round
 and what was held when it was stored, so any engine can do it again. Units: micro-credits.
 
-What was held goes back to its payer in the transaction that charges him, so he can't move it away in
-between, and his statement has one line for each server. Nobody is charged more than was held.
+What was held goes back to its payer in the transaction that charges it, so the payer cannot move it away in
+between, and its statement has one line for each server. No payer is charged more than was held.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -64,7 +64,7 @@ def hold_postings(
 def covered(
     allocated: Iterable[AllocationRecord], payers: Payers, holding: Mapping[AccountId, int]
 ) -> dict[AccountId, float]:
-    """Payer -> the part of his dues that was held, of those who have moved credits away before that."""
+    """Payer -> the part of its dues that was held, of payers that had moved credits away before."""
     owed = {payer: sum(each.values()) for payer, each in dues(allocated, payers).items()}
     return {p: holding.get(p, 0) / due for p, due in owed.items() if holding.get(p, 0) < due}
 

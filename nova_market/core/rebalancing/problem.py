@@ -108,7 +108,7 @@ def _sizes(hosts: Sequence[CloudHost], servers: Sequence[CloudServer]) -> tuple[
     room = [[float(host.memory_mib) for host in hosts]]
     for name in classes:
         size.append([float(server.counted.get(name, 0.0)) for server in servers])
-        # a host about which Placement says nothing is left to Placement
+        # Placement decides for a host of which it reports nothing
         room.append([_counted(host, name) for host in hosts])
     rows = len(size)
     return np.array(size).reshape(rows, len(servers)), np.array(room).reshape(rows, len(hosts))

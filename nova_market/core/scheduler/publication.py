@@ -71,7 +71,7 @@ def published(document: Mapping[str, object], age: float) -> dict[str, object] |
 
 
 def _vcpus(inputs: RoundInputs) -> Array:
-    """(hosts,) what Nova counts as used on a host, or the servers there where it does not say.
+    """(hosts,) what Nova counts as used on a host, or the servers there where Nova reports none.
 
     Servers are fewer: Nova counts reserved CPUs too, and servers that are deleted softly or resized.
     """
@@ -80,8 +80,8 @@ def _vcpus(inputs: RoundInputs) -> Array:
     for server in (*inputs.servers, *inputs.others):
         if server.host in row:
             found[row[server.host]] += server.vcpus
-    said = np.array([h.vcpus_used for h in inputs.hosts], dtype=np.float64)  # None is NaN
-    return np.where(np.isnan(said), found, said)
+    used = np.array([h.vcpus_used for h in inputs.hosts], dtype=np.float64)  # None is NaN
+    return np.where(np.isnan(used), found, used)
 
 
 def _projects(inputs: RoundInputs, outcome: RoundOutcome) -> tuple[list[str], Array, Array]:

@@ -88,7 +88,7 @@ class Framework:
         self.runs = [job for job in self.runs if self.left[job] > 0]
 
     def _start(self) -> None:
-        """First come, first served: nobody passes the first in the queue."""
+        """First come, first served: no job passes the first in the queue."""
         idle = self.ready - self.busy
         while self.waits and self.jobs.width[self.waits[0]] <= idle:
             job = self.waits.pop(0)

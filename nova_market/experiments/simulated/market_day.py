@@ -17,10 +17,26 @@ from typing import Any
 
 import numpy as np
 
-from nova_market.core.ledger.currency import CurrencyState, recharge
 from nova_market.core.ledger.money import MICRO
-from nova_market.core.ledger.posting import BANK, Book, Posting, Reason, account, posting_key
+from nova_market.core.ledger.posting import (
+    BANK,
+    Book,
+    Posting,
+    Reason,
+    Totals,
+    account,
+    posting_key,
+    totals,
+)
+from nova_market.core.market.carried_state import (
+    after_postings,
+    before_first_round,
+    due_returns,
+)
+from nova_market.core.market.currency_step import CurrencyInputs, currency_step
+from nova_market.core.market.past import paid_by_projects
 from nova_market.core.market.round import RoundOutcome, decide
+from nova_market.core.market.settings import MarketSettings
 from nova_market.core.market.snapshot import MarketSnapshot
 from nova_market.experiments.guests.recording import Recording, plot, write_summary
 
@@ -92,31 +108,29 @@ def simulate(setting: Setting) -> tuple[Recording, Book]:
     """Round after round; everything that was posted is in the book."""
     book, recording = Book(), Recording()
     weights = {project.name: project.weight for project in PROJECTS}
-    entitled: dict[str, int] = {}
-    paid: list[dict[str, int]] = []
     delay = round(RETURN_HOURS * HOUR / setting.period)
+    settings = MarketSettings(total=TOTAL * MICRO, renew_every=1, return_delay=delay)
+    carried, charged = before_first_round(0), dict[int, Totals]()
     for period in range(round(DAY / setting.period)):
-        returned = paid[period - delay] if period >= delay else {}
-        book.post_all(
-            recharge(
-                CurrencyState(
-                    period=period,
-                    weights=weights,
-                    balances=_balances(book),
-                    total=TOTAL * MICRO,
-                    entitled=entitled,
-                    paid=returned,
-                )
-            )
+        due, carried = due_returns(carried, period, delay)
+        inputs = CurrencyInputs(
+            period=period,
+            weights=weights,
+            balances=_balances(book),
+            paid=paid_by_projects(charged.pop(one) for one in due),
+            bank=book.balance(BANK),
+            budgets=(),
+            carried=carried,
         )
-        if not entitled:
-            entitled = _balances(book)
+        postings, carried = currency_step(inputs, settings)
+        book.post_all(postings)
+        carried = after_postings(carried, totals(postings))
         hour = period * setting.period / HOUR
         snapshot = _snapshot(book, hour, setting.period)
         outcome = decide(snapshot)
         charges = _charges(snapshot, outcome, period)
         book.post_all(charges)
-        paid.append(_sums(charges))
+        charged[period] = totals(charges).get(Reason.CHARGE, {})
         recording.add(period * setting.period, _row(snapshot, outcome, book, setting.period))
     return recording, book
 
@@ -219,15 +233,6 @@ def _charges(snapshot: MarketSnapshot, outcome: RoundOutcome, period: int) -> li
         for server, due in enumerate(outcome.due())
         if due > 0
     ]
-
-
-def _sums(charges: list[Posting]) -> dict[str, int]:
-    """What each project paid."""
-    found: dict[str, int] = {}
-    for charge in charges:
-        name = charge.debit.partition(':')[2]
-        found[name] = found.get(name, 0) + charge.amount
-    return found
 
 
 def _balances(book: Book) -> dict[str, int]:

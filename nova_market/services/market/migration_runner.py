@@ -45,7 +45,7 @@ class _Asked:
 
 
 class MigrationRunner:
-    """Remembers only what it waits for; `forget` when somebody else leads. For one thread."""
+    """Remembers only what it waits for; `forget` when another engine leads. For one thread."""
 
     def __init__(
         self, plans: PlanStore, cloud: MarketCloud, clock: Clock, settings: RebalancingSettings
@@ -57,7 +57,7 @@ class MigrationRunner:
         self._asked: _Asked | None = None
 
     def step(self) -> bool:
-        """Look after the plan that runs, or begin one that is approved; is there one?
+        """Go on with the plan that runs, or begin one that is approved; returns whether there is one.
 
         :raises CloudUnavailable, DatabaseUnavailable: try again.
         :raises Conflict: another engine was faster; try again.
@@ -75,7 +75,7 @@ class MigrationRunner:
         return True
 
     def forget(self) -> None:
-        """Somebody else leads; what was asked for is found again by its plan."""
+        """Another engine leads; it finds by its plan what was requested."""
         self._asked = None
 
     def _running(self) -> StoredPlan | None:

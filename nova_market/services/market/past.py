@@ -8,6 +8,7 @@ times in periods.
 
 from nova_market.core.ledger.posting import AccountId, Reason
 from nova_market.core.market.carried_state import (
+    CHANGING,
     CarriedState,
     after_postings,
     before_first_round,
@@ -79,9 +80,5 @@ def _before(history: History, period: int) -> RoundRecord | None:
 
 def _carried(before: RoundRecord, ledger: LedgerStore) -> CarriedState:
     """The state in the document of the round before, and what its settlement really moved."""
-    return after_postings(
-        carried_state(before.document),
-        renewals=ledger.totals(before.period, Reason.RENEWAL),
-        taxed=sum(ledger.totals(before.period, Reason.TAX).values()),
-        distributed=sum(ledger.totals(before.period, Reason.DISTRIBUTION).values()),
-    )
+    moved = {reason: ledger.totals(before.period, reason) for reason in CHANGING}
+    return after_postings(carried_state(before.document), moved)

@@ -73,7 +73,7 @@ class Rebalancing:
         self._surviving(self._look)
 
     def forget(self) -> None:
-        """Somebody else leads now."""
+        """Another engine leads now."""
         self._run.forget()
         self._search = None
         self._searched = None
@@ -104,7 +104,7 @@ class Rebalancing:
 
     def _look(self) -> None:
         if self._run.step():
-            # a search from before these moves is about a placement that is no more
+            # a search from before these moves started from a placement that has changed
             self._search = None
             return
         if self._search is None or not self._search.done():
@@ -118,11 +118,13 @@ class Rebalancing:
         self._search = None
 
     def _try_to_propose(self, found: Search) -> None:
-        """Once, unless the database is away: a plan that somebody else has decided stays decided."""
+        """Once, unless the database does not answer: what an administrator has decided on a plan stays."""
         try:
             self._propose(found)
         except Conflict as error:
-            LOG.info('nothing more comes of the search of period %d: %s', found.view.period, error)
+            LOG.info(
+                'the result of the search of period %d is not used: %s', found.view.period, error
+            )
 
     def _propose(self, found: Search) -> None:
         new = proposal(found, self._settings, self._clock.wall())

@@ -126,7 +126,7 @@ class RoundRunner:
     def _covered(
         self, period: int, allocated: Sequence[AllocationRecord], payers: Mapping[str, AccountId]
     ) -> Mapping[AccountId, float]:
-        """Payer -> part of his allocations that he gets, as he has moved credits away while we decided."""
+        """Payer -> the part of its allocations that it gets, after it has moved credits away."""
         less = covered(allocated, payers, held(self._stores.ledger, period))
         for payer, part in sorted(less.items()):
             LOG.warning(

@@ -5,8 +5,8 @@ Implements rules M1, M2, P1 and F2 of doc/source/specs/market.rst. Amounts and k
 and what was held when it was stored, so any engine can do it again: what is posted already changes nothing.
 Units: micro-credits.
 
-What was held goes back to its payer in the transaction that charges him, so he can't move it away in
-between, and his statement has one line for each server. Nobody is charged more than was held.
+What was held goes back to its payer in the transaction that charges it, so the payer cannot move it away in
+between, and its statement has one line for each server. No payer is charged more than was held.
 """
 
 import logging

@@ -6,7 +6,7 @@ D. Lifka described it (JSSPP 1995): only the first in the queue has a reservatio
 delay it may go first. Events are arrivals and ends; ends of an instant come before its arrivals.
 Units: seconds, processors of one machine. Deterministic: ties go by order of submission.
 
-Differs from the paper, which doesn't say it: EDF can drop jobs that can no longer meet their deadline.
+Differs from the paper, which leaves it open: EDF can drop jobs that can no longer meet their deadline.
 """
 
 from bisect import insort
@@ -34,7 +34,7 @@ Begin = Callable[[int, float], None]
 
 
 def fcfs(workload: Workload, processors: int) -> Schedule:
-    """First come, first served: nobody passes the first in the queue."""
+    """First come, first served: no job passes the first in the queue."""
     submit, run, width = _columns(workload, processors)
     start = [0.0] * len(submit)
     free, now = processors, 0.0
@@ -124,7 +124,7 @@ def _backfill(
 
 
 def edf(workload: Workload, processors: int, terms: Terms, *, drop: bool = True) -> Schedule:
-    """Earliest deadline first; nobody passes the first in the queue.
+    """Earliest deadline first; no job passes the first in the queue.
 
     drop: jobs that would end after their deadline, started now, are thrown away
     """

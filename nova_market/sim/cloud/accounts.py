@@ -18,12 +18,13 @@ from nova_market.core.ledger.posting import (
     Book,
     Posting,
     Reason,
+    Totals,
     account,
     posting_key,
+    totals,
 )
 from nova_market.core.market.carried_state import (
     CarriedState,
-    Totals,
     after_postings,
     before_first_round,
     due_returns,
@@ -176,20 +177,14 @@ class SimulatedAccounts:
 
 def _posted(book: Book, postings: Iterable[Posting], carried: CarriedState) -> CarriedState:
     """Write what can be posted, as the ledger does; the state follows what was."""
-    renewals: dict[tuple[AccountId, AccountId], int] = {}
-    sums = dict.fromkeys((Reason.TAX, Reason.DISTRIBUTION), 0)
+    posted = []
     for posting in postings:
         try:
             book.post(posting)
         except BalanceTooLow:
             continue
-        if posting.reason == Reason.RENEWAL:
-            renewals[posting.debit, posting.credit] = posting.amount
-        elif posting.reason in sums:
-            sums[posting.reason] += posting.amount
-    return after_postings(
-        carried, renewals=renewals, taxed=sums[Reason.TAX], distributed=sums[Reason.DISTRIBUTION]
-    )
+        posted.append(posting)
+    return after_postings(carried, totals(posted))
 
 
 def grants(setting: MoneySetting) -> list[Posting]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The market of a simulated cloud by the services themselves: the engine, its rounds, ledger and rebalancing.
 
-Implements cloud_market.CloudMarket: market.engine and market.rebalancing on adapters.in_memory.cloud, with
-stores that it is given and a clock that it turns. Some thirty times slower than vector_market, which
-decides the same; for small clouds, and to see that it does. Units as in cloud_market.
+Implements sim.cloud.market.CloudMarket: services.market on adapters.in_memory.cloud, with stores that it is
+given and a clock that it advances. Some thirty times slower than vector_market, which decides the same; for
+small clouds, and to check that it does. Units as in sim.cloud.market.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ from nova_market.services.market.rounds import Decided, RoundRunner
 from nova_market.sim.cloud.accounts import budget_of, closing, grants, opening, project_name
 from nova_market.sim.cloud.hosts import SimulatedHosts
 from nova_market.sim.cloud.market import CloudSetting, Offers, OpenStores, Ruling
-from nova_market.sim.cloud.migrations import Flights, Move, MoveSetting
+from nova_market.sim.cloud.migrations import Move, MoveSetting, RunningMigrations
 
 BY = 'simulator'
 
@@ -63,7 +63,7 @@ class WatchedCloud(MemoryCloud):
 
 
 class EngineMarket:
-    """Implements cloud_market.CloudMarket. Its periods must come one after the other, upwards."""
+    """Implements CloudMarket. Its periods must come one after the other, upwards."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class EngineMarket:
         self._known: dict[str, CloudServer] = {}
         self._bids: dict[str, StoredBid] = {}
         self._decided: list[Decided] = []
-        self._flights = Flights(park)
+        self._running = RunningMigrations(park)
         self._tick = (setting.moves or MoveSetting()).tick
         self._engine = self._made(plans)
         self._stores.accounts.open(
@@ -169,17 +169,17 @@ class EngineMarket:
         begins = period * self._setting.period
         self._turn_to(begins)
         self._take_over(offers)
-        self._flights.keep(set(offers.server.tolist()))
+        self._running.keep(set(offers.server.tolist()))
         begun: list[Move] = []
         ended: list[Move] = []
         now = begins
         while now < begins + self._setting.period:
             self._turn_to(now)
-            ended += self._flights.landed(now)
+            ended += self._running.take_ended(now)
             self._engine.tick()
             begun += self._departures(now)
             now += self._tick
-        ended += self._flights.landed(begins + self._setting.period)
+        ended += self._running.take_ended(begins + self._setting.period)
         decided = self._decided.pop()
         self._decided.clear()
         return Ruling(
@@ -198,14 +198,14 @@ class EngineMarket:
                 began=now,
                 ended=now + server.memory_mib / self._rate,
             )
-            self._flights.begin(move, np.array([server.vcpus, server.memory_mib], dtype=float))
+            self._running.begin(move, np.array([server.vcpus, server.memory_mib], dtype=float))
             self._known[name] = replace(server, host=HostName(destination))
             found.append(move)
         self._cloud.began.clear()
         return found
 
     def _take_over(self, offers: Offers) -> None:
-        """The cloud and the bids become what the offers say."""
+        """The cloud and the bids become those of the offers."""
         names = [f'{server:09d}' for server in offers.server.tolist()]
         gone = sorted(self._known.keys() - set(names))
         for name in gone:

@@ -60,7 +60,7 @@ class Move:
     ended: float
 
 
-class Riders(Protocol):
+class RoundServers(Protocol):
     """Servers of a round: ids in order, their hosts, and vCPUs and RAM; (servers,), (resources, servers)."""
 
     @property
@@ -75,29 +75,29 @@ Step = tuple[int, int, int]
 """server, source, target"""
 
 
-class Flights:
-    """Migrations that go on: their RAM and vCPUs are taken on both hosts."""
+class RunningMigrations:
+    """Migrations under way: their RAM and vCPUs are taken on both hosts."""
 
     def __init__(self, park: SimulatedHosts) -> None:
         self._park = park
-        self._flying: dict[int, tuple[Move, Array]] = {}
+        self._moves: dict[int, tuple[Move, Array]] = {}
 
     def begin(self, move: Move, size: Array) -> None:
         self._park.take(np.array([move.target]), size)
-        self._flying[move.server] = (move, size)
+        self._moves[move.server] = (move, size)
 
-    def landed(self, now: float) -> list[Move]:
+    def take_ended(self, now: float) -> list[Move]:
         """Those that have ended since the last look."""
-        over = [move for move, _ in self._flying.values() if move.ended <= now]
+        over = [move for move, _ in self._moves.values() if move.ended <= now]
         for move in over:
-            _, size = self._flying.pop(move.server)
+            _, size = self._moves.pop(move.server)
             self._park.release(np.array([move.source]), size)
         return over
 
     def keep(self, servers: Collection[int]) -> None:
         """All others are gone, and with them their migrations."""
-        for server in [one for one in self._flying if one not in servers]:
-            move, size = self._flying.pop(server)
+        for server in [one for one in self._moves if one not in servers]:
+            move, size = self._moves.pop(server)
             self._park.release(np.array([move.target]), size)
 
 
@@ -108,7 +108,7 @@ class Mover:
         """rate: MiB/s; 0 takes no time"""
         self._park, self._tick, self._rate = park, setting.tick, rate
         self._settings = setting.rebalancing_settings()
-        self._flights = Flights(park)
+        self._running = RunningMigrations(park)
         self._searched: int | None = None
         self._found: list[Step] | None = None
         self._plan: list[Step] | None = None
@@ -120,7 +120,7 @@ class Mover:
         self,
         period: int,
         span: tuple[float, float],
-        riders: Riders,
+        servers: RoundServers,
         snapshot: MarketSnapshot,
         outcome: RoundOutcome,
     ) -> tuple[list[Move], list[Move]]:
@@ -128,24 +128,24 @@ class Mover:
         begins, ends = span
         begun: list[Move] = []
         ended: list[Move] = []
-        at = {int(s): int(h) for s, h in zip(riders.server, riders.host, strict=True)}
-        size = {server: riders.size[:, row] for row, server in enumerate(at)}
-        self._flights.keep(at.keys())
-        self._consider(period, begins, riders, snapshot, outcome)
+        at = {int(s): int(h) for s, h in zip(servers.server, servers.host, strict=True)}
+        size = {server: servers.size[:, row] for row, server in enumerate(at)}
+        self._running.keep(at.keys())
+        self._consider(period, begins, servers, snapshot, outcome)
         for now in np.arange(begins, ends, self._tick).tolist():
-            for move in self._flights.landed(now):
+            for move in self._running.take_ended(now):
                 ended.append(move)
                 at[move.server] = move.target
             new = self._look(now, at, size)
             if new is not None:
                 begun.append(new)
-        return begun, ended + self._flights.landed(ends)
+        return begun, ended + self._running.take_ended(ends)
 
     def _consider(
         self,
         period: int,
         now: float,
-        riders: Riders,
+        servers: RoundServers,
         snapshot: MarketSnapshot,
         outcome: RoundOutcome,
     ) -> None:
@@ -154,10 +154,10 @@ class Mover:
         if busy or not search_due(self._searched, period, self._settings):
             return
         self._searched = period
-        rests = np.array([self._rests_until.get(s, now) > now for s in riders.server.tolist()])
-        placement = self._placement(riders, snapshot, outcome, ~rests.astype(np.bool_))
+        rests = np.array([self._rests_until.get(s, now) > now for s in servers.server.tolist()])
+        placement = self._placement(servers, snapshot, outcome, ~rests.astype(np.bool_))
         plan = better_plan(placement, outcome.price, self._settings)
-        server = riders.server.tolist()
+        server = servers.server.tolist()
         self._found = [(server[step.server], step.source, step.target) for step in plan.steps]
 
     def _look(self, now: float, at: dict[int, int], size: dict[int, Array]) -> Move | None:
@@ -182,7 +182,7 @@ class Mover:
         self._states[position] = MoveState.MOVING
         seconds = float(size[server][1]) / self._rate if self._rate > 0 else 0.0
         move = Move(server=server, source=source, target=target, began=now, ended=now + seconds)
-        self._flights.begin(move, size[server])
+        self._running.begin(move, size[server])
         self._ends = move.ended
         return move
 
@@ -193,12 +193,12 @@ class Mover:
         return bool(physical) and park.fits(host, size)
 
     def _placement(
-        self, riders: Riders, snapshot: MarketSnapshot, outcome: RoundOutcome, movable: Flags
+        self, servers: RoundServers, snapshot: MarketSnapshot, outcome: RoundOutcome, movable: Flags
     ) -> Layout:
-        park, count = self._park, len(riders.server)
-        vcpus, ram = riders.size
+        park, count = self._park, len(servers.server)
+        vcpus, ram = servers.size
         return Layout(
-            host=riders.host,
+            host=servers.host,
             bids=outcome.bids.astype(np.float64),
             caps=snapshot.caps,
             ideal=outcome.ideal,

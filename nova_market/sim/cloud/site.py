@@ -82,7 +82,7 @@ class CloudSite:
     def begin(self, apps: Applications, rows: Rows, now: float) -> None:
         period = round(now / self._setting.period) + ORIGIN
         if not len(self.log.servers):
-            # a round with nobody: the currency gives the projects what they begin with
+            # a round without servers: the currency gives the projects what they begin with
             self._decide(apps, period - 1, NONE)
         self._period = period
         self.parts.market.settle(period)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The market of a simulated cloud in arrays, with the functions of core that the services use.
+"""The market of a simulated cloud in arrays, by the functions of core that the services use.
 
 Implements Merkat (INRIA RR-8648), section 2.2. A round of 40,000 servers takes tens of milliseconds; what it
-decides is what the services decide (engine_market), only that nothing is stored. Units as in cloud_market.
+decides is what the services decide (engine_market), but nothing is stored. Units as in sim.cloud.market.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ class VectorMarket:
     ) -> None:
         """rate: MiB/s of a migration"""
         self._park, self._setting = park, setting
-        self._purses = SimulatedAccounts(setting.money, targets, project)
+        self._accounts = SimulatedAccounts(setting.money, targets, project)
         self._reserve = np.array(setting.reserve)
         self._price = self._demand = np.zeros(WIDTH)
         self._mover = Mover(park, setting.moves, rate) if setting.moves else None
@@ -39,19 +39,19 @@ class VectorMarket:
         """It is, already."""
 
     def open(self, jobs: Rows, period: int) -> None:
-        self._purses.open(jobs, period)
+        self._accounts.open(jobs, period)
 
     def close(self, jobs: Rows, period: int) -> None:
-        self._purses.close(jobs, period)
+        self._accounts.close(jobs, period)
 
     def available(self, jobs: Rows) -> Values:
-        return np.array(self._purses.available(jobs), dtype=np.int64)
+        return np.array(self._accounts.available(jobs), dtype=np.int64)
 
     def projects(self) -> Array:
-        return np.array(self._purses.projects(), dtype=np.float64)
+        return np.array(self._accounts.projects(), dtype=np.float64)
 
     def balances(self) -> dict[AccountId, int]:
-        return self._purses.balances()
+        return self._accounts.balances()
 
     def round(self, period: int, offers: Offers) -> Ruling:
         payers, payer = np.unique(offers.job, return_inverse=True)
@@ -71,7 +71,7 @@ class VectorMarket:
         outcome = decide(snapshot, self._setting.pricing)
         self._price, self._demand = outcome.price, outcome.demand
         owed = np.bincount(payer, outcome.due(), len(payers)).astype(np.int64)
-        self._purses.charge(period, dict(zip(payers.tolist(), owed.tolist(), strict=True)))
+        self._accounts.charge(period, dict(zip(payers.tolist(), owed.tolist(), strict=True)))
         if self._mover is None:
             return Ruling(snapshot=snapshot, outcome=outcome)
         now = period * self._setting.period

@@ -163,7 +163,7 @@ def _market(
 def _with_memory(
     jobs: Workload, park: SimulatedHosts, cloud: CloudPlan, rng: np.random.Generator
 ) -> Workload:
-    """What a log does not say is drawn; nobody needs more than the smallest host has."""
+    """Memory that a log does not give is drawn; no job needs more than the smallest host has."""
     most = float(park.room[1].min())
     drawn = rng.uniform(*cloud.memory, len(jobs)) * most
     memory = np.where(np.isnan(jobs.memory_mib), drawn, jobs.memory_mib)

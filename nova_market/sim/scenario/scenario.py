@@ -34,7 +34,7 @@ MEMORY_PARTS = (0.1, 0.5)
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CloudPlan:
-    """Hosts and what is done with them. memory: parts of the smallest host's, for jobs that do not say
+    """Hosts and what is done with them. memory: parts of the smallest host's, where a job's is unknown
     services: decided by the engine itself instead of in arrays
     """
 

@@ -140,7 +140,7 @@ class Results:
                 sink.close()
 
     def add(self, case: Case, values: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Write a case; what the summary says of it."""
+        """Write a case; returns its line of the summary."""
         front: Columns = {name: (values or {})[name] for name in self._varied}
         front |= case.key._asdict()
         line = front | summary_line(case)

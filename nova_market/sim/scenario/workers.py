@@ -51,7 +51,7 @@ class DaskCluster:
     """The workers of a Dask scheduler."""
 
     def __init__(self, address: str) -> None:
-        """:raises ConfigurationError: distributed is not installed, or nobody answers."""
+        """:raises ConfigurationError: distributed is not installed, or no scheduler answers."""
         try:
             import distributed
         except ImportError as error:
@@ -78,7 +78,7 @@ class RayCluster:
     """The workers of a Ray cluster."""
 
     def __init__(self, address: str) -> None:
-        """:raises ConfigurationError: ray is not installed, or nobody answers."""
+        """:raises ConfigurationError: ray is not installed, or no scheduler answers."""
         try:
             import ray
         except ImportError as error:

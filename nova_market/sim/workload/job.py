@@ -28,7 +28,7 @@ DONE = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Workload:
-    """number: names a job; estimate: the run time that a batch scheduler is told, at least `run`
+    """number: names a job; estimate: the run time that a batch scheduler is given, at least `run`
     memory_mib: of each processor, NaN where it is not known
     """
 

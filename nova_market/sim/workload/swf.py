@@ -25,7 +25,7 @@ FIELDS = 18
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """jobs in order of submission; header: of lines `; Name: value`; left_out: jobs that say too little."""
+    """jobs in order of submission; header: of lines `; Name: value`; left_out: jobs with too few numbers."""
 
     jobs: Workload
     header: dict[str, str]

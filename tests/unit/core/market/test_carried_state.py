@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is carried from round to round: written, read back, changed by what was posted; returns in order."""
 
-from nova_market.core.ledger.posting import BANK, MINT, account
+from nova_market.core.ledger.posting import BANK, MINT, Posting, Reason, account, totals
 from nova_market.core.market.carried_state import (
     CATCH_UP,
     KEY,
@@ -29,7 +29,7 @@ def test_entitlements_follow_what_was_posted():
     """A renewal that gives counts up, one that takes counts down; others stay."""
     state = CarriedState(entitled={'red': 10, 'blue': 4})
     renewals = {(MINT, RED): 5, (BLUE, MINT): 3}
-    assert after_postings(state, renewals=renewals, taxed=0, distributed=0).entitled == {
+    assert after_postings(state, {Reason.RENEWAL: renewals}).entitled == {
         'red': 15, 'blue': 1,
     }  # fmt: skip
 
@@ -37,8 +37,9 @@ def test_entitlements_follow_what_was_posted():
 def test_the_pool_is_what_taxes_left():
     """It never falls below nothing, as where the bank's income is distributed."""
     state = CarriedState(pool=10)
-    assert after_postings(state, renewals={}, taxed=5, distributed=12).pool == 3
-    assert after_postings(state, renewals={}, taxed=0, distributed=12).pool == 0
+    given = {Reason.DISTRIBUTION: {(BANK, RED): 5, (BANK, BLUE): 7}}
+    assert after_postings(state, given | {Reason.TAX: {(RED, BANK): 5}}).pool == 3
+    assert after_postings(state, given).pool == 0
 
 
 def test_charges_return_after_their_delay():
@@ -72,3 +73,12 @@ def test_what_a_budget_paid_is_its_projects():
     ]
     found = paid_by_projects([*charges, {(RED, WEB): 100}], {WEB: 'red'}.get)
     assert found == {'red': 7, 'blue': 5}
+
+
+def test_postings_add_up_by_reason_and_ends():
+    """As the ledger gives them."""
+    postings = [
+        Posting(key=str(number), reason=reason, debit=RED, credit=BANK, amount=number)
+        for number, reason in enumerate([Reason.TAX, Reason.CHARGE, Reason.CHARGE], 1)
+    ]
+    assert totals(postings) == {Reason.TAX: {(RED, BANK): 1}, Reason.CHARGE: {(RED, BANK): 5}}
