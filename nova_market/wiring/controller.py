@@ -108,5 +108,3 @@ def load_settings(conf: cfg.ConfigOpts) -> ControllerSettings:
         first_pause=options.first_pause,
         longest_pause=options.longest_pause,
     )
-
-
