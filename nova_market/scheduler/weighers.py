@@ -18,6 +18,7 @@ from nova.scheduler.host_manager import HostState
 from nova_market.core.resource import Array
 from nova_market.core.scheduler import weights as host_weight
 from nova_market.core.scheduler.snapshot import SchedulerSnapshot
+from nova_market.outage_log import OutageLog
 from nova_market.scheduler import installed_weighers
 from nova_market.scheduler.candidates import Candidates
 from nova_market.scheduler.market_feed import CONF
@@ -32,7 +33,9 @@ class _SumWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
     minval, maxval = 0.0, 1.0
     """The sum is normalised already: with these Nova takes it as it is."""
 
-    _failed = False
+    def __init__(self) -> None:
+        super().__init__()
+        self._outage = self._own_outage()
 
     @property
     def terms(self) -> Sequence[Term]:
@@ -48,17 +51,19 @@ class _SumWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
 
     def _sum(self, hosts: Sequence[HostState], spec: RequestSpec) -> list[float]:
         try:
-            return weighted_sum(hosts, spec, self.terms)
-        except Exception:
-            self.tell()
+            found = weighted_sum(hosts, spec, self.terms)
+        except Exception as error:
+            # an exception would fail the build; this is no reason to
+            self._outage.failed(error, level=logging.ERROR, exc_info=True)
             return NO_OPINION
+        self._outage.works()
+        return found
 
-    def tell(self) -> None:
-        """Log the exception that is handled now, once until it works again."""
-        # an exception would fail the build; this is no reason to
-        if not self._failed:
-            LOG.exception('%s does not work and is silent', type(self).__name__)
-        self._failed = True
+    def _own_outage(self) -> OutageLog:
+        name = type(self).__name__
+        return OutageLog(
+            LOG, lost=f'{name} does not work and is silent', back=f'{name} works again'
+        )
 
 
 class SingleWeigher(_SumWeigher):
@@ -72,7 +77,9 @@ class SingleWeigher(_SumWeigher):
     """0 and 1 leave weights as they are: from -1 to 0, so that no multiplier makes a merit of a fault."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.configured()  # a multiplier that is not a number fails at the start
+        self._opinion_outage = self._own_outage()
 
     @property
     def terms(self) -> Sequence[Term]:
@@ -89,11 +96,15 @@ class SingleWeigher(_SumWeigher):
             found = self._weights(candidates)
             if found is not None and not np.isfinite(found).all():
                 raise ValueError('a weight is not a number')
-        except Exception:
-            self.tell()
+        except Exception as error:
+            self.failed(error)
             return None
-        self._failed = False
+        self._opinion_outage.works()
         return found
+
+    def failed(self, error: Exception) -> None:
+        """Log the exception that is handled now, once until it works again."""
+        self._opinion_outage.failed(error, level=logging.ERROR, exc_info=True)
 
     def _weights(self, candidates: Candidates) -> Array | None:
         snapshot = candidates.snapshot
@@ -107,6 +118,7 @@ class MarketWeigher(_SumWeigher):
     """All weighers that are installed, each with its own multiplier, in one pass of Nova over the hosts."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._terms = [cls() for cls in installed_weighers() if issubclass(cls, SingleWeigher)]
 
     @property

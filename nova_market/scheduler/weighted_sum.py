@@ -42,7 +42,7 @@ class Term(Protocol):
     def opinion(self, candidates: Candidates) -> Array | None:
         """Its weights, not normalised; None: it has no opinion. Raises nothing."""
 
-    def tell(self) -> None:
+    def failed(self, error: Exception) -> None:
         """Log once that it does not work."""
 
 
@@ -55,8 +55,8 @@ def weighted_sum(
     for term in terms:
         try:
             part = weighted(candidates, term)
-        except Exception:
-            term.tell()
+        except Exception as error:
+            term.failed(error)
             continue
         if part is None:
             continue
