@@ -44,7 +44,7 @@ def make_application(
 ) -> Wsgi:
     """The whole service.
 
-    authenticate:  wraps the application and puts what a token says into the request
+    authenticate:  wraps the application and puts user, project and roles of a token into the request
     metrics_token: for /metrics; None: it is not served
     """
     inner = authenticate(make_flask(conf, stores, settings).wsgi_app)

@@ -137,7 +137,7 @@ def check_response(contract: Contract, status: int, body: object) -> None:
 def parsed(text: bytes) -> Any:
     """JSON with finite numbers and text that can be stored.
 
-    :raises ApiError: 400; says what is wrong.
+    :raises ApiError: 400; names what is wrong.
     """
     try:
         value = json.loads(text.decode(), parse_constant=_refused, parse_float=_number)

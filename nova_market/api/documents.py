@@ -16,7 +16,7 @@ Line = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """lines: what the document says of each server."""
+    """lines: what the document has of each server."""
 
     record: RoundRecord
     lines: Mapping[str, Line]

@@ -50,7 +50,7 @@ SERVER_SIDE = {
     'market.database.behind': 'the database is being upgraded; try again later',
     'market.cloud.unavailable': 'Nova or Keystone does not answer, and this needs it; try again in a minute',
 }
-"""Told instead of the error's own text, which may name hosts and accounts of the operator."""
+"""Shown instead of the error's own text, which may name hosts and accounts of the operator."""
 
 
 def translated(error: Exception) -> ApiError:

@@ -2,7 +2,7 @@
 """Applications and their servers, as the controller and the API keep them.
 
 For the applications of Merkat (INRIA RR-8648), section 2.3. A change is made where what was read is
-still there, so of the owner and the controller nobody overwrites what the other wrote meanwhile.
+still there, so neither the owner nor the controller overwrites what the other wrote meanwhile.
 """
 
 import json
@@ -109,7 +109,7 @@ class DatabaseApps:
         self._database.write(_decide, app_id, before, dict(changed), tuple(slots), self._wall())
 
     def replaced_trusts(self) -> Mapping[str, Sequence[str]]:
-        """Trusts that applications had before, and that nobody has ended yet."""
+        """Trusts that applications had before, and that are not ended yet."""
         return self._database.read(_replaced_trusts)
 
     def trust_ended(self, app_id: str, trust_id: str) -> None:

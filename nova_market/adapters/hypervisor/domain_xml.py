@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a libvirt domain's XML says about a guest: owner, flavor, tuning, devices.
+"""A guest as its libvirt domain's XML describes it: owner, flavor, tuning, devices.
 
 Implements the owner o(v) and the virtual resources VR(v) of IFI-2016.04, section IV-A: owner and flavor
 come from the metadata that Nova puts into the domain (namespaces 1.0 and 1.1), so no API call is needed.
 
-Units: bytes. Names and extra specs in the metadata are tenants' words: sizes are bounded, document type
+Units: bytes. Tenants choose names and extra specs in the metadata: sizes are bounded, document type
 declarations (entity expansion) are refused, and garbage leads to the fallback owner, never to an error.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bids of servers (rule B1). Whose a server is, Nova says."""
+"""Bids of servers (rule B1). Nova knows the project of a server."""
 
 from typing import Any
 

@@ -139,10 +139,10 @@ def _decision(
     for row, one in zip(_range(rows), components, strict=True):
         if state is not AppState.RUNNING or one.name in held:
             continue
-        parts[one.name], counts[one.name], told = _step(
+        parts[one.name], counts[one.name], happened = _step(
             one, counts[one.name], carried.of(one.name), market, steps, row
         )
-        events += told
+        events += happened
     if state is not before:
         events.insert(0, Happened(action=_action(before, state), reason=reason, numbers=_known(of)))
     began = market.now if (before, state) == STARTS else carried.began
@@ -154,7 +154,7 @@ def _decision(
         carried=carried,
         figures=replace(
             _figures(view, of, market, carried, counts, reason),
-            # nobody comes back to count the last round
+            # no later decision counts the last round
             spent=carried.spent + (view.due if state in ENDED else 0),
         ),
         events=tuple(events),
@@ -162,7 +162,7 @@ def _decision(
 
 
 def _held(view: AppView) -> set[str]:
-    """Components that stay as they are: servers that no round has seen yet say nothing about their bids."""
+    """Components that stay as they are: no round has shown yet what the bids of their servers buy."""
     if view.app.state is not AppState.RUNNING:
         return set()
     return {
@@ -188,7 +188,7 @@ def _doubting(view: AppView, market: MarketNow) -> ControllerState:
     runs = view.app.state is AppState.RUNNING
     over = deadline is not None and market.now >= deadline
     if runs and 0 < carried.at == carried.doubted and not over:
-        return carried  # nothing new was told
+        return carried  # nothing new was reported
     return replace(carried, doubts=carried.doubts + 1, doubted=carried.at)
 
 
@@ -206,15 +206,15 @@ def _step(
     change = (float(steps.change[0, row]), float(steps.change[1, row]))
     lost = StepReason.TOO_DEAR in StepReason(int(steps.why[row]))
     state = ComponentState(bid=(cpu, mib), change=change, most=known.most, lost=lost)
-    why, told = f'{one.name}: {explain(steps, row)}', []
+    why, happened = f'{one.name}: {explain(steps, row)}', []
     if now and wanted != now:
         numbers = {'before': float(now), 'after': float(wanted)}
         action = 'grew' if wanted > now else 'shrank'
-        told.append(Happened(action=action, reason=why, numbers=numbers))
+        happened.append(Happened(action=action, reason=why, numbers=numbers))
     if state.bid != known.bid:
         numbers = {'cpu': cpu, 'memory': mib, 'price': float(market.state.price[0])}
-        told.append(Happened(action='bid', reason=why, numbers=numbers))
-    return state, wanted, told
+        happened.append(Happened(action='bid', reason=why, numbers=numbers))
+    return state, wanted, happened
 
 
 def _next_state(view: AppView, market: MarketNow, states: Values, why: str) -> tuple[AppState, str]:
@@ -281,7 +281,7 @@ def _figures(
         period=market.period,
         components=tuple(shown),
         performance=_finite(of.performance) if of.known else None,
-        remaining=_finite(of.told_remaining),
+        remaining=_finite(of.work_left),
         lateness=_finite(of.late),
         budget=int(of.budget),
         spent=carried.spent,
@@ -292,7 +292,7 @@ def _figures(
 def _known(of: Measured) -> Mapping[str, float]:
     found = {
         'performance': of.performance if of.known else None,
-        'remaining': of.told_remaining,
+        'remaining': of.work_left,
         'budget': of.budget,
     }
     return {name: n for name, n in found.items() if n is not None and np.isfinite(n)}

@@ -63,7 +63,7 @@ class Measured:
     backlog: tuple[int, int] | None
     known: bool
     late: float | None = None
-    told_remaining: float | None = None
+    work_left: float | None = None
 
 
 def measured(view: AppView, market: MarketNow, horizon: int, report_life: float) -> Measured:
@@ -97,7 +97,7 @@ def measured(view: AppView, market: MarketNow, horizon: int, report_life: float)
         backlog=queue,
         known=known,
         late=late,
-        told_remaining=work,
+        work_left=work,
     )
 
 

@@ -119,7 +119,7 @@ def spendable(purse: Purse, market: MarketNow, horizon: int, deadline: float | N
 
 
 def fresh(reports: Sequence[AppReport], since: float) -> Sequence[AppReport]:
-    """Those that are not too old; where the application speaks for itself, its servers need not."""
+    """Those that are not too old; reports of the whole application replace those of its servers."""
     new = [one for one in reports if one.at >= since]
     whole = [one for one in new if not one.server_id]
     return whole or new
@@ -140,17 +140,17 @@ def queue_of(reports: Sequence[AppReport]) -> tuple[int, int] | None:
 
 
 def progress_of(view: AppView) -> AppReport | None:
-    """One report of the progress of all, None without any: what was not told lately stays as it was.
+    """One report of the progress of all, None without any. An old report of progress still counts.
 
-    Where servers speak for themselves, one that has not yet done so has as much before it as the others have
+    Where servers report, one that has not reported yet is taken to have as much before it as the others have
     on the mean: what is lost or new does not make the work less.
     """
-    told = [one for one in view.reports if one.done is not None and (one.total or 0.0) > 0]
-    parts, count = [one for one in told if not one.server_id], 1
+    found = [one for one in view.reports if one.done is not None and (one.total or 0.0) > 0]
+    parts, count = [one for one in found if not one.server_id], 1
     if not parts:
         servers = [slot for slot in view.slots if slot.intention is not DesiredServerState.GONE]
         names = {slot.server_id for slot in servers if slot.server_id}
-        parts, count = [one for one in told if one.server_id in names], len(servers)
+        parts, count = [one for one in found if one.server_id in names], len(servers)
     if not parts:
         return None
     each = [one.seconds_each for one in parts if one.seconds_each is not None]
@@ -169,7 +169,7 @@ def learned(view: AppView) -> ControllerState:
     """Eq. (4)'s time per iteration, as it would be at full allocations, from the newest report.
 
     Not from one over a time in which the application was suspended, and never more than SLOWER times what was
-    known, or what its template says of all the work: one guest that stalled for a while must not end an
+    known, or what follows from the work in its template: one guest that stalled for a while must not end an
     application that would be in time.
     """
     carried, report = view.carried, progress_of(view)
@@ -194,7 +194,7 @@ def _expected(view: AppView, report: AppReport) -> float:
 
 
 def is_finished(view: AppView) -> bool:
-    """Only the application itself can say so, since it was started, or else each of its servers."""
+    """As reported since its start by the application itself, or else by each of its servers."""
     report = progress_of(view)
     if report is None or report.at < view.carried.began:
         return False
@@ -202,7 +202,7 @@ def is_finished(view: AppView) -> bool:
 
 
 def remaining(view: AppView, now: float, report_life: float) -> float | None:
-    """Seconds of work that are left with full allocations; None when nobody has told.
+    """Seconds of work that are left with full allocations; None when nothing was reported.
 
     What was done since the last report is taken from what the servers got, for as long as a report counts: a
     guest that hangs gets its CPU too.

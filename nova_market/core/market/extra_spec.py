@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keys `market:*` of flavors, server metadata and scheduler hints: what each means, what it may be.
+"""The keys `market:*` of flavors, server metadata and scheduler hints: meaning and values.
 
 Implements rules B1 and S4 of doc/source/specs/market.rst. Units: credits per period as text, cores, MiB,
 seconds, periods.
@@ -120,13 +120,13 @@ KEYS: Mapping[str, FlavorKey] = {
     for key in (
         FlavorKey(
             name='market:bid_cpu',
-            description='What a server bids for CPU until its owner says otherwise.',
+            description='What a server bids for CPU until its owner sets another bid.',
             range=_BID,
             fits=_credits,
         ),
         FlavorKey(
             name='market:bid_memory',
-            description='What a server bids for memory until its owner says otherwise.',
+            description='What a server bids for memory until its owner sets another bid.',
             range=_BID,
             fits=_credits,
         ),

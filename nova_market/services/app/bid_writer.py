@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what was decided to bid, for each server of an application.
+"""Writes the bids that were decided for the servers of an application.
 
 Implements rule B1 of doc/source/specs/market.rst for Merkat (INRIA RR-8648), section 2.3: the payer is the
 application's budget. Units: micro-credits per period.

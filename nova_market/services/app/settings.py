@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a controller is told once, at start: frozen settings from groups [controller] and [market].
+"""The settings of a controller, from groups [controller] and [market], frozen at its start.
 
 Units: seconds, periods, micro-credits per core or MiB and period.
 """

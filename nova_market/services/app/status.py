@@ -9,7 +9,7 @@ from nova_market.core.ledger.money import credit_text
 from nova_market.ports import AppStore, History, SlotStore
 
 LATE = 2
-"""An application that was not decided on in so many rounds is shown as not looked after."""
+"""Rounds without a decision on an application, after which it is shown as not looked after."""
 
 
 def status_document(apps: AppStore, slots: SlotStore, history: History) -> dict[str, Any]:

@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from nova_market.core.app.policies.traits import PolicyTraits
 from nova_market.core.app.record import AppEvent, AppState, DesiredState
+from nova_market.core.app.template import Goal
 from nova_market.core.ledger.account import Account
 from nova_market.errors import DatabaseUnavailable
 from tests.support.market.api import ALICE, BOB, OF_ALICE, OF_BOB, OPERATOR, make_market
@@ -191,6 +193,15 @@ def test_a_project_has_so_many_applications(market):
     assert create(few, 409)['code'] == 'market.app.too_many'
     assert len(few.trusts.trusts) == 1
     assert len(few.call('GET', '/v1/budgets', MEMBER).json['budgets']) == 1
+
+
+def test_a_policy_of_another_package_is_known_by_what_it_declares(market):
+    """Its name stands nowhere in the API."""
+    mine = PolicyTraits(goals=frozenset({Goal.METRIC}), parameters=frozenset({'speed'}))
+    other = make_market(market.stores.apps._database, policies={'mine': mine})
+    assert create(other, policy='mine', parameters={'speed': 3})['policy'] == 'mine'
+    refused = create(other, 400, policy='mine', parameters={}, slo={'queue': True})
+    assert 'mine works for metric, not for queue' in refused['detail']
 
 
 @pytest.mark.parametrize(

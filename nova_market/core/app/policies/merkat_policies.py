@@ -20,14 +20,12 @@ A plug-in of `nova_market.scaling` is a function (PolicyInput) -> PolicyOutput.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from nova_market.core.app.policies.policy_interface import (
     PolicyInput,
     PolicyOutput,
-    PolicyState,
     StepReason,
     cost,
     others_pay,
@@ -139,20 +137,6 @@ def chosen(first: Flags, these: PolicyOutput, those: PolicyOutput) -> PolicyOutp
         change=np.where(first, these.change, those.change),
         why=np.where(first, these.why, those.why),
     )
-
-
-def running(seen: PolicyInput, policy: Policy = vertical) -> PolicyOutput:
-    """The policy for those that run; the others are left as they are."""
-    steps = policy(seen)
-    runs = seen.state == PolicyState.RUNNING
-    still = PolicyOutput(
-        state=seen.state,
-        count=seen.count,
-        bid=seen.bid,
-        change=seen.change,
-        why=np.zeros_like(seen.state),
-    )
-    return replace(chosen(runs, steps, still), state=seen.state)
 
 
 def _total(seen: PolicyInput, others: Array, count: Values) -> Array:

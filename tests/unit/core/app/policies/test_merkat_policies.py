@@ -9,12 +9,10 @@ import pytest
 from nova_market.core.app.policies.merkat_policies import (
     horizontal,
     hybrid,
-    running,
     upper_bound,
     vertical,
 )
 from nova_market.core.app.policies.policy_interface import (
-    PolicyState,
     StepReason,
     bought,
     cost,
@@ -280,13 +278,6 @@ def test_hybrid_gives_servers_back_before_bids_fall():
     steps = hybrid(applications(performance=0.6, count=3, most=(10.0, 0.0)))
     assert steps.count[0] == 2
     assert hybrid(applications(performance=0.6, count=1, most=(20.0, 0.0))).count[0] == 1
-
-
-def test_only_those_that_run_are_scaled():
-    """Whoever waits or is suspended keeps what it has."""
-    seen = applications(2, state=[PolicyState.RUNNING, PolicyState.SUSPENDED], performance=1.8)
-    steps = running(seen)
-    assert steps.bid[0].tolist() == [150.0, 100.0] and steps.why[1] == 0
 
 
 @pytest.mark.parametrize(
