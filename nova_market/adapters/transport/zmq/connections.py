@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections that this host makes: one ROUTER, one line per host it has something to say to.
+"""Connections that this host makes: one ROUTER, and one connection ("line") for each host that it sends to.
 
-One socket for all lines, so that a thousand hosts cost a thousand TCP connections and nothing else. Each line
-knows the public key that the other side must hold the secret of; while that host rotates its keys there are
-two, and a line that does not come up is tried with the other one.
+One socket has all connections, so that a thousand hosts cost a thousand TCP connections and nothing else. A
+connection accepts one public key of the other host; while that host rotates its keys there are two, and a
+connection that does not come up is tried with the other one.
 
-A line is used only while its handshake is done. What can't be sent waits in the transport, where the newest
-wins, and not in libzmq, where the oldest would. Units: seconds of the monotonic clock.
+A connection is used only after its handshake. Frames that cannot be sent wait in the transport, which keeps
+the newest ones, and not in libzmq, which would keep the oldest. Units: seconds of the monotonic clock.
 """
 
 import errno
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import zmq
 
 from nova_market.adapters.transport.zmq.keys import KeyRing
-from nova_market.adapters.transport.zmq.listener import Letter, Refuse, fault
+from nova_market.adapters.transport.zmq.listener import ReceivedFrame, Refuse, fault
 from nova_market.adapters.transport.zmq.sockets import Context, events, identify, tuned, watched
 from nova_market.core.resource import HostName
 
@@ -144,8 +144,8 @@ class Connections:
                 self.close_line(line.host)
                 self._make(line.host, line.address, line.attempt + 1, now, used=line.used)
 
-    def letters(self, at_most: int) -> Iterator[Letter]:
-        """What hosts answer over the lines to them; the key of a line proves their name."""
+    def frames(self, at_most: int) -> Iterator[ReceivedFrame]:
+        """What hosts answer over the connections to them; the key of a connection proves its host."""
         for _ in range(at_most):
             try:
                 route, *parts = self.socket.recv_multipart(zmq.NOBLOCK, copy=False)
@@ -157,7 +157,7 @@ class Connections:
             if problem := fault(parts):
                 self._refuse(*problem)
                 continue
-            yield Letter(sender=line.host if line.key else None, frame=parts[0].bytes)
+            yield ReceivedFrame(sender=line.host if line.key else None, frame=parts[0].bytes)
 
     def close(self) -> None:
         self.socket.monitor(None, 0)

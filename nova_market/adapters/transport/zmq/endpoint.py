@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All sockets of one ZeroMQ context: the gate where others come in, the lines that this host makes.
+"""All sockets of one ZeroMQ context: the listener for other hosts, the connections that this host makes.
 
 They begin and end together. When a host changes its own key both are made anew in a new context: libzmq
 releases addresses only when a whole context has ended.
@@ -11,7 +11,7 @@ import zmq
 
 from nova_market.adapters.transport.zmq.connections import Connections
 from nova_market.adapters.transport.zmq.keys import KeyRing
-from nova_market.adapters.transport.zmq.listener import Letter, Listener, Refuse
+from nova_market.adapters.transport.zmq.listener import Listener, ReceivedFrame, Refuse
 from nova_market.adapters.transport.zmq.sockets import Context
 from nova_market.core.resource import HostName
 
@@ -25,9 +25,9 @@ class Endpoint:
     """Used by one thread at a time."""
 
     def __init__(
-        self, bind: str, host: HostName, ring: KeyRing | None, refuse: Refuse, bell: int
+        self, bind: str, host: HostName, ring: KeyRing | None, refuse: Refuse, wake: int
     ) -> None:
-        """bell: file descriptor that ends `wait` when it can be read.
+        """wake: file descriptor that ends `wait` when it can be read.
 
         :raises ConfigurationError: the address can't be listened on.
         """
@@ -40,24 +40,24 @@ class Endpoint:
         self.lines = Connections(self._context, host, ring, refuse)
         self.endpoint = self._gate.endpoint
         self._poller = zmq.Poller()
-        self._poller.register(bell, zmq.POLLIN)
+        self._poller.register(wake, zmq.POLLIN)
         sockets = [self._gate.socket, self._gate.monitor, self.lines.socket, self.lines.monitor]
         for socket in [*sockets, *([self._gate.zap] if self._gate.zap is not None else [])]:
             self._poller.register(socket, zmq.POLLIN)
 
     def wait(self, seconds: float) -> Ready:
-        """What has something to say, at the latest after `seconds`."""
+        """Sockets with something to receive, at the latest after `seconds`."""
         return dict(self._poller.poll(round(seconds * 1000)))
 
-    def letters(self, ready: Ready) -> Iterator[Letter]:
-        """Let in who may come in, then what they and the others have sent."""
+    def frames(self, ready: Ready) -> Iterator[ReceivedFrame]:
+        """Admit the connections that wait for it, then yield what was received."""
         gate, lines = self._gate, self.lines
         if gate.zap in ready:
             gate.answer_zap()
         if gate.socket in ready:
-            yield from gate.letters(ROUND)
+            yield from gate.frames(ROUND)
         if lines.socket in ready:
-            yield from lines.letters(ROUND)
+            yield from lines.frames(ROUND)
 
     def changes(self, ready: Ready, now: float) -> Iterator[tuple[HostName, str]]:
         """(host, 'up' | 'down' | 'refused') for each line that has changed."""
@@ -71,7 +71,7 @@ class Endpoint:
         return self.lines.send(to, frame, now) or self._gate.reply(to, frame)
 
     def renew(self, ring: KeyRing | None, now: float) -> None:
-        """From now on these keys are believed; to be called now and then."""
+        """Use these keys from now on; to be called now and then."""
         self._gate.note_failures(now)
         self._gate.ring = ring
         self.lines.renew(ring, now)

@@ -61,8 +61,8 @@ class ZapAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Letter:
-    """A frame and who has proven to have sent it; None without keys."""
+class ReceivedFrame:
+    """A frame and the host that has proven to have sent it; None without keys."""
 
     sender: HostName | None
     frame: bytes
@@ -118,10 +118,10 @@ class Listener:
             self.zap.send_multipart([words[0], *answer.frames])
 
     def note_failures(self, now: float) -> None:
-        """Count who did not even come to the point of showing a key that we could judge.
+        """Count connections that ended before they showed a key.
 
-        libzmq tells how a handshake ended, but is silent about who never spoke its protocol; these are
-        the connections that came and of which no end was told.
+        libzmq reports how a handshake ended, but nothing of a peer that never spoke its protocol; these are
+        the connections that were accepted and whose end was not reported.
         """
         for event in events(self.monitor):
             if event.kind & zmq.EVENT_ACCEPTED:
@@ -137,8 +137,8 @@ class Listener:
             self._ended += 1
             self._refuse(HANDSHAKE, 'somebody connected and does not speak ZeroMQ')
 
-    def letters(self, at_most: int) -> Iterator[Letter]:
-        """Frames that have come in and may be looked at."""
+    def frames(self, at_most: int) -> Iterator[ReceivedFrame]:
+        """Frames received from admitted hosts."""
         for _ in range(at_most):
             try:
                 route, *parts = self.socket.recv_multipart(zmq.NOBLOCK, copy=False)
@@ -158,7 +158,7 @@ class Listener:
             if problem := fault(parts):
                 self._refuse(*problem)
                 continue
-            yield Letter(sender=sender, frame=parts[0].bytes)
+            yield ReceivedFrame(sender=sender, frame=parts[0].bytes)
 
     def reply(self, to: HostName, frame: bytes) -> bool:
         """Send over the connection that this host came by; False when there is none or it is full."""

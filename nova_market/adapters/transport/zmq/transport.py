@@ -4,9 +4,9 @@
 Implements the message exchange of IFI-2016.04, section IV-D.2, with the library that the paper used. Units:
 seconds of the monotonic clock; bytes.
 
-Differs from the paper: a host connects only to whom it has something to say to, and is answered over the same
-connection; nothing is waited for, and of what can't be sent the newest frames are kept. Hosts prove who they
-are by the keys in adapters.transport.zmq.keys.
+Differs from the paper: a host connects only to the hosts that it sends to, and they answer over the same
+connection; no call waits for a peer, and of the frames that cannot be sent the newest are kept. Hosts prove
+their names by the keys in adapters.transport.zmq.keys.
 
 One thread owns all sockets. The others leave frames in mailboxes, one per host, and wake it.
 """
@@ -141,7 +141,7 @@ class ZmqTransport:
         if self._thread is None:
             return
         self._stopping.set()
-        self._ring_bell()
+        self._wake_up()
         self._thread.join(STOP_SECONDS)
 
     # -- on the threads of the callers
@@ -157,9 +157,9 @@ class ZmqTransport:
                     box.popleft()
                     self._dropped[UNSENT] += 1
                 box.append(frame)
-        self._ring_bell()
+        self._wake_up()
 
-    def _ring_bell(self) -> None:
+    def _wake_up(self) -> None:
         with self._lock:
             if self._wake >= 0:
                 os.eventfd_write(self._wake, 1)
@@ -196,8 +196,8 @@ class ZmqTransport:
         rung = self._wake in ready
         if rung:
             os.eventfd_read(self._wake)
-        for letter in junction.letters(ready):
-            self._deliver(letter.sender, letter.frame)
+        for received in junction.frames(ready):
+            self._deliver(received.sender, received.frame)
         now = time.monotonic()
         changes = list(junction.changes(ready, now))
         for host, state in changes:
