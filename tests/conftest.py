@@ -4,6 +4,9 @@
 `@pytest.mark.integration("libvirtd", "qemu-system-x86_64")` names the programs a test starts; it runs as
 root only. On a machine that lacks them the test is skipped, and with CI=true it fails instead, so that a
 green run means that everything ran.
+
+Tests may run in several processes (`pytest -n 2`): those that start the same server stay in one process and
+share it, the others are divided by file. What measures shares or time is marked `alone`.
 """
 
 import logging
@@ -62,6 +65,37 @@ def missing(item: pytest.Item) -> list[str]:
     programs = {program for mark in marks for program in mark.args}
     absent = sorted(p for p in programs if shutil.which(p, path=DAEMON_PATH) is None)
     return (['root'] if os.geteuid() else []) + absent
+
+
+SHARED = ('rabbit', 'mariadb', 'postgresql', 'libvirt')
+"""Servers that the tests of a process share. Guests of two libvirt hosts could be taken for each other."""
+
+
+def group(nodeid: str) -> str:
+    """Tests of one group run in one process: those whose ids name the same server, else those of one file."""
+    return next((one for one in SHARED if one in nodeid), nodeid.partition('::')[0])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """By group, in the order of collection.
+
+    Not `--dist loadgroup`: pytest-xdist 3.8 writes the groups where pytest 9.2 does not read them.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByGroup(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group(nodeid)
+
+    config.option.loadscopereorder = False
+    return ByGroup(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Several processes begin with the integration tests, which take longest."""
+    if hasattr(config, 'workerinput'):
+        items.sort(key=lambda item: item.get_closest_marker('integration') is None)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -7,13 +7,17 @@
 #   NOVA_VENV   the one with Nova in it, beside it
 #   SUDO   array, the words before a command that needs root: empty for root, (sudo) with sudo
 #   CAN_BE_ROOT   yes or no
+#   LOGS   directory with a log of each step; empty until open_logs was called
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 VENV=${NOVA_MARKET_VENV:-$ROOT/.venv}
 NOVA_VENV=$VENV-nova
 SUDO=()
 CAN_BE_ROOT=yes
+LOGS=
 STARTED=$SECONDS
+# pip is asked for packages, not for news
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 
 # Progress, with the seconds since the start, where it can't mix with a program's output.
 say() { printf '[%4ds] %s\n' "$((SECONDS - STARTED))" "$*" >&2; }
@@ -21,6 +25,29 @@ say() { printf '[%4ds] %s\n' "$((SECONDS - STARTED))" "$*" >&2; }
 die() {
     printf 'tools/%s: %s\n' "${0##*/}" "$*" >&2
     exit 1
+}
+
+# open_logs TOOL: from now on `logged` writes into files of this directory; those of the last run go.
+open_logs() {
+    LOGS=$VENV-logs/$1
+    { rm -rf "$LOGS" && mkdir -p "$LOGS"; } || die "could not make the directory $LOGS"
+    say "logs are in $LOGS"
+}
+
+# logged NAME COMMAND...: what it prints goes into NAME.log; when it fails, the end of that is shown.
+logged() {
+    local log status=0
+    if [ -z "$LOGS" ]; then
+        "${@:2}" >&2
+        return
+    fi
+    log=$LOGS/$1.log
+    "${@:2}" >>"$log" 2>&1 || status=$?
+    if [ "$status" -ne 0 ]; then
+        say "$1: the end of $log:"
+        tail -n 40 "$log" >&2
+    fi
+    return "$status"
 }
 
 in_ci() { [ "${CI:-}" = true ] || [ "${CI:-}" = 1 ]; }
@@ -77,7 +104,7 @@ apt_install() (
     {
         "${SUDO[@]}" apt-get update -qq &&
             "${SUDO[@]}" env DEBIAN_FRONTEND=noninteractive \
-                apt-get install -y -qq --no-install-recommends "$@"
+                apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends "$@"
     } >&2
 )
 
@@ -94,7 +121,8 @@ install_packages() {
         die "these packages are missing and there is neither root nor sudo to install them:" \
             "${missing[*]}"
     say "packages: installing ${missing[*]}"
-    apt_install "${missing[@]}" || die "apt-get could not install: ${missing[*]}"
+    logged packages apt_install "${missing[@]}" || die "apt-get could not install: ${missing[*]}"
+    say "packages: installed"
 }
 
 find_python() {
@@ -139,8 +167,9 @@ fill_venv() {
         say "venv: filling $venv ($("$python" --version))"
         # one whose Python is gone (an upgrade, another user's) is made anew
         "$venv/bin/python" -c pass 2>/dev/null || "$python" -m venv --clear "$venv" || exit
-        "$venv/bin/python" -m pip install -q --disable-pip-version-check "$@" >&2 || exit
+        logged "$(basename "$venv")" "$venv/bin/python" -m pip install -q "$@" || exit
         printf '%s\n' "$stamp" >"$venv/.nova-market"
+        say "venv: $venv is filled"
     ) 9>"$venv.lock" || die "could not make the virtual environment $venv; see above"
 }
 

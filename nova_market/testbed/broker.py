@@ -67,6 +67,11 @@ class Broker:
         """For transport_url."""
         return f'rabbit://{self.user}:{self.password}@127.0.0.1:{self.port}/'
 
+    @property
+    def runs(self) -> bool:
+        """Was it started, and not stopped since?"""
+        return self._server is not None
+
     def start(self) -> None:
         """Start the broker, or start it again; it answers when this returns."""
         if self._epmd is None:

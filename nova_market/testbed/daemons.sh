@@ -53,14 +53,25 @@ alive() {
     pid=$(pid_of "$1") && grep -q "/$CGROUP" "/proc/$pid/cgroup" 2>/dev/null && running "$pid"
 }
 
+# A daemon must not hold a lock or a pipe of who launched it: whoever reads the pipe would wait for its end.
+close_inherited() {
+    local path descriptor
+    for path in "/proc/$BASHPID/fd"/*; do
+        descriptor=${path##*/}
+        # bash keeps its script open as 255, and closes that itself
+        if [ "$descriptor" -gt 2 ] && [ "$descriptor" -ne 255 ]; then exec {descriptor}>&-; fi
+    done
+}
+
 # launch LABEL COMMAND...: in our cgroups and a session of its own
 launch() {
     local label=$1
     shift
     (
         join
+        close_inherited
         exec setsid "$@"
-    ) >>"$LOG_DIR/$label.log" 2>&1 </dev/null 9>&- &
+    ) >>"$LOG_DIR/$label.log" 2>&1 </dev/null &
     printf '%s\n' $! >"$PID_DIR/$label"
     # until it has joined, nobody could tell it from one that has ended
     until alive "$label" || ! running $!; do sleep 0.02; done

@@ -10,7 +10,7 @@ from tests.support.servers.databases import (
     servers,
     url,
 )
-from tests.support.servers.rabbitmq import rabbitmq
+from tests.support.servers.rabbitmq import rabbitmq, shared_rabbitmq
 from tests.support.servers.redis import redis
 
 __all__ = [
@@ -22,5 +22,6 @@ __all__ = [
     'rabbitmq',
     'redis',
     'servers',
+    'shared_rabbitmq',
     'url',
 ]

@@ -153,7 +153,7 @@ class Bed:
     def own(self, name):
         """Its servers as the cloud has them, by slot."""
         found = {}
-        for server_id, one in self.cloud._made.items():
+        for server_id, one in self.cloud.made.items():
             if one.metadata.get('market:app') == name:
                 found.setdefault(one.metadata['market:slot'], []).append(server_id)
         return found

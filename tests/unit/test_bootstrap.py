@@ -93,6 +93,21 @@ def test_a_directory_that_is_no_environment_is_not_cleared(tmp_path: Path) -> No
     assert (venv / 'letter').read_text() == 'dear'
 
 
+@pytest.mark.parametrize('status', [0, 3])
+def test_what_a_step_prints_is_in_its_log(tmp_path: Path, status: int) -> None:
+    """Warnings of pip and apt do not hide the progress; the end of the log is shown when the step fails."""
+    warning = 'WARNING: Location is ignored'
+    done = bash(
+        f"open_logs demo; logged packages bash -c 'echo {warning}; echo done >&2; exit {status}'",
+        NOVA_MARKET_VENV=str(tmp_path / 'venv'),
+    )
+    log = tmp_path / 'venv-logs/demo/packages.log'
+    assert done.returncode == status
+    assert log.read_text() == f'{warning}\ndone\n'
+    assert str(log.parent) in done.stderr
+    assert (warning in done.stderr, str(log) in done.stderr) == (status > 0, status > 0)
+
+
 @pytest.mark.parametrize('tool', ['test', 'demo'])
 def test_help_needs_nothing(tool: str) -> None:
     """--help answers before anything is installed."""

@@ -65,9 +65,9 @@ class MemoryAppCloud:
         self.asked: list[tuple[str, str]] = []
         self._cloud = cloud
         self._clock = clock
-        self._flavors = flavors
+        self.flavors = flavors
         self._boot, self._leave = boot, leave
-        self._made: dict[str, _Made] = {}
+        self.made: dict[str, _Made] = {}
         self._count = 0
         self._given = 0
 
@@ -82,14 +82,14 @@ class MemoryAppCloud:
         self._enter(access)
         return [
             _shown(server_id, one)
-            for server_id, one in sorted(self._made.items())
+            for server_id, one in sorted(self.made.items())
             if one.project_id == access.project_id
             and (not self.skips if one.hidden else APP_KEY in one.metadata)
         ]
 
     def server(self, access: AppAccess, server_id: str) -> AppServer | None:
         self._enter(access)
-        one = self._made.get(server_id)
+        one = self.made.get(server_id)
         if one is None or one.project_id != access.project_id:
             return None
         return _shown(server_id, one)
@@ -98,8 +98,8 @@ class MemoryAppCloud:
         self._enter(access)
         if name in self.broken:
             raise CloudUnavailable(f'compute answers 500 for flavor {name}')
-        by_id = {one.id: one for one in self._flavors.values()}
-        return self._flavors.get(name) or by_id.get(name)
+        by_id = {one.id: one for one in self.flavors.values()}
+        return self.flavors.get(name) or by_id.get(name)
 
     def create(self, access: AppAccess, wanted: NewServer) -> str:
         self._enter(access)
@@ -109,7 +109,7 @@ class MemoryAppCloud:
             raise CloudRefused(f'there is no flavor {wanted.flavor}')
         if wanted.image == 'missing':
             raise CloudRefused(f'there is no image {wanted.image}')
-        own = [one for one in self._made.values() if one.project_id == access.project_id]
+        own = [one for one in self.made.values() if one.project_id == access.project_id]
         if len(own) >= self.quota:
             raise CloudRefused(f'quota exceeded: {self.quota} servers')
         self._count += 1
@@ -138,19 +138,19 @@ class MemoryAppCloud:
         for one in self._cloud.servers():
             used[one.host] = used.get(one.host, 0) + one.memory_mib
         host = max(hosts, key=lambda h: (h.memory_mib - used[h.name], h.name)).name
-        self._made[server_id] = _Made(
+        self.made[server_id] = _Made(
             project_id, dict(metadata), name, host, flavor, now, now + self._boot, fault=fault
         )
         self._catch_up()
 
     def remove(self, server_id: str) -> None:
         """Its owner deletes it, behind the controller's back."""
-        self._made.pop(server_id, None)
+        self.made.pop(server_id, None)
         self._cloud.remove(server_id)
 
     def hide(self, server_id: str, hidden: bool = True) -> None:
         """The part of the cloud that it is in does not answer; or it does again."""
-        self._made[server_id].hidden = hidden
+        self.made[server_id].hidden = hidden
 
     def suspend(self, access: AppAccess, server_id: str) -> None:
         self._change(access, server_id, 'suspend', ServerState.RUNNING, ServerState.SUSPENDED)
@@ -161,7 +161,7 @@ class MemoryAppCloud:
     def delete(self, access: AppAccess, server_id: str) -> None:
         self._enter(access)
         self.asked.append(('delete', server_id))
-        one = self._made.get(server_id)
+        one = self.made.get(server_id)
         if one is None or one.project_id != access.project_id:
             return
         self._lock(server_id)
@@ -185,7 +185,7 @@ class MemoryAppCloud:
     ) -> None:
         self._enter(access)
         self.asked.append((action, server_id))
-        one = self._made.get(server_id)
+        one = self.made.get(server_id)
         if one is None or one.project_id != access.project_id:
             return
         self._lock(server_id)
@@ -213,7 +213,7 @@ class MemoryAppCloud:
 
     def _catch_up(self) -> None:
         now = self._clock.wall()
-        for server_id, one in list(self._made.items()):
+        for server_id, one in list(self.made.items()):
             if one.gone_at is not None and one.gone_at <= now:
                 self.remove(server_id)
             elif one.state is ServerState.BUILDING and one.ready_at <= now:

@@ -377,7 +377,7 @@ def test_a_server_that_broke_later_is_left_alone(nova, memory, red, clock):
     made = cloud.create(red, wanted())
     clock.advance(BOOT)
     cloud.servers(red)
-    memory._made[made].state = ServerState.BUSY
+    memory.made[made].state = ServerState.BUSY
     assert states(cloud, red) == {'worker-1': ServerState.BUSY}
 
 

@@ -103,6 +103,7 @@ def test_a_restarted_guest_has_its_default_again(world: World, name: str):
     assert actuator.read(guests(world))[uuid_of(1)].value == actuator.limits.default
 
 
+@pytest.mark.alone
 def test_weights_divide_a_core_that_two_guests_want(world: World):
     for number in (1, 2):
         world.start(number, 'burn')

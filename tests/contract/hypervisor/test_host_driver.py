@@ -43,6 +43,7 @@ def test_time_and_counters_do_not_go_back(world: World):
             assert new >= old, name
 
 
+@pytest.mark.alone
 def test_a_busy_guest_uses_the_cpu_and_an_idle_one_does_not(world: World):
     world.start(1, 'burn')
     world.start(2, 'idle')

@@ -125,7 +125,7 @@ def test_health_needs_no_token(market):
 def test_metrics_are_served_only_when_enabled_and_to_who_has_the_token(market, empty_tables):
     """Balances are everybody's business only for who may read them."""
     assert market.call('GET', '/metrics').status_code == 404
-    open_ = make_market(market.stores.accounts._database, metrics_token='tell-me')
+    open_ = make_market(market.database, metrics_token='tell-me')
     add_round(open_)
     path = f'/v1/accounts/project:{ALICE}/grants'
     assert open_.call('POST', path, ADMIN, json={'amount': 2_500_000}).status_code == 201

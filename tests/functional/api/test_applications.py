@@ -96,7 +96,7 @@ def test_its_servers_are_told_where_and_how_to_report(market):
 
 def test_only_what_the_operator_lets_be_handed_on_is(market):
     """[api]trust_roles names them, member where it is not set; who has none of them makes nothing."""
-    database = market.stores.apps._database
+    database = market.database
     for given, roles in (({}, ('member',)), ({'trust_roles': ()}, ('member', 'reader'))):
         some = make_market(database, **given)
         create(some)
@@ -188,7 +188,7 @@ def test_a_trust_that_was_taken_over_although_nobody_was_told_stays(
 
 def test_a_project_has_so_many_applications(market):
     """One too many leaves neither trust nor budget."""
-    few = make_market(market.stores.apps._database, max_apps=1)
+    few = make_market(market.database, max_apps=1)
     create(few)
     assert create(few, 409)['code'] == 'market.app.too_many'
     assert len(few.trusts.trusts) == 1

@@ -127,7 +127,7 @@ def test_a_round_that_was_purged_is_no_round(busy, gone):
         for table in (round_documents, allocations, prices, rounds):
             connection.execute(delete(table).where(table.c.period == gone))
 
-    busy.stores.accounts._database.write(take_away)
+    busy.database.write(take_away)
     assert code(busy.call('GET', f'/v1/rounds/{gone}', READER)) == (404, 'market.round.not_found')
 
 

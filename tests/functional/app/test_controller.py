@@ -387,15 +387,15 @@ def test_an_application_waits_for_its_servers_of_a_cell_that_is_away(bed):
     bed.cloud.hide(only)
     bed.change('app', wish=DesiredState.DELETE)
     bed.run(2)
-    assert bed.app('app').state is AppState.DELETING and only in bed.cloud._made
+    assert bed.app('app').state is AppState.DELETING and only in bed.cloud.made
     bed.cloud.hide(only, False)
     bed.run(2)
-    assert (bed.app('app'), bed.cloud._made, bed.cloud.trusts) == (None, {}, {})
+    assert (bed.app('app'), bed.cloud.made, bed.cloud.trusts) == (None, {}, {})
 
 
 def test_only_what_has_marks_and_a_row_is_touched(bed):
     """A server of another application's name, of a slot without a row, or of nobody's stays."""
-    flavor = bed.cloud._flavors['small']
+    flavor = bed.cloud.flavors['small']
     marks = {'market:app': 'app', 'market:slot': 'worker-7'}
     for name, metadata in (
         ('row-less', marks),
@@ -408,7 +408,7 @@ def test_only_what_has_marks_and_a_row_is_touched(bed):
     bed.change('app', wish=DesiredState.DELETE)
     bed.run(3)
     assert bed.app('app') is None
-    assert sorted(bed.cloud._made) == ['plain', 'row-less', 'stranger']
+    assert sorted(bed.cloud.made) == ['plain', 'row-less', 'stranger']
 
 
 def test_one_application_that_fails_stops_no_other(bed, caplog):

@@ -232,7 +232,7 @@ def test_without_its_trust_what_is_deleted_pays_no_more(bed):
     )  # fmt: skip
     assert bed.app('app') is None and bids(bed) == {} and bed.stores.slots.all() == {}
     bed.run(2)
-    assert list(bed.cloud._made) == [server] and bed.seen[-1].troubled == 0
+    assert list(bed.cloud.made) == [server] and bed.seen[-1].troubled == 0
 
 
 def test_an_operator_forgets_what_runs_too(bed, url, tmp_path):
@@ -256,14 +256,14 @@ def test_an_operator_forgets_what_runs_too(bed, url, tmp_path):
         f'trust {trust} may be left: delete it',
     ]
     bed.run(2)
-    assert bed.app('app') is None and list(bed.cloud._made) == [server]
+    assert bed.app('app') is None and list(bed.cloud.made) == [server]
     again = forget()
     assert (again.returncode, again.stdout) == (1, '')
     assert "there is no application 'app'" in again.stderr
 
 
 def test_a_double_that_can_not_be_deleted_costs_nothing(bed):
-    flavor = bed.cloud._flavors['small']
+    flavor = bed.cloud.flavors['small']
     bed.add('app', template())
     bed.run(2)
     marks = {'market:app': 'app', 'market:slot': 'worker-1', 'market:bid_cpu': '5'}
@@ -318,14 +318,14 @@ def test_a_server_that_comes_late_is_not_left_behind(database):
     bed.cloud.lost_answers = 1
     bed.market.engine.tick()
     bed.controller.tick()
-    (late,) = bed.cloud._made
-    made = bed.cloud._made.pop(late)
+    (late,) = bed.cloud.made
+    made = bed.cloud.made.pop(late)
     bed.change('app', wish=DesiredState.DELETE)
     bed.clock.advance(30)
     bed.run(1)
-    bed.cloud._made[late] = made
+    bed.cloud.made[late] = made
     bed.run(2)
-    assert (bed.app('app'), bed.cloud._made, bed.cloud.trusts) == (None, {}, {})
+    assert (bed.app('app'), bed.cloud.made, bed.cloud.trusts) == (None, {}, {})
     assert bed.cloud.asked.count(('create', 'worker-1')) == 1
 
 
@@ -352,5 +352,5 @@ def test_a_server_in_error_that_stays_is_tried_ever_less(bed):
 def test_names_of_servers_are_as_long_as_nova_takes_them(bed):
     bed.add('app', template(name='n' * 255))
     bed.run(2)
-    (name,) = {one.name for one in bed.cloud._made.values()}
+    (name,) = {one.name for one in bed.cloud.made.values()}
     assert len(name) == 255 and name.endswith('n-worker-1')

@@ -222,7 +222,7 @@ def test_kill_9_of_the_command(database, command):
         _until(lambda: all(bed.app(name) is None for name in apps), 60)
         stop.set()
         runs.join(10)
-        assert bed.cloud._made == {} and bed.cloud.trusts == {}
+        assert bed.cloud.made == {} and bed.cloud.trusts == {}
         # the older one: the other may still be starting, and dies of the signal
         processes[0].terminate()
         assert processes[0].wait(20) == 0

@@ -34,7 +34,7 @@ def test_a_crowd_of_servers_holds_nobody_up(database):
         bed.cloud.asked.clear()
         bed.controller.turn()
         assert len(bed.cloud.asked) <= 20
-    assert set(bed.cloud._made) == bed.cloud.locked
+    assert set(bed.cloud.made) == bed.cloud.locked
 
 
 def test_a_server_that_nova_fails_to_delete_keeps_no_other(database, monkeypatch):
@@ -51,7 +51,7 @@ def test_a_server_that_nova_fails_to_delete_keeps_no_other(database, monkeypatch
     monkeypatch.setattr(bed.cloud, 'delete', failing)
     bed.change('app', wish=DesiredState.DELETE)
     bed.run(1)
-    assert list(bed.cloud._made) == [broken]
+    assert list(bed.cloud.made) == [broken]
 
 
 def test_servers_that_can_not_be_made_are_not_asked_for_one_by_one(database):

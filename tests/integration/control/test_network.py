@@ -91,6 +91,7 @@ def sent_bytes(bed: NetworkBed) -> int:
     return int(match[1])
 
 
+@pytest.mark.alone
 def test_weights_divide_a_device_that_all_want(bed: NetworkBed, classes: NetworkClasses):
     """1:2:1 of 20 Mbit/s, all of it used."""
     classes.write({'guest-1': 100, 'guest-2': 200, 'guest-3': 100}, bed.seen())
@@ -99,6 +100,7 @@ def test_weights_divide_a_device_that_all_want(bed: NetworkBed, classes: Network
     assert sum(got.values()) == pytest.approx(RATE / 1e6, rel=0.05)
 
 
+@pytest.mark.alone
 def test_equal_weights_have_classes_of_their_own(bed: NetworkBed, classes: NetworkClasses):
     """The 2016 service put guests of equal priority into one class: they had half of it each."""
     classes.write({'guest-1': 100, 'guest-2': 100, 'guest-3': 200}, bed.seen())
@@ -107,6 +109,7 @@ def test_equal_weights_have_classes_of_their_own(bed: NetworkBed, classes: Netwo
     assert shares(got) == pytest.approx([0.25, 0.25, 0.5], abs=0.02)
 
 
+@pytest.mark.alone
 def test_what_an_idle_guest_leaves_is_divided_by_weight(bed: NetworkBed, classes: NetworkClasses):
     """Nothing is lost, and the excess does not go half and half."""
     classes.write({'guest-1': 300, 'guest-2': 100, 'guest-3': 200}, bed.seen())
@@ -115,6 +118,7 @@ def test_what_an_idle_guest_leaves_is_divided_by_weight(bed: NetworkBed, classes
     assert sum(got.values()) == pytest.approx(RATE / 1e6, rel=0.05)
 
 
+@pytest.mark.alone
 def test_a_guest_alone_has_the_whole_device_whatever_its_weight(
     bed: NetworkBed, classes: NetworkClasses
 ):
@@ -123,6 +127,7 @@ def test_a_guest_alone_has_the_whole_device_whatever_its_weight(
     assert sum(got.values()) == pytest.approx(RATE / 1e6, rel=0.05)
 
 
+@pytest.mark.alone
 def test_the_host_keeps_its_share(bed: NetworkBed):
     """What is no guest's has default_share, here a quarter, and as much of what others leave."""
     classes = NetworkClasses('up0', RATE, netns=bed.host, default_share=0.25)
@@ -134,6 +139,7 @@ def test_the_host_keeps_its_share(bed: NetworkBed):
     classes.close()
 
 
+@pytest.mark.alone
 def test_two_nics_of_a_guest_share_its_class(bed: NetworkBed, classes: NetworkClasses):
     """A second NIC brings nothing more, and is counted."""
     double = bed.add_guest(4, nics=2)
@@ -145,6 +151,7 @@ def test_two_nics_of_a_guest_share_its_class(bed: NetworkBed, classes: NetworkCl
     assert shares(got)[0] == pytest.approx(0.5, abs=0.02)
 
 
+@pytest.mark.alone
 def test_a_weight_changes_in_place(bed: NetworkBed, classes: NetworkClasses):
     """Root, classes and filters stay, their counters count on, and the new shares are there at once."""
     classes.write(dict.fromkeys(('guest-1', 'guest-2', 'guest-3'), 100), bed.seen())

@@ -216,7 +216,7 @@ def test_started_before_the_broker(rabbitmq, caplog):
             finally:
                 early.stop()
     finally:
-        if rabbitmq._server is None:
+        if not rabbitmq.runs:
             rabbitmq.start()
 
 
@@ -312,6 +312,7 @@ def lengths(broker):
     return {row['name']: row['messages'] for row in rows}
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize('members', [EVERYBODY], ids=['aggregate'])
 def test_the_policy_of_the_documentation(rabbitmq, exchange, peers, members):
     """It takes away what nobody reads, then the queue of a host that is gone, which can come back; the

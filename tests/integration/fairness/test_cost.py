@@ -11,6 +11,7 @@ import pytest
 from nova_market.experiments.guests import fairness_fig1
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.integration(
         'libvirtd', 'virtlogd', 'virsh', 'qemu-system-x86_64', 'busybox', 'cpio', 'nsenter'
     ),

@@ -15,6 +15,7 @@ from nova_market.experiments.guests.service_process import ServiceProcess
 from tests.support.hypervisor.worlds import LibvirtBed, WorldOfLibvirt, uuid_of
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.integration('libvirtd', 'virtlogd', 'qemu-system-x86_64'),
     pytest.mark.timeout(240),
 ]

@@ -27,6 +27,7 @@ from nova_market.testbed.guest import Guest, GuestSpec
 from nova_market.testbed.host import Host
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.integration(
         'libvirtd', 'virtlogd', 'virsh', 'qemu-system-x86_64', 'busybox', 'cpio'
     ),

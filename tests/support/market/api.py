@@ -77,8 +77,9 @@ def roles_of_users() -> dict[tuple[str, str], set[str]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Market:
-    """The service, its stores, and a client of it."""
+    """The service, its database and stores, and a client of it."""
 
+    database: Database
     stores: Stores
     application: Wsgi
     client: Client
@@ -109,6 +110,7 @@ def make_market(database: Database, **options: Any) -> Market:
     settings = replace(whole, **options)
     application = make_application(conf, stores, settings, known_tokens, metrics_token)
     return Market(
+        database=database,
         stores=stores,
         application=application,
         client=Client(application, Flask.response_class),

@@ -168,7 +168,7 @@ class AppNova:
 
     def _servers(self, access, query, body):
         self.cloud.servers(access)
-        own = [s for s, one in self.cloud._made.items() if one.project_id == access.project_id]
+        own = [s for s, one in self.cloud.made.items() if one.project_id == access.project_id]
         shown = [self._shown(server_id) for server_id in sorted(own)]
         # nova/api/openstack/compute/servers.py: no placeholders where anything of paging is asked for
         away = [one for one in shown if one['status'] == 'UNKNOWN']
@@ -184,14 +184,14 @@ class AppNova:
 
     def _server(self, access, server_id, query, body):
         self.cloud.servers(access)
-        one = self.cloud._made.get(server_id)
+        one = self.cloud.made.get(server_id)
         if one is None or one.project_id != access.project_id:
             message = f'Instance {server_id} could not be found.'
             return 404, {'itemNotFound': {'code': 404, 'message': message}}
         return 200, {'server': self._shown(server_id)}
 
     def _shown(self, server_id):
-        one = self.cloud._made[server_id]
+        one = self.cloud.made[server_id]
         created = f'{datetime.fromtimestamp(one.created_at, UTC):%Y-%m-%dT%H:%M:%SZ}'
         if one.hidden:
             return {'id': server_id, 'status': 'UNKNOWN', 'created': created, 'tenant_id': 'p'}
@@ -225,13 +225,13 @@ class AppNova:
         return 202, {'server': {'id': made}}
 
     def _delete(self, access, server_id, query, body):
-        if server_id not in self.cloud._made:
+        if server_id not in self.cloud.made:
             return 404, {'itemNotFound': {'code': 404, 'message': 'gone'}}
         self.cloud.delete(access, server_id)
         return 204, None
 
     def _act(self, access, server_id, query, body):
-        if server_id not in self.cloud._made:
+        if server_id not in self.cloud.made:
             return 404, {'itemNotFound': {'code': 404, 'message': 'gone'}}
         (self.cloud.suspend if 'suspend' in body else self.cloud.resume)(access, server_id)
         return 202, None
@@ -249,7 +249,7 @@ class AppNova:
     def _all_flavors(self):
         return [
             {'id': one.id, 'name': name, 'vcpus': one.vcpus, 'ram': one.memory_mib}
-            for name, one in self.cloud._flavors.items()
+            for name, one in self.cloud.flavors.items()
         ]
 
     def _images(self, access, query, body):

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests in several processes: what tests/conftest.py promises holds there as well."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(directory: Path, *arguments: str, **modules: str) -> tuple[int, str]:
+    """(exit status, output) of pytest in two processes on these modules, with CI=true."""
+    for name, source in modules.items():
+        (directory / f'test_{name}.py').write_text(source)
+    where = ['-c', str(ROOT / 'pyproject.toml'), '--rootdir', str(directory), str(directory)]
+    plugins = ['-p', 'tests.conftest', '-p', 'no:cacheprovider']
+    python_path = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
+    processes = ['-n', '2', '--max-worker-restart', '0']
+    done = subprocess.run(
+        [sys.executable, '-m', 'pytest', *plugins, *processes, *arguments, *where],
+        env={**os.environ, 'CI': 'true', 'PYTHONPATH': python_path},
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def test_what_must_not_pass_fails(tmp_path: Path) -> None:
+    """A skip, a warning, a module that can not be imported or skips itself; the others run all the same."""
+    status, output = run(
+        tmp_path,
+        '--continue-on-collection-errors',
+        good='def test_good(): pass\ndef test_good_too(): pass\n',
+        skip='import pytest\ndef test_skip(): pytest.skip("no such thing here")\n',
+        warn='import warnings\ndef test_warn(): warnings.warn("beware")\n',
+        absent='import no_such_module\n',
+        skipped='import pytest\npytest.importorskip("no_such_library")\n',
+    )
+    assert status == 1
+    assert 'CI=true allows no skip: Skipped: no such thing here' in output
+    assert 'UserWarning: beware' in output
+    assert "No module named 'no_such_module'" in output
+    assert "could not import 'no_such_library'" in output
+    assert '2 failed, 2 passed' in output and '2 errors' in output
+
+
+def test_a_process_that_crashes_is_a_failure(tmp_path: Path) -> None:
+    """Even one that ends with status 0."""
+    good = 'def test_good(): pass\n'
+    status, output = run(tmp_path, good=good, crash='import os\ndef test_crash(): os._exit(0)\n')
+    assert status == 1
+    assert "crashed while running 'test_crash.py::test_crash" in output
+
+
+SAME = """
+import os
+def note():
+    with open({path!r}, 'a') as file: print(os.getpid(), file=file)
+def test_process(): note()
+def test_process_again(): note()
+"""
+
+
+def test_tests_of_one_server_share_a_process(tmp_path: Path) -> None:
+    """A server is started once, whichever files its tests are in; others are divided."""
+    numbers = {name: tmp_path / f'processes-{name}' for name in ('rabbit', 'other')}
+    sources = {name: SAME.format(path=str(path)) for name, path in numbers.items()}
+    modules = {f'{name}_{n}': source for name, source in sources.items() for n in range(4)}
+    status, output = run(tmp_path, **modules)
+    assert status == 0, output
+    used = {name: path.read_text().split() for name, path in numbers.items()}
+    assert [len(one) for one in used.values()] == [8, 8]
+    assert len(set(used['rabbit'])) == 1
+    assert set(used['other']) - set(used['rabbit'])

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nova_market/testbed/daemons.sh: what a daemon has of the process that launched it."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import nova_market.testbed
+
+SCRIPT = Path(nova_market.testbed.__file__).parent / 'daemons.sh'
+LAUNCH = f"""
+set -euo pipefail
+source {SCRIPT}
+CGROUP='' PID_DIR=$1 LOG_DIR=$1
+trees() {{ :; }} # without root there are no cgroups
+exec 9>"$1/lock"
+launch sleeper sleep 60
+"""
+
+
+def test_a_daemon_inherits_no_descriptor(tmp_path: Path) -> None:
+    """Neither a lock of the script nor a pipe of its caller, whose reader would wait for ever."""
+    reader, writer = os.pipe()
+    subprocess.run(
+        ['bash', '-c', LAUNCH, 'launch', str(tmp_path)],
+        pass_fds=[writer],
+        stdin=subprocess.DEVNULL,
+        timeout=30,
+        check=True,
+    )
+    os.close(writer)
+    daemon = int((tmp_path / 'sleeper').read_text())
+    try:
+        held = {entry.name: os.readlink(entry) for entry in Path(f'/proc/{daemon}/fd').iterdir()}
+        log = str(tmp_path / 'sleeper.log')
+        assert held == {'0': '/dev/null', '1': log, '2': log}
+        assert os.read(reader, 1) == b''
+    finally:
+        os.kill(daemon, signal.SIGKILL)
+        os.close(reader)
