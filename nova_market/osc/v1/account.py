@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`openstack market account`: who has how many credits, and how they come and go."""
+"""`openstack market account`: balances, grants, revocations and transfers."""
 
 import argparse
 from typing import Any

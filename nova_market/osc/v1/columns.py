@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that people and programs read differently: people credits, programs micro-credits.
+"""Values with two forms: tables for people show credits, formats for programs micro-credits.
 
 Units: amounts in whole micro-credits, prices in micro-credits per unit and period.
 """
@@ -69,7 +69,7 @@ class Prices(FormattableColumn[Any]):
 
 
 class Payers(FormattableColumn[Any]):
-    """Who can't pay what he bids."""
+    """Payers that cannot cover their bids, one line each."""
 
     def human_readable(self) -> str:
         return '\n'.join(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whom and what a user means: accounts, projects, servers and flavors by name or id.
+"""Accounts, projects, servers and applications that a user names by name or id.
 
 An account is given by its id (`project:<id>`, `budget:<id>`, `bank`, `escrow`, `mint`), by the name of a
 budget, or by name or id of a project; nothing at all means one's own project.
@@ -48,7 +48,7 @@ def budget_id(conn: Any, text: str) -> str:
 
 
 def project_id_of(conn: Any, text: str) -> str:
-    """The project a user means; who may not ask Keystone is believed."""
+    """The id of a project; the text itself if the user may not list projects in Keystone."""
     try:
         found = conn.identity.find_project(text, ignore_missing=True)
     except ForbiddenException:
@@ -59,14 +59,14 @@ def project_id_of(conn: Any, text: str) -> str:
 
 
 def server_id_of(conn: Any, text: str) -> str:
-    """The server a user means. An id is believed: a bid may outlive its server."""
+    """The id of a server. An id is not looked up, because a bid may outlive its server."""
     if _is_uuid(text):
         return text
     return str(conn.compute.find_server(text, ignore_missing=False).id)
 
 
 def app_id_of(conn: Any, text: str) -> str:
-    """The application a user means. An id is believed."""
+    """The id of an application. An id is not looked up."""
     if _is_uuid(text):
         return text
     named = [app.id for app in conn.market.apps() if app.name == text]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The root of the market's commands: what the service refuses is said in its own words."""
+"""The root of the market's commands: a refusal is shown with the error text of the service."""
 
 import argparse
 from typing import Any

@@ -131,7 +131,7 @@ class QuotePrice(MarketShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         flavor = self.conn.compute.find_flavor(parsed_args.flavor, ignore_missing=False)
-        # the market tells nobody what a private flavor holds; who may see it says so himself
+        # the market publishes no private flavors, so a caller who may see one sends its size
         private = {'cpu': flavor.vcpus, 'memory_mib': flavor.ram}
         quote = self.market.quote(
             **({'flavor': flavor.id} if flavor.is_public else private),

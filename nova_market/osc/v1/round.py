@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`openstack market round` and `allocation`: what was decided, why, and who got what (rule A4)."""
+"""`openstack market round` and `allocation`: decisions, reasons and allocations (rule A4)."""
 
 import argparse
 from typing import Any
