@@ -149,6 +149,7 @@ def violations(source: str, module: str, *, is_package: bool = False) -> list[st
         elif layer not in ONLY_IN.get(top, frozenset({layer})):
             allowed = ', '.join(sorted(ONLY_IN[top])) or 'nowhere'
             found.append(f'{where}: {name} is imported in {layer or PACKAGE}; allowed: {allowed}')
+        elif layer in PURE and not core_may_import(module, top):
             found.append(f'{where}: {layer} imports {name}, which is not stdlib or numpy')
         elif layer == 'guest_agent' and top not in sys.stdlib_module_names:
             found.append(f'{where}: {name} is not stdlib: a guest has nothing else')

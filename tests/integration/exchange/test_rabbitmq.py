@@ -210,7 +210,7 @@ def test_started_before_the_broker(rabbitmq, caplog):
             early.start()
             try:
                 with rounds(early):
-                    assert eventually(lambda: 'The exchange is down' in caplog.text)
+                    assert eventually(lambda: 'the exchange is down' in caplog.text)
                     rabbitmq.start()
                     assert eventually(lambda: early.totals().age < TTL, 60.0)
             finally:

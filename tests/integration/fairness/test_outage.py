@@ -87,10 +87,10 @@ def test_queues_have_expired_when_the_broker_answers_again(
             rabbitmq.ctl('close_all_connections', 'outage')
             eventually(lambda: not expiring(rabbitmq))
             eventually(lambda: see(1))
-            eventually(lambda: said('The exchange is down'))
+            eventually(lambda: said('the exchange is down'))
         finally:
             rabbitmq.ctl('resume_listeners')
         eventually(lambda: see(2), 90.0)
-        eventually(lambda: said('The exchange works again'))
+        eventually(lambda: said('the exchange works again'))
         assert expiring(rabbitmq)
         assert all(service.status()['cloud']['fresh'] for service in services)

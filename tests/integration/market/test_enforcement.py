@@ -207,4 +207,4 @@ def test_a_silent_market_and_a_killed_service(
     assert shares(guests)['m3'] == 102
     eventually(lambda: shares(guests) == dict.fromkeys(NAMES, 1024))
     assert service.status()['market']['period'] == -1, json.dumps(service.status()['market'])
-    assert 'Weights go back to their base values' in service.log.read_text()
+    assert 'weights go back to their base values' in service.log.read_text()

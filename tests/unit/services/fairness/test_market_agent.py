@@ -171,7 +171,7 @@ def test_a_silent_market_fades_to_the_base_values(world, caplog):
     assert '75% of the way back' in status_document(record, 'a', 10.0, 1)['guests'][0]['why']
     world.rounds(8)
     assert values(world, 's1', 's2') == [1024, 1024]
-    assert caplog.text.count('Weights go back to their base values') == 1
+    assert caplog.text.count('weights go back to their base values') == 1
     world.allocate(30, s1=0.25, s2=0.75)
     world.rounds(1)
     assert values(world, 's1', 's2') == [256, 768]
