@@ -55,12 +55,13 @@ def translated() -> Iterator[None]:
     """
     try:
         yield
-    except FAILURES as error:
-        raise unavailable(error) from None
+    # first: the error of requests for an answer that is no JSON is an OSError too, but no silence
     except SENSELESS as error:
         raise CloudUnavailable(
             f'an answer is not understood: {type(error).__name__}: {error}'
         ) from error
+    except FAILURES as error:
+        raise unavailable(error) from None
 
 
 def refusal(answer: Any) -> str:

@@ -4,6 +4,7 @@
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+import requests
 from keystoneauth1 import exceptions as keystone_errors
 from openstack import exceptions as sdk_errors
 
@@ -105,11 +106,20 @@ def test_silence_is_not_an_answer_with_an_error(error, away):
     assert (type(unavailable(error)) is CloudAway) is away
 
 
-@pytest.mark.parametrize('error', [KeyError('id'), TypeError('None'), ValueError('x')])
+@pytest.mark.parametrize(
+    'error',
+    [
+        KeyError('id'),
+        TypeError('None'),
+        ValueError('x'),
+        requests.exceptions.JSONDecodeError('Expecting value', '<html>', 0),
+    ],
+)
 def test_an_answer_without_sense_is_no_answer(error):
-    """It is an error of the cloud, and no defect of ours."""
-    with pytest.raises(CloudUnavailable, match='not understood'), translated():
+    """It is an error of this request: no defect of ours, and no silence, which would concern everybody."""
+    with pytest.raises(CloudUnavailable, match='not understood') as found, translated():
         raise error
+    assert type(found.value) is CloudUnavailable
 
 
 def test_errors_of_ours_pass_through():
