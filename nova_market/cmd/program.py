@@ -60,7 +60,7 @@ class Program:
 
     noun: what runs, for the help
     register: declares options beside those of nova_market.conf
-    check: refuses or completes options that were read
+    check: refuses options that can not work
     run: without a command
     """
 

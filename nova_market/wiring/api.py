@@ -37,10 +37,8 @@ from nova_market.wiring.policies import traits_by_policy
 
 PROGRAM = 'nova-market-api'
 
-
 CONFIG_FILE = 'NOVA_MARKET_CONFIG_FILE'
 """Environment variable: a configuration file for the WSGI application, instead of the usual ones."""
-
 
 Wsgi = Callable[..., Iterable[bytes]]
 

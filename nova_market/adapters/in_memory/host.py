@@ -255,7 +255,7 @@ class InMemoryHost:
 
 
 class MemoryActuator:
-    """One control of a InMemoryHost. Implements ports.Actuator."""
+    """One control of an InMemoryHost. Implements ports.Actuator."""
 
     def __init__(self, host: InMemoryHost, name: str) -> None:
         self.name = name

@@ -130,7 +130,7 @@ class Agent:
     def restore(self) -> tuple[int, int]:
         """Write the original values back; (guests that have them, guests that refused). Idempotent.
 
-        What is refused stays in the journal, for the next try.
+        The values of a guest that refuses them stay recorded, for the next try.
 
         :raises HostUnavailable: nothing is forgotten then.
         """
