@@ -49,9 +49,11 @@ BUCKETS = 256
 NS_PER_TICK = 64
 """1 << PSCHED_SHIFT; a constant of the kernel since 2.6.31."""
 
-# of linux/pkt_sched.h, pkt_cls.h and if_ether.h, which pyroute2 does not name
+# of linux/pkt_sched.h, pkt_cls.h and if_ether.h, which pyroute2 does not name in all its versions
 TC_LINKLAYER_ETHERNET = 1  # no rate tables are needed
 TC_U32_TERMINAL = 1
+TCA_HTB_RATE64 = 6
+TCA_HTB_CEIL64 = 7
 TCA_U32_FLAGS = 11
 TCA_CLS_FLAGS_SKIP_HW = 1
 ETH_P_ALL = 3
@@ -69,7 +71,11 @@ U64 = struct.Struct('=Q')
 
 IFLA = attribute_numbers(ifinfmsg)
 TCA = attribute_numbers(tcmsg)
-HTB = attribute_numbers(sched_htb.options)
+HTB = {
+    **attribute_numbers(sched_htb.options),
+    'TCA_HTB_RATE64': TCA_HTB_RATE64,
+    'TCA_HTB_CEIL64': TCA_HTB_CEIL64,
+}
 U32_FILTER = {**attribute_numbers(cls_u32.options), 'TCA_U32_FLAGS': TCA_U32_FLAGS}
 
 _INFO = PREFERENCE << 16 | socket.htons(ETH_P_ALL)
