@@ -39,6 +39,10 @@ take 2.5 million bytes of JSON."""
 BRACE = b'{'
 """A JSON object begins with it; as msgpack it would be the number 123, and no message is a number."""
 
+UNREADABLE = (msgspec.DecodeError, TypeError, ValueError)
+"""What msgspec raises for bytes that are no frame. In old versions its errors are no ValueErrors, and a key
+that is a mapping is a TypeError."""
+
 WIDE_MAP = b'\xde\x00'
 NARROW_MAP = 0x80
 NARROW_KEYS = 16
@@ -112,7 +116,7 @@ def decode(frame: bytes) -> Message:
         raise MalformedReport('nested too deeply') from None
     except msgspec.ValidationError as error:
         raise refusal(error, _values(decoders, frame)) from None
-    except ValueError as error:
+    except UNREADABLE as error:
         raise MalformedReport(f'neither JSON nor msgpack: {error!s:.80}') from None
     return from_schema(written)
 
@@ -121,7 +125,7 @@ def _values(decoders: _Decoders, frame: bytes) -> Any:
     """What a refused frame holds; nothing where it is no frame at all beyond the field that is refused."""
     try:
         return decoders.values.decode(frame)
-    except (RecursionError, TypeError, ValueError):
+    except (RecursionError, *UNREADABLE):
         return {}
 
 

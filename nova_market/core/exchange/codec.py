@@ -40,10 +40,10 @@ from nova_market.core.exchange.validation import (
     MAX_AMOUNT,
     MAX_SUM,
     check_names,
+    converted,
     given,
     name,
     named_rows,
-    refusal,
 )
 from nova_market.core.resource import HostName, OwnerId
 from nova_market.core.text import shown
@@ -93,10 +93,7 @@ def from_values(values: object) -> Message:
     if not isinstance(values, dict):
         raise MalformedReport(f'a message is an object, not {given(values)}')
     schema = SCHEMAS[kind_of(values.get('kind', 'report'), values.get('gone'))]
-    try:
-        return from_schema(msgspec.convert(values, schema))
-    except msgspec.ValidationError as error:
-        raise refusal(error, values) from None
+    return from_schema(converted(values, schema))
 
 
 def kind_of(kind: object, gone: object) -> str:

@@ -82,10 +82,21 @@ def named_rows(value: Any, where: str, rows: type[Rows]) -> tuple[list[str], Row
     names = [key.hex() if type(key) is bytes else key for key in value]
     check_names(names, where)
     values = {where: [*value.values()]}
+    return names, converted(values, rows)
+
+
+def converted(values: Any, schema: type[Rows]) -> Rows:
+    """Plain values as a struct.
+
+    :raises MalformedReport: names the field, what was given and the limit.
+    """
     try:
-        return names, msgspec.convert(values, rows)
+        return msgspec.convert(values, schema)
     except msgspec.ValidationError as error:
         raise refusal(error, values) from None
+    except SystemError:
+        # up to msgspec 0.20, for a number of more than 64 bits
+        raise MalformedReport('a whole number is out of range') from None
 
 
 def refusal(error: msgspec.ValidationError, values: Any) -> MalformedReport:

@@ -83,6 +83,7 @@ def test_a_frame_with_a_wrong_byte_is_refused_or_read(message, where, byte):
         msgspec.msgpack.encode({1: 2}),
         msgspec.msgpack.encode(7),
         b'\x81\xa1a\x81\x80\x01',
+        b'\x82\xa4kind\xa6report\xa6owners\x81\x80\x01',
         msgspec.msgpack.encode({'a': 1}) + b'x',
         frame_of(owners=msgspec.msgpack.Ext(PACKED_SUMS, bytes(24) + bytes([2]))),
         frame_of(owners=msgspec.msgpack.Ext(PACKED_SUMS, b'')),
