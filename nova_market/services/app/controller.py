@@ -15,6 +15,7 @@ from functools import partial
 
 from nova_market.core.app.controller_state import Pair, state_of
 from nova_market.core.app.decision import Decision, decisions
+from nova_market.core.app.policies.traits import check_goal, traits_of
 from nova_market.core.app.record import (
     ENDED,
     AppEvent,
@@ -180,6 +181,12 @@ class Controller(LeaderLoop):
                 f'policy {template.policy!r} is not installed here: give one of '
                 f'{", ".join(sorted(self._settings.policies))}'
             )
+        try:
+            # it was made before the policy declared its goals
+            traits = traits_of(self._settings.policies[template.policy])
+            check_goal(template.policy, traits, template.slo.goal)
+        except BadTemplate as error:
+            raise BadTemplate(f'{error}: its servers and bids stay as they are') from None
         return template
 
     def _sized(
