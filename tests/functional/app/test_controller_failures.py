@@ -17,7 +17,7 @@ from nova_market.core.ledger.posting import account
 from nova_market.core.timestamp import stamp
 from nova_market.errors import CloudAway, CloudUnavailable
 from nova_market.services.app.closing import abandoned
-from tests.support.app_bed import CREDIT, SETTINGS, Bed, component, template
+from tests.support.app_bed import CREDIT, POLICIES, SETTINGS, Bed, component, template
 
 pytestmark = [pytest.mark.functional, pytest.mark.timeout(240)]
 
@@ -75,6 +75,22 @@ def test_a_policy_that_does_not_serve_an_objective_leaves_the_application_as_it_
     bed.change('app', template={**bed.app('app').template, 'slo': deadline})
     bed.run(2)
     assert bids(bed)[server] != before and bed.seen[-1].troubled == 0
+
+
+def test_an_objective_of_one_tenant_hides_nothing_of_another_tenants(bed):
+    """A policy for every objective gets the deadlines of those that have one, whoever else uses it."""
+    seen_deadlines = []
+
+    def watching(seen):
+        seen_deadlines.append(seen.deadlines is not None)
+        return POLICIES['vertical'](seen)
+
+    policies = {**SETTINGS.policies, 'watching': watching}
+    bed.controller = bed.another(bed.leader, settings=replace(SETTINGS, policies=policies))
+    bed.add('timed', template('watching', slo={'deadline': stamp(bed.clock.wall() + 3600.0)}))
+    bed.add('metric', template('watching'), project='blue')
+    bed.run(2)
+    assert set(seen_deadlines) == {True, False}
 
 
 def test_a_cloud_that_is_silent_is_asked_for_three_projects(bed):
