@@ -2,11 +2,14 @@
 """Checks documents that people write against JSON Schemas: request bodies, templates, scenarios.
 
 An error names the entry, its value and what it may be. NaN and infinity are no numbers here, as in JSON.
+In a pattern `$` is the end of the text, as in JSON Schema (ECMA-262): in Python it also matches before a last
+newline.
 """
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from jsonschema import Draft202012Validator, TypeChecker, ValidationError, validators
@@ -23,8 +26,17 @@ def _is_finite(checker: TypeChecker, value: object) -> bool:
     return bool(Draft202012Validator.TYPE_CHECKER.is_type(value, 'number'))
 
 
+def _pattern_rule(
+    validator: object, pattern: str, instance: object, schema: Schema
+) -> Iterator[ValidationError]:
+    """The keyword `pattern`. In our patterns `$` stands only for the end."""
+    if isinstance(instance, str) and not re.search(pattern.replace('$', r'\Z'), instance):
+        yield ValidationError(f'{instance!r} does not match {pattern!r}')
+
+
 Validator = validators.extend(  # type: ignore[no-untyped-call]  # jsonschema has no hint for it
     Draft202012Validator,
+    validators={'pattern': _pattern_rule},
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine('number', _is_finite),
 )
 

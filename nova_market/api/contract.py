@@ -115,9 +115,10 @@ def checked_body(contract: Contract, text: bytes) -> Any:
     return value
 
 
-def path_value_fits(schema: Schema, text: str) -> bool:
+def path_check(schema: Schema) -> Callable[[str], bool]:
     """Whether a part of a path can name anything."""
-    return DocumentSchema(schema).allows(_as_value(text, schema))
+    checked = DocumentSchema(schema)
+    return lambda text: checked.allows(_as_value(text, schema))
 
 
 def checked_header(contract: Contract, name: str, text: str | None) -> str | None:

@@ -27,6 +27,7 @@ LOG = logging.getLogger(__name__)
 REQUEST_ID = 'openstack.request_id'
 JSON = 'application/json'
 CHECKED_LINES = 5
+PATH_CHECKS = {name: contracts.path_check(schema) for name, schema in PATH_VALUES.items()}
 
 
 class Dispatcher:
@@ -64,7 +65,7 @@ class Dispatcher:
         contract = contract_of(route.handler)
         context = None if route.public else _caller(request)
         for name, text in path.items():
-            if not contracts.path_value_fits(PATH_VALUES[name], text):
+            if not PATH_CHECKS[name](text):
                 raise errors.not_found(name.removesuffix('_id').replace('period', 'round'), text)
         header = next(iter(contract.headers), '')
         return Call(

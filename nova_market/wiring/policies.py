@@ -8,6 +8,7 @@ from typing import Any
 from stevedore import extension
 
 from nova_market.core.app.policies.traits import Policy, PolicyTraits, traits_of
+from nova_market.core.app.template import Goal
 
 LOG = logging.getLogger(__name__)
 
@@ -15,11 +16,26 @@ NAMESPACE = 'nova_market.scaling'
 
 
 def policies() -> Mapping[str, Policy]:
-    """All that can be loaded, by name; a warning names one that can't be."""
+    """All that can be loaded and used, by name; a warning names one that can't be."""
     manager: extension.ExtensionManager[Any] = extension.ExtensionManager(
         NAMESPACE, on_load_failure_callback=_left_out
     )
-    return {name: manager[name].plugin for name in manager.names()}
+    return readable({name: manager[name].plugin for name in manager.names()})
+
+
+def readable(loaded: Mapping[str, Policy]) -> Mapping[str, Policy]:
+    """Those that declare of themselves what can be read; a warning names each of the others."""
+    found: dict[str, Policy] = {}
+    for name, policy in loaded.items():
+        try:
+            traits_of(policy)
+        except (TypeError, ValueError) as error:
+            LOG.warning(
+                'scaling policy %s can not be used: %s: goals are %s', name, error, ', '.join(Goal)
+            )
+        else:
+            found[name] = policy
+    return found
 
 
 def traits_by_policy() -> Mapping[str, PolicyTraits]:

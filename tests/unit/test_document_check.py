@@ -37,6 +37,7 @@ SCHEMA = record(
         ({'flag': 'no'}, 'flag', "'no': give true or false"),
         ({'kind': 'z'}, 'kind', "'z': give one of x, y"),
         ({'word': 'A'}, 'word', "'A': give a text of the form ^[a-z]+$"),
+        ({'word': 'a\n'}, 'word', "'a\\n': give a text of the form ^[a-z]+$"),
         ({'list': []}, 'list', 'a value of type list: give a list of at least 1, each once'),
         ({'list': [{}]}, 'list[0]', 'give one of a, b; found none'),
         ({'list': [{'a': 1, 'b': ''}]}, 'list[0]', 'give one of a, b; found a, b'),

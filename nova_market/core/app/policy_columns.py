@@ -88,13 +88,11 @@ def measured(view: AppView, market: MarketNow, horizon: int, report_life: float)
             performance, known = slo.performance(metric), True
     elif slo.goal is Goal.QUEUE and queue is not None:
         performance, known = sum(queue) / max(servers, 1), True
-    if slo.goal is Goal.QUEUE and queue is None:
-        queue = (0, servers)
     return Measured(
         performance=performance,
         deadline=_deadline(view, work, left),
         budget=spendable(view.purse, market, horizon, slo.deadline),
-        backlog=queue,
+        backlog=(queue or (0, servers)) if slo.goal is Goal.QUEUE else None,
         known=known,
         late=late,
         work_left=work,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nova_market.core.app.credential import digest, filled, renewed
-from nova_market.core.app.policies.traits import PolicyTraits
+from nova_market.core.app.policies.traits import PolicyTraits, check_goal
 from nova_market.core.app.record import ENDED, DesiredState, StoredApp
 from nova_market.core.app.template import (
     MAX_DOCUMENT,
@@ -110,9 +110,7 @@ def check(template: AppTemplate, policies: Policies) -> None:
     for name in sorted(template.parameters.keys() - traits.parameters):
         known = ', '.join(sorted(traits.parameters)) or 'none'
         raise BadTemplate(f'parameters: {template.policy} does not take {name}: it takes {known}')
-    if template.slo.goal not in traits.goals:
-        goals = ' or '.join(sorted(traits.goals))
-        raise BadTemplate(f'slo: {template.policy} works for {goals}, not for {template.slo.goal}')
+    check_goal(template.policy, traits, template.slo.goal)
 
 
 def changed_columns(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the market stores of each round, as values: the round itself, its prices, its allocations.
 
-Implements the rows of rules P1, P3, A1 and A4 of doc/source/specs/market.rst speak of. Units:
+Implements rows of rules P1, P3, A1 and A4 of doc/source/specs/market.rst. Units:
 amounts in whole micro-credits, bids in micro-credits per period, CPU in cores, memory in MiB, times in
 seconds since the epoch, prices in micro-credits per unit and period (a float: a price is no money).
 """

@@ -15,6 +15,7 @@ from functools import partial
 
 from nova_market.core.app.controller_state import Pair, state_of
 from nova_market.core.app.decision import Decision, decisions
+from nova_market.core.app.policies.traits import check_goal, traits_of
 from nova_market.core.app.record import (
     ENDED,
     AppEvent,
@@ -25,7 +26,7 @@ from nova_market.core.app.record import (
 )
 from nova_market.core.app.server import AppAccess
 from nova_market.core.app.slots import slots_for
-from nova_market.core.app.template import AppTemplate, Component, parsed
+from nova_market.core.app.template import AppTemplate, Component, Goal, parsed
 from nova_market.core.app.view import AppView, MarketNow
 from nova_market.errors import BadTemplate
 from nova_market.outage_log import OutageLog
@@ -46,7 +47,8 @@ INTENTIONS = {
     AppState.SUSPENDED: DesiredServerState.SUSPENDED,
 }
 
-Group = tuple[str, tuple[tuple[str, float], ...]]
+Group = tuple[str, Goal, tuple[tuple[str, float], ...]]
+"""Policy, objective, parameters. Of several objectives a policy would see no deadlines and no backlog."""
 
 
 @dataclass(slots=True)
@@ -148,7 +150,7 @@ class Controller(LeaderLoop):
             if found is None:
                 self._unready[app.id] = market.period
                 continue
-            key = (found.policy, tuple(sorted(found.parameters.items())))
+            key = (found.policy, found.slo.goal, tuple(sorted(found.parameters.items())))
             groups.setdefault(key, []).append(app)
         known = self._gathering.known([app for these in groups.values() for app in these])
         return sum(
@@ -180,6 +182,12 @@ class Controller(LeaderLoop):
                 f'policy {template.policy!r} is not installed here: give one of '
                 f'{", ".join(sorted(self._settings.policies))}'
             )
+        try:
+            # it was made before the policy declared its goals
+            traits = traits_of(self._settings.policies[template.policy])
+            check_goal(template.policy, traits, template.slo.goal)
+        except BadTemplate as error:
+            raise BadTemplate(f'{error}: its servers and bids stay as they are') from None
         return template
 
     def _sized(
@@ -203,8 +211,8 @@ class Controller(LeaderLoop):
         market: MarketNow,
         known: Known,
     ) -> int:
-        """All of one policy together; one by one when that fails: only those at fault are left out."""
-        name, parameters = key
+        """All of one group together; one by one when that fails: only those at fault are left out."""
+        name, _, parameters = key
         policy = partial(self._settings.policies[name], **dict(parameters))
 
         def made(these: Sequence[StoredApp]) -> list[Decision]:

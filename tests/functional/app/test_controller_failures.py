@@ -4,6 +4,7 @@
 The controller of Merkat (INRIA RR-8648), section 2.3.1, on a real database, a cloud in memory and one clock.
 """
 
+import logging
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,9 +14,10 @@ import pytest
 from nova_market.adapters.leadership import SoleLeader
 from nova_market.core.app.record import AppState, DesiredState
 from nova_market.core.ledger.posting import account
+from nova_market.core.timestamp import stamp
 from nova_market.errors import CloudAway, CloudUnavailable
 from nova_market.services.app.closing import abandoned
-from tests.support.app_bed import CREDIT, SETTINGS, Bed, component, template
+from tests.support.app_bed import CREDIT, POLICIES, SETTINGS, Bed, component, template
 
 pytestmark = [pytest.mark.functional, pytest.mark.timeout(240)]
 
@@ -51,6 +53,44 @@ def test_errors_of_one_tenant_stop_nobody_else(bed):
     bed.cloud.broken = set()
     bed.run(2)
     assert all(bed.app(f'a-{n}').state is AppState.RUNNING for n in range(4))
+
+
+def test_a_policy_that_does_not_serve_an_objective_leaves_the_application_as_it_is(bed, caplog):
+    """One from before policies declared their goals: its servers and bids stay, an event tells why."""
+    bed.add('app', template())
+    bed.run(3)
+    server, (before,) = first(bed), bids(bed).values()
+    bed.change('app', template={**bed.app('app').template, 'policy': 'value_density'})
+    deadline = {'deadline': stamp(bed.clock.wall() + 3600.0), 'work_core_seconds': 600.0}
+    bed.add('timed', template('value_density', slo=deadline))
+    with caplog.at_level(logging.DEBUG):
+        bed.run(3)
+    (why,) = bed.reasons('app', 'troubled')
+    assert why == (
+        'slo: value_density works for deadline, not for metric: its servers and bids stay as they are'
+    )
+    assert first(bed) == server and bids(bed)[server] == before and bed.seen[-1].troubled == 1
+    assert bed.app('timed').state is AppState.RUNNING
+    assert not any('one application at a time' in r.message for r in caplog.records)
+    bed.change('app', template={**bed.app('app').template, 'slo': deadline})
+    bed.run(2)
+    assert bids(bed)[server] != before and bed.seen[-1].troubled == 0
+
+
+def test_an_objective_of_one_tenant_hides_nothing_of_another_tenants(bed):
+    """A policy for every objective gets the deadlines of those that have one, whoever else uses it."""
+    seen_deadlines = []
+
+    def watching(seen):
+        seen_deadlines.append(seen.deadlines is not None)
+        return POLICIES['vertical'](seen)
+
+    policies = {**SETTINGS.policies, 'watching': watching}
+    bed.controller = bed.another(bed.leader, settings=replace(SETTINGS, policies=policies))
+    bed.add('timed', template('watching', slo={'deadline': stamp(bed.clock.wall() + 3600.0)}))
+    bed.add('metric', template('watching'), project='blue')
+    bed.run(2)
+    assert set(seen_deadlines) == {True, False}
 
 
 def test_a_cloud_that_is_silent_is_asked_for_three_projects(bed):

@@ -45,6 +45,8 @@ class StepReason(IntFlag):
     SHRANK = 2048
     TOO_DEAR = 4096
     HELD_BACK = 8192
+    IN_TIME = 16384
+    OUTBID = 32768
 
 
 MEANING = {
@@ -62,6 +64,8 @@ MEANING = {
     StepReason.SHRANK: 'a server less',
     StepReason.TOO_DEAR: 'servers are given back: the budget does not pay for all of them',
     StepReason.HELD_BACK: 'no new servers: some were given back for the price a period ago',
+    StepReason.IN_TIME: 'its bid buys what meets the deadline',
+    StepReason.OUTBID: 'its bid does not buy what meets the deadline yet',
 }
 
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from nova_market.core.app.policies.policy_interface import PolicyOutput
 from nova_market.core.app.template import Goal
+from nova_market.errors import BadTemplate
 
 Policy = Callable[..., PolicyOutput]
 P = TypeVar('P', bound=Policy)
@@ -39,6 +40,14 @@ def serves(*goals: Goal, decides_state: bool = False) -> Callable[[P], P]:
         return policy
 
     return declared
+
+
+def check_goal(name: str, traits: PolicyTraits, goal: Goal) -> None:
+    """:raises BadTemplate: the policy of this name does not serve an application that is measured so."""
+    if goal not in traits.goals:
+        raise BadTemplate(
+            f'slo: {name} works for {" or ".join(sorted(traits.goals))}, not for {goal}'
+        )
 
 
 def traits_of(policy: Policy) -> PolicyTraits:

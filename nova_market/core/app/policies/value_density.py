@@ -73,6 +73,7 @@ def value_density(seen: PolicyInput) -> PolicyOutput:
     money = _split(seen, _worth(seen, need, runs), others)
     reach = _reach(seen, money, others)
     enters = ~runs & ~gone & (reach >= need)
+    waits = (seen.state == PolicyState.WAITING) & ~gone
     late = seen.band.performance > seen.band.high
     leaves = runs & ~gone & late & (reach < need) & _outbid(money, others)
     state = np.where(enters, int(PolicyState.RUNNING), seen.state)
@@ -81,7 +82,8 @@ def value_density(seen: PolicyInput) -> PolicyOutput:
     bid = np.where(state == PolicyState.RUNNING, money / np.maximum(seen.count, 1), 0.0)
     why = np.zeros_like(seen.state)
     for flags, reason in (
-        (enters & (seen.state == PolicyState.WAITING), StepReason.STARTED),
+        (enters & waits, StepReason.IN_TIME),
+        (~enters & waits, StepReason.OUTBID),
         (enters & (seen.state == PolicyState.SUSPENDED), StepReason.RESUMED),
         (leaves, StepReason.SUSPENDED),
         (hopeless & (seen.state != PolicyState.DROPPED), StepReason.HOPELESS),

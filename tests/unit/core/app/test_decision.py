@@ -466,8 +466,10 @@ def test_what_an_application_does_not_have_is_missing():
     assert columns_of(view()).deadlines is None
     assert columns_of(timed, view()).deadlines is None
     assert columns_of(queue).backlog.busy.tolist() == [1]
-    reported = view(reports=[report(waiting=2, busy=1)])
-    assert columns_of(reported).backlog.waiting.tolist() == [2]
+    reports = [report(waiting=2, busy=1)]
+    assert columns_of(view({'queue': True}, reports=reports)).backlog.waiting.tolist() == [2]
+    # whether others of its policy report one too must not decide
+    assert columns_of(view(reports=reports)).backlog is None
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_a_bid_is_the_worth_of_the_work_that_is_left():
     steps = value_density(application())
     assert steps.state[0] == PolicyState.RUNNING
     assert steps.bid[0, 0] * 10 == pytest.approx(1000 * 0.5 / (1 + 5000 / UNIT))
-    assert explain(steps, 0) == 'the least allocation can be paid'
+    assert explain(steps, 0) == 'its bid buys what meets the deadline'
 
 
 def test_less_work_and_less_time_are_worth_more():
@@ -55,7 +55,9 @@ def test_who_runs_holds_on():
 
 def test_it_enters_only_where_that_meets_the_deadline():
     """Half of ten cores cost 5 * 1000 / 95 = 53 credits; 100 * .5 / 2.4 are not enough."""
-    assert value_density(application(budget=100.0)).state[0] == PolicyState.WAITING
+    waits = value_density(application(budget=100.0))
+    assert waits.state[0] == PolicyState.WAITING
+    assert explain(waits, 0) == 'its bid does not buy what meets the deadline yet'
     assert value_density(application(budget=300.0)).state[0] == PolicyState.RUNNING
 
 
