@@ -188,7 +188,7 @@ class Reporter:
         base = given.url.rstrip('/')
         self._url = f'{base}/v1/apps/{app_id}/reports'
         self._given = given
-        self._credential = credential
+        self.credential = credential
         self._server_id = server_id
         self._clock = clock
         self._pace = Pace()
@@ -226,7 +226,7 @@ class Reporter:
                 'Content-Type': 'application/json',
                 'OpenStack-API-Version': VERSION,
                 'User-Agent': PROGRAM,
-                'X-App-Credential': self._credential,
+                'X-App-Credential': self.credential,
             },
             method='POST',
         )

@@ -162,7 +162,7 @@ def test_what_the_aggregator_computes(changing, aggregators):
         spent.append([cpu_seconds(sink, frames[tenth::10]) for tenth in range(10)])
         for to, update in updates:
             reply = model.reply(to, update)
-            model.clients[reply.to].receive(reply, model._now)
+            model.clients[reply.to].receive(reply, model.now)
     assert exchange.dropped == {}
     seconds = sum(map(min, zip(*spent[3:], strict=True)))
     turns = seconds / loop_seconds()

@@ -61,9 +61,10 @@ def test_who_can_not_beat_does_not_lead(tmp_path, join):
     clock = ManualClock()
     first = join(f'file://{tmp_path}', 'a', clock)
     assert eventually(first.leading)
+    # private: a thread that stands still as its process does cannot be had from outside
     first._stopping.set()
-    first._thread.join(5)
-    first._held = True
+    first._thread.join(5)  # private: as above
+    first._held = True  # private: as above
     clock.advance(10 * BEAT)
     assert not first.leading()
 

@@ -43,17 +43,18 @@ class World:
 
     def join(self, host, metric='greediness', **said):
         """A host that publishes from now on, in each round."""
+        transport = self._make(host, self._roll)
         exchange = put_together(
             self._topology,
             host=host,
             metric=metric,
             ttl=TTL,
             clock=self.clock,
-            transport=self._make(host, self._roll),
+            transport=transport,
             membership=self._roll,
         )
         exchange.start()
-        self._roll.join(host, getattr(exchange._transport, 'endpoint', ''))
+        self._roll.join(host, getattr(transport, 'endpoint', ''))
         self.exchanges[host] = exchange
         self.says(host, metric=metric, **said)
         return exchange

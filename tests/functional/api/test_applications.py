@@ -198,7 +198,7 @@ def test_a_project_has_so_many_applications(market):
 def test_a_policy_of_another_package_is_known_by_what_it_declares(market):
     """Its name stands nowhere in the API."""
     mine = PolicyTraits(goals=frozenset({Goal.METRIC}), parameters=frozenset({'speed'}))
-    other = make_market(market.stores.apps._database, policies={'mine': mine})
+    other = make_market(market.database, policies={'mine': mine})
     assert create(other, policy='mine', parameters={'speed': 3})['policy'] == 'mine'
     refused = create(other, 400, policy='mine', parameters={}, slo={'queue': True})
     assert 'mine works for metric, not for queue' in refused['detail']

@@ -186,7 +186,7 @@ def test_default_bids_follow_the_price(database):
 @pytest.mark.parametrize('error', [CloudUnavailable('gone'), DatabaseUnavailable('gone')])
 def test_an_outage_is_said_once(market, error, caplog):
     """F3: rounds are skipped, and go on by themselves."""
-    rounds, decide = market.engine._rounds, market.engine._rounds.decide
+    rounds, decide = market.rounds, market.rounds.decide
 
     def fail(period):
         raise error
@@ -203,7 +203,7 @@ def test_an_outage_is_said_once(market, error, caplog):
 
 def test_a_round_that_nobody_has_sent_is_undone(market):
     """F1: its engine died before the hosts heard of it."""
-    market.engine._rounds.decide(market.engine.period())
+    market.rounds.decide(market.engine.period())
     market.clock.advance(PERIOD)
     market.run(2, market.another('second', SoleLeader()))
     assert states(market) == ['undone', 'settled', 'planned']
@@ -316,7 +316,7 @@ def test_rounds_go_on_where_the_last_engine_ended(market):
 
 def test_an_undone_round_is_not_gone_on_from(market):
     """What was never carried out is no last price."""
-    market.engine._rounds.decide(market.engine.period())
+    market.rounds.decide(market.engine.period())
     market.clock.advance(PERIOD)
     market.run()
     assert market.decided[-1].inputs.past.period == 0

@@ -122,7 +122,7 @@ def test_what_is_not_confirmed_comes_back(market):
 
 def test_an_undone_round_gives_back_what_it_held(market):
     """Decided, never sent: the next engine releases everything."""
-    market.engine._rounds.decide(market.engine.period())
+    market.rounds.decide(market.engine.period())
     assert market.balances()[ESCROW] == 55 * CREDIT
     market.clock.advance(SETTINGS.period)
     found = settled(market)

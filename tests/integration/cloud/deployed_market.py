@@ -54,7 +54,7 @@ class MarketBed:
         self.api = Daemon(
             'api',
             directory / 'api',
-            self._options(),
+            self.options(),
             words=('--port', str(api_port or port_of(environment['NOVA_MARKET_API_URL']))),
         )
         self.services = {
@@ -180,7 +180,7 @@ class MarketBed:
             except ProcessLookupError:
                 continue
 
-    def _options(self) -> dict[str, dict[str, object]]:
+    def options(self) -> dict[str, dict[str, object]]:
         environment = self._environment
         account: dict[str, object] = {
             'auth_type': 'password',
@@ -210,7 +210,7 @@ class MarketBed:
         }
 
     def _engine(self, name: str, mode: str) -> Daemon:
-        options = self._options()
+        options = self.options()
         options['market'] |= {'name': name}
         options |= self.engine_options
         options['rebalancing'] = {
@@ -222,7 +222,7 @@ class MarketBed:
         return Daemon('engine', self._directory / name, options)
 
     def _host_options(self, host: str, cpu: int) -> Options:
-        options = self._options()
+        options = self.options()
         del options['database'], options['openstack'], options['keystone_authtoken'], options['api']
         options['fairness'] |= {
             'interval': INTERVAL,

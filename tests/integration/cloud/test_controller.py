@@ -82,7 +82,7 @@ def bed(
 
 @pytest.fixture(scope='module')
 def controller(bed: MarketBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    options = bed._options() | {'controller': {'interval': 2, 'first_pause': 2, 'report_life': 600}}
+    options = bed.options() | {'controller': {'interval': 2, 'first_pause': 2, 'report_life': 600}}
     made = Daemon('controller', tmp_path_factory.mktemp('controller'), options)
     made.launch()
     yield made

@@ -96,14 +96,14 @@ def over_tls(broker, **options):
                 conf.clear_override(name, 'oslo_messaging_rabbit')
 
 
-def host(conf, name):
+def host(conf, name, transport=None):
     return put_together(
         'aggregate',
         host=name,
         metric='greediness',
         ttl=3.0,
         clock=SystemClock(),
-        transport=OsloTransport(conf=conf, host=name, ttl=3.0),
+        transport=transport or OsloTransport(conf=conf, host=name, ttl=3.0),
         membership=Roll('a', 'b'),
     )
 
@@ -137,16 +137,17 @@ def test_a_broker_or_a_host_that_is_not_believed(broker, wrong):
     directory = broker.directory.parent
     options = {name: str(directory / value) if value else '' for name, value in wrong.items()}
     with over_tls(broker, **options) as conf:
-        one = host(conf, 'a')
+        transport = OsloTransport(conf=conf, host='a', ttl=3.0)
+        one = host(conf, 'a', transport)
         one.start()
         numbers = iter(range(1000))
 
         def refused():
             one.publish(report('a', {'d': (1.0,)}, sequence=next(numbers)))
-            return one._transport.trouble
+            return transport.trouble
 
         try:
             assert eventually(refused, 60.0)
-            assert broker.password not in one._transport.trouble
+            assert broker.password not in transport.trouble
         finally:
             one.stop()

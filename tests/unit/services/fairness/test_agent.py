@@ -35,6 +35,7 @@ class World:
 
     def agent(self, name, controls=('cpu',), settings=CPU_ONLY, **changes):
         host = self.hosts[name]
+        exchange = changes.pop('exchange', None) or self.exchange(name, settings)
         return Agent(
             **(
                 {
@@ -42,7 +43,7 @@ class World:
                     'driver': host,
                     'actuators': host.actuators(),
                     'controls': controls,
-                    'exchange': self.exchange(name, settings),
+                    'exchange': exchange,
                     'settings': settings,
                     'journal': OriginalValues(
                         JsonFile(str(self.tmp_path / f'{name}.json')), 'boot'

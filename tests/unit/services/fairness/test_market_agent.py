@@ -41,9 +41,9 @@ class Market(World):
         self.engine.start()
 
     def agent(self, name, settings=MARKET, **changes):
-        agent = super().agent(name, settings=settings, **changes)
-        agent._market = self.lines[name]
-        return agent
+        exchange = self.exchange(name, settings)
+        parts = {'exchange': exchange, 'market': self.lines[name]} | changes
+        return super().agent(name, settings=settings, **parts)
 
     def exchange(self, name, settings):
         self.lines[name] = AllocationReceiver(
