@@ -2,7 +2,7 @@
 """Migration plans: proposed, approved or rejected, carried out move by move.
 
 Implements rules A3 and A4 of doc/source/specs/market.rst. A state is set only where it is compared: of
-an approval and a rejection at the same time, one wins and the other is told.
+an approval and a rejection at the same time, one wins and the other is refused.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -114,7 +114,7 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings, *, dry_run: bool) ->
         controls=controls,
         exchange=exchange,
         settings=settings,
-        journal=OriginalValues(
+        originals=OriginalValues(
             JsonFile(os.path.join(state, 'originals.json'), mode=0o600), _boot()
         ),
         clock=clock,
@@ -230,9 +230,9 @@ def _exchange(
     engines = engines_of(conf)
     if not engines:
         return build_exchange(conf, name, settings, clock), None
-    lines: list[AllocationReceiver] = []
+    receivers: list[AllocationReceiver] = []
 
-    def line(transport: Transport, wire: WireFormat) -> AllocationReceiver:
+    def receiver(transport: Transport, wire: WireFormat) -> AllocationReceiver:
         made = AllocationReceiver(
             host=name,
             transport=transport,
@@ -241,10 +241,10 @@ def _exchange(
             engines=engines,
             record=JsonFile(os.path.join(state, 'allocations.json'), durable=False),
         )
-        lines.append(made)
+        receivers.append(made)
         return made
 
-    return build_exchange(conf, name, settings, clock, line), lines[0]
+    return build_exchange(conf, name, settings, clock, receiver), receivers[0]
 
 
 def _quota_reader(conf: cfg.ConfigOpts) -> QuotaReader | None:

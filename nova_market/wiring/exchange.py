@@ -38,11 +38,11 @@ def build_exchange(
     host: HostName,
     settings: FairnessSettings,
     clock: Clock,
-    line: Callable[[Transport, WireFormat], Transport] | None = None,
+    receiver: Callable[[Transport, WireFormat], Transport] | None = None,
 ) -> Exchange:
     """The exchange of this host, not started.
 
-    line: what takes its part of the frames out of the transport.
+    receiver: makes what takes the messages of the market out of the frames of the transport.
 
     :raises ConfigurationError: an option that can not work.
     """
@@ -53,8 +53,8 @@ def build_exchange(
     membership = _membership(conf, host, settings.interval, broadcast=broadcast)
     transport = plugin(conf=conf, host=host, ttl=ttl, addresses=membership.members)
     wire = wire_format(conf)
-    if line is not None:
-        transport = line(transport, wire)
+    if receiver is not None:
+        transport = receiver(transport, wire)
     parts: dict[str, Any] = {
         'host': host,
         'metric': settings.metric_name,

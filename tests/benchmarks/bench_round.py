@@ -80,7 +80,7 @@ def agent_of(world: WorldOfLibvirt, directory: Path) -> Agent:
         controls=('cpu',),
         exchange=exchange,
         settings=settings,
-        journal=OriginalValues(JsonFile(str(directory / 'originals.json')), 'boot'),
+        originals=OriginalValues(JsonFile(str(directory / 'originals.json')), 'boot'),
         clock=clock,
     )
 

@@ -173,9 +173,9 @@ class TestExtraSpecs(MarketBed):
 
     def test_a_wrong_value_names_key_and_range(self):
         """What the administrator reads says what to write."""
-        said = self.refused('market:bid_cpu', '-3')
-        assert 'market:bid_cpu' in said
-        assert '0 to 9007199254.740992' in said
+        message = self.refused('market:bid_cpu', '-3')
+        assert 'market:bid_cpu' in message
+        assert '0 to 9007199254.740992' in message
         assert 'long, short, best-effort' in self.refused('market:class', 'gold')
         assert 'market:bid_gpu' in self.refused('market:bid_gpu', '1')
 

@@ -93,7 +93,7 @@ def measured(view: AppView, market: MarketNow, horizon: int, report_life: float)
     return Measured(
         performance=performance,
         deadline=_deadline(view, work, left),
-        budget=spendable(view.purse, market, horizon, slo.deadline),
+        budget=spendable(view.budget, market, horizon, slo.deadline),
         backlog=queue,
         known=known,
         late=late,

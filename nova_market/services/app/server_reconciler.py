@@ -131,7 +131,7 @@ class ServerReconciler:
                     job.held.add(slot.component)
 
     def keep(self, app_ids: Iterable[str]) -> None:
-        """Forget what was said of all others: they are gone."""
+        """Forget what was reported of all others: they are gone."""
         known = frozenset(app_ids)
         self._refusals = {one for one in self._refusals if one[0] in known}
         self._first = {one: self._first[one] for one in self._first if one in known}
@@ -269,7 +269,7 @@ class ServerReconciler:
     def _refused(
         self, job: _Job, slot: StoredSlot, action: str, server: AppServer, error: CloudRefused
     ) -> None:
-        """Said once, and tried again in each pass."""
+        """Reported once, and tried again in each pass."""
         key = (job.app.id, server.id, action)
         if key not in self._refusals:
             self._refusals.add(key)

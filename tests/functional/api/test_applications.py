@@ -205,7 +205,7 @@ def test_a_policy_of_another_package_is_known_by_what_it_declares(market):
 
 
 @pytest.mark.parametrize(
-    ('parts', 'said'),
+    ('parts', 'expected'),
     [
         ({'policy': 'wish'}, 'policy: wish is not installed: give full_deadline or horizontal'),
         ({'policy': 'full_deadline'}, 'slo: full_deadline works for deadline, not for metric'),
@@ -236,10 +236,10 @@ def test_a_policy_of_another_package_is_known_by_what_it_declares(market):
     ],
     ids=lambda given: str(given)[:60],
 )
-def test_a_template_that_can_not_be_run_makes_nothing(market, parts, said):
+def test_a_template_that_can_not_be_run_makes_nothing(market, parts, expected):
     """400, with the entry, its value and what to give."""
     error = create(market, 400, **parts)
-    assert said in error['detail']
+    assert expected in error['detail']
     assert not market.trusts.trusts and not market.stores.apps.list()
 
 

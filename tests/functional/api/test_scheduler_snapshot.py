@@ -128,7 +128,7 @@ def test_a_round_tells_how_heavy_projects_are(database):
 
 
 def test_a_host_that_says_nonsense_spoils_no_snapshot(database):
-    """The largest heaviness that a letter may carry is more than readers of the snapshot take."""
+    """The largest heaviness that a message may carry is more than readers of the snapshot take."""
     bed = Market(database, hosts=[host('a')], servers=[server('1', 'red', 'a')])
     bed.enforcement.heavy = {'red': MAX_AMOUNT}
     bed.run()

@@ -57,7 +57,7 @@ def test_a_cloud_that_is_silent_is_asked_for_three_projects(bed):
     """Whoever asks it for nothing does not make it answer."""
     for n in range(6):
         bed.add(f'runs-{n}', template(), project=f'p{n}')
-        bed.add(f'runs-{n}-waits', template(), project=f'p{n}', purse=0)
+        bed.add(f'runs-{n}-waits', template(), project=f'p{n}', balance=0)
     bed.run(2)
     bed.cloud.available = False
     bed.controller.turn()
@@ -163,8 +163,8 @@ def test_each_kind_of_trouble_is_said_once(bed):
     bed.controller = bed.another(bed.leader, settings=replace(SETTINGS, policies=policies))
     bed.add('app', template('broken'))
     bed.run(4)
-    said = [why.split(': ')[1] for why in bed.reasons('app', 'troubled')]
-    assert said == ['no power', 'no water 1']
+    problems = [why.split(': ')[1] for why in bed.reasons('app', 'troubled')]
+    assert problems == ['no power', 'no water 1']
 
 
 def test_who_loses_the_lead_stops_in_the_middle(bed):
@@ -278,7 +278,7 @@ def test_a_double_that_can_not_be_deleted_costs_nothing(bed):
 
 def test_a_trust_that_can_not_be_used_now_is_not_forgotten(bed):
     """Its owner is locked out for an hour: it is a delegation that lives on, until it is deleted."""
-    bed.add('app', template(), purse=0)
+    bed.add('app', template(), balance=0)
     bed.run(2)
     bed.cloud.barred = set(bed.cloud.trusts)
     bed.change('app', wish=DesiredState.DELETE)
@@ -296,7 +296,7 @@ def test_what_was_given_back_is_in_what_was_spent(bed):
     for metric in (3.0, 3.0, 3.0, 3.0, 0.1, 0.1, 0.1, 0.9):
         bed.report('web', metric=metric)
         bed.run(1)
-    assert {'grew', 'shrank'} <= set(bed.told('web'))
+    assert {'grew', 'shrank'} <= set(bed.actions('web'))
     ids = [why.split()[1] for why in bed.reasons('web', 'created')]
     rows = [one for s in ids for one in bed.stores.history.allocations_of(s, limit=1000)]
     counted = bed.app('web').memory['counted']
@@ -345,7 +345,7 @@ def test_a_server_in_error_that_stays_is_tried_ever_less(bed):
     bed.cloud.failing, bed.cloud.locked = {'worker-1'}, {'server-0001'}
     bed.add('app', template())
     bed.run(10)
-    assert 4 <= bed.told('app').count('failed') <= 7
+    assert 4 <= bed.actions('app').count('failed') <= 7
     assert bed.cloud.asked.count(('delete', 'server-0001')) <= 7
 
 

@@ -113,7 +113,7 @@ def test_progress_of_nonsense_is_refused(text):
 
 def test_what_fails_is_said_once_and_tried_more_seldom(market_service, guest):
     """A source that is away, a service that refuses, then all is well: three lines, growing pauses."""
-    path, said, slept = guest / 'latency', [], []
+    path, printed, slept = guest / 'latency', [], []
     reporter = agent.Reporter(options(market_service, guest, metric_file=path), 'wrong', APP, '')
 
     def sleep(seconds):
@@ -123,8 +123,12 @@ def test_what_fails_is_said_once_and_tried_more_seldom(market_service, guest):
         if len(slept) == 6:
             reporter.credential = CREDENTIAL
 
-    agent.run(reporter, 10.0, said.append, sleep, rounds=7)
-    assert [line.split()[-1] for line in said] == [f"'{path}'", '(market.app.credential)', 'again']
+    agent.run(reporter, 10.0, printed.append, sleep, rounds=7)
+    assert [line.split()[-1] for line in printed] == [
+        f"'{path}'",
+        '(market.app.credential)',
+        'again',
+    ]
     assert slept == [20, 40, 80, 100, 100, 100, 10]
     assert reported(market_service)[''].metric == 1
 
@@ -178,7 +182,7 @@ def _gone(pid):
 
 
 @pytest.mark.parametrize(
-    ('given', 'said'),
+    ('given', 'expected'),
     [
         ({}, 'nothing to report'),
         ({'metric_file': 'x', 'metric_command': 'y'}, 'give a file or a command'),
@@ -189,12 +193,12 @@ def _gone(pid):
     ],
     ids=str,
 )
-def test_options_that_can_not_work(market_service, guest, capsys, given, said):
+def test_options_that_can_not_work(market_service, guest, capsys, given, expected):
     """One line, exit status 2."""
     given = vars(options(market_service, guest)) | given
     words = [f'--{name.replace("_", "-")}={v}' for name, v in given.items() if v and v is not True]
     assert agent.main(words) == 2
-    assert said in capsys.readouterr().err
+    assert expected in capsys.readouterr().err
 
 
 @pytest.mark.parametrize('interval', ['0', '-1', 'nan', 'inf', 'x'])
@@ -208,10 +212,10 @@ def test_an_interval_has_bounds(interval, capsys):
 class Elsewhere(BaseHTTPRequestHandler):
     """Sends everybody elsewhere, and notes what it was told."""
 
-    told: list = []  # noqa: RUF012 (the handler is made anew for each request)
+    requests: list = []  # noqa: RUF012 (the handler is made anew for each request)
 
     def do_POST(self):
-        self.told.append((self.path, self.headers.get('X-App-Credential')))
+        self.requests.append((self.path, self.headers.get('X-App-Credential')))
         self.send_response(302)
         self.send_header('Location', f'http://127.0.0.1:{self.server.server_port}/elsewhere')
         self.send_header('Content-Length', '0')
@@ -226,7 +230,7 @@ class Elsewhere(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def elsewhere():
-    Elsewhere.told = []
+    Elsewhere.requests = []
     with ThreadingHTTPServer(('127.0.0.1', 0), Elsewhere) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
@@ -241,7 +245,7 @@ def test_the_credential_follows_no_redirect(market_service, guest, elsewhere):
     given.url = f'http://127.0.0.1:{elsewhere.server_port}'
     with pytest.raises(agent.Refused, match='302'):
         agent.Reporter(given, CREDENTIAL, APP, '').send({'metric': 1})
-    assert [path for path, _ in Elsewhere.told] == [f'/v1/apps/{APP}/reports']
+    assert [path for path, _ in Elsewhere.requests] == [f'/v1/apps/{APP}/reports']
 
 
 def test_a_service_that_is_away_is_no_end(market_service, guest):

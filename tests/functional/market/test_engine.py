@@ -128,7 +128,7 @@ def test_who_can_not_pay_is_scaled_down_and_told_once(database):
     market.grant('red', 14)
     market.grant('blue', 1000)
     market.run(5)
-    events = [(event, project) for event, project, _ in market.notices.told]
+    events = [(event, project) for event, project, _ in market.notices.sent]
     assert events == [('market.credit.low', 'red'), ('market.bid.scaled', 'red')]
     assert market.balance('red') <= 1
     assert market.cores() == pytest.approx({'r': 0.0, 'b': 4.0}, abs=1e-5)

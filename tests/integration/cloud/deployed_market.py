@@ -110,7 +110,7 @@ class MarketBed:
     def manage(self, *words: str) -> str:
         """nova-market-manage; its standard output."""
         program = [sys.executable, '-m', 'nova_market.cmd.manage']
-        return said([*program, '--config-file', str(self.api.config), *words])
+        return output_of([*program, '--config-file', str(self.api.config), *words])
 
     def market(self, project: str, *words: str) -> Any:
         """`openstack market ...` as the project's user or as admin; what it says as JSON."""
@@ -119,7 +119,7 @@ class MarketBed:
     def say(self, project: str, *words: str) -> str:
         """The same, for commands that print nothing to be read."""
         program = [sys.executable, '-m', 'openstackclient.shell', 'market']
-        return said([*program, *words], env=self.who(project))
+        return output_of([*program, *words], env=self.who(project))
 
     def connection(self, project: str) -> Any:
         """openstacksdk's, as the project's user or as admin, with the market."""
@@ -238,7 +238,7 @@ def port_of(url: str) -> int:
     return int(url.rpartition(':')[2])
 
 
-def said(command: Sequence[str], env: Mapping[str, str] | None = None) -> str:
+def output_of(command: Sequence[str], env: Mapping[str, str] | None = None) -> str:
     """Standard output; its standard error is in the assertion when it fails."""
     done = subprocess.run(
         command, check=False, capture_output=True, text=True, timeout=180, env=env

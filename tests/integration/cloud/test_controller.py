@@ -152,11 +152,11 @@ def cluster(bed: MarketBed, name: str) -> Json:
     return dict(show(bed, name)['clusters'][0])
 
 
-def report(environment: dict[str, str], app: Json, **said: object) -> None:
+def report(environment: dict[str, str], app: Json, **values: object) -> None:
     """As an application does, which has a credential and no token."""
     answer = requests.post(
         f'{environment["NOVA_MARKET_API_URL"]}/v1/apps/{app["id"]}/reports',
-        json=said,
+        json=values,
         headers={'X-App-Credential': app['credential']},
         timeout=30,
     )

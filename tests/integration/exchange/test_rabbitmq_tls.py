@@ -114,7 +114,7 @@ def test_sums_over_tls(broker):
         hosts = {name: host(conf, name) for name in 'ab'}
         numbers = iter(range(1000))
 
-        def heard():
+        def added_up():
             number = next(numbers)
             for name, one in hosts.items():
                 one.publish(report(name, {'d': (1.0,)}, sequence=number))
@@ -123,7 +123,7 @@ def test_sums_over_tls(broker):
         for one in hosts.values():
             one.start()
         try:
-            assert eventually(heard, 60.0)
+            assert eventually(added_up, 60.0)
         finally:
             for one in hosts.values():
                 one.stop()

@@ -117,11 +117,11 @@ def test_what_lies_is_asked_less_and_less_often():
 def test_options_that_can_not_be_read_end_no_thread(monkeypatch, caplog):
     """It is said once, and the market is looked at meanwhile."""
     monkeypatch.setattr(feeding, 'PAUSE', 0.001)
-    told, again = [ValueError('refresh is no number')] * 3, threading.Event()
+    errors, again = [ValueError('refresh is no number')] * 3, threading.Event()
 
     def refresh():
-        if told:
-            raise told.pop()
+        if errors:
+            raise errors.pop()
         again.set()
         return 1000.0
 
@@ -143,8 +143,8 @@ def test_trouble_changes_nothing_and_is_said_once(error, caplog):
     for _ in range(4):
         feed.look()
         assert feed.current() is only
-    said = [one for one in levels(caplog) if one in {'WARNING', 'ERROR'}]
-    assert said == ['ERROR' if isinstance(error, RuntimeError) else 'WARNING']
+    logged = [one for one in levels(caplog) if one in {'WARNING', 'ERROR'}]
+    assert logged == ['ERROR' if isinstance(error, RuntimeError) else 'WARNING']
 
 
 def test_the_thread_starts_when_somebody_asks_and_only_once():

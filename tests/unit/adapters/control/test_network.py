@@ -218,7 +218,7 @@ def test_errors_of_a_batch_are_those_of_their_requests():
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'said'),
+    ('arguments', 'expected'),
     [
         ({'device': 'nm-nowhere'}, r'network_device = nm-nowhere: no such device; there are .*lo'),
         ({'device': 'x' * 40}, r'no such device'),
@@ -229,8 +229,8 @@ def test_errors_of_a_batch_are_those_of_their_requests():
         ({'default_share': float('nan')}, r'default_share = nan'),
     ],
 )
-def test_what_can_not_work_stops_the_start(arguments, said):
-    with pytest.raises(ConfigurationError, match=said):
+def test_what_can_not_work_stops_the_start(arguments, expected):
+    with pytest.raises(ConfigurationError, match=expected):
         NetworkClasses(**({'device': 'lo', 'rate_bps': 10_000_000} | arguments))
 
 

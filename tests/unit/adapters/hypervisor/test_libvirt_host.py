@@ -98,8 +98,8 @@ def test_a_socket_without_a_libvirtd_is_unavailable_and_said_once(
         'nobody',
         root=str(tmp_path),
     )
-    heard: list[str] = []
-    host.subscribe(heard.append)
+    reasons: list[str] = []
+    host.subscribe(reasons.append)
     for call in (host.sample, host.supply):
         with pytest.raises(HostUnavailable, match=f'{tmp_path}/none'):
             call()

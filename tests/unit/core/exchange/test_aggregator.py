@@ -77,12 +77,12 @@ def test_steps_too_small_to_say_add_up():
     one = aggregator()
     one.receive(update('a', owners={'d': (1.0,)}), 0.0)
     one.receive(update('b', owners={'d': (1.0,)}), 0.0)
-    said = []
+    sent = []
     for n in range(2, 12):
         one.receive(update('b', n, owners={'d': (1.0 + 0.004 * n,)}), 0.0)
         reply = one.receive(update('a', n, acked=n - 1), 0.0)
-        said.extend(sums(reply).values())
-    assert said == [1.008, 1.02, 1.032, 1.044]
+        sent.extend(sums(reply).values())
+    assert sent == [1.008, 1.02, 1.032, 1.044]
 
 
 def test_the_cloud_is_said_again_when_it_changes():
@@ -136,8 +136,8 @@ def test_who_is_alone_has_nothing_elsewhere():
     rng, sequence, one = np.random.default_rng(1), itertools.count(1), aggregator()
 
     def tell(host, owners, supply):
-        said = {'owners': {o: (v,) for o, v in owners.items()}, 'vectors': vectors(supply)}
-        return one.receive(update(host, next(sequence), full=True, **said), 0.0)
+        sent = {'owners': {o: (v,) for o, v in owners.items()}, 'vectors': vectors(supply)}
+        return one.receive(update(host, next(sequence), full=True, **sent), 0.0)
 
     for _ in range(100):
         first, second, third = (10.0 ** rng.uniform(-3, 3, size=3)).tolist()
@@ -417,17 +417,17 @@ def test_tables_and_names_give_the_same_sums():
         count = 12 if sequence % 4 else 5
         chosen = owners[:count] if sequence % 5 else [*rng.permutation(owners[:count]).tolist()]
         width = 1 if sequence < 20 else 1 + sequence % 3
-        said = {owner: tuple(rng.normal(size=width).tolist()) for owner in chosen}
+        sent = {owner: tuple(rng.normal(size=width).tolist()) for owner in chosen}
         gone = tuple(owner for owner in owners[10:] if owner not in chosen)
         more = {'full': sequence <= 3 or sequence % 11 == 0, 'gone': gone, 'acked': sequence - 6}
         more |= {'vectors': vectors(sequence % 3 + 1.0)} if sequence % 2 else {}
-        one = by_name.receive(update(host, sequence, said, reads_numbers=False, **more), 0.0)
+        one = by_name.receive(update(host, sequence, sent, reads_numbers=False, **more), 0.0)
         listed = known.get(host, NOBODY)
-        if said.keys() <= set(listed.owners):
-            said = pack(said, listed)
+        if sent.keys() <= set(listed.owners):
+            sent = pack(sent, listed)
         before = () if more['full'] else listed.owners
         known[host] = owner_list({*before, *chosen}.difference(gone))
-        other = by_table.receive(update(host, sequence, said, **more), 0.0)
+        other = by_table.receive(update(host, sequence, sent, **more), 0.0)
         assert isinstance(one.owners, dict) and one.owners == other.owners
         assert isinstance(other.owners, PackedSums) or not other.owners
         assert one.cloud == other.cloud

@@ -131,8 +131,8 @@ def test_steady_under_delay(delay):
 @pytest.mark.parametrize('delay', [0, 1, 2])
 @pytest.mark.parametrize('seed', range(1, 7))
 def test_steady_under_loss(delay, seed):
-    """30 % of all letters vanish, so half of the statements stay unanswered at first and a quarter when they
-    are said again. The share wanders no more than with broadcast, where each letter is lost once."""
+    """30 % of all messages vanish, so half of the updates get no reply at first and a quarter when they
+    are sent again. The share wanders no more than with broadcast, where each message is lost once."""
     share = staged(Post('ab', ('x',), delay, 0.3, seed, retransmitted=True))[50:]
     assert np.ptp(share) < 0.3
     assert share.std() < 0.075

@@ -130,8 +130,8 @@ def test_an_interval_that_is_changed_host_by_host():
             for name, exchange in exchanges.items():
                 sequences[name] += 1
                 if sequences[name] % (5 if name in changed else 10) == 0:
-                    said = report(name, {'d': (1.0,)}, sequence=sequences[name])
-                    exchange.publish(said)
+                    reported = report(name, {'d': (1.0,)}, sequence=sequences[name])
+                    exchange.publish(reported)
         return [sums(exchanges[name])['d'] for name in names]
 
     changed = set()

@@ -113,7 +113,7 @@ def test_nothing_is_written_before_originals_are_on_disk(world, tmp_path):
     """The disk is full at first: every round fails before a guest is touched, until it is not."""
     file = FullDisk(str(tmp_path / 'full.json'))
     host = world.hosts['a']
-    world.agents['a'] = world.agent('a', journal=OriginalValues(file, 'boot'))
+    world.agents['a'] = world.agent('a', originals=OriginalValues(file, 'boot'))
     for _ in range(2):
         with pytest.raises(OSError, match='No space left'):
             world.rounds(1)

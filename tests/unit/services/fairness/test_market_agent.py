@@ -88,7 +88,7 @@ def values(world, *names):
 
 
 def test_guests_get_what_is_allocated(world):
-    """In the first round after the letter, and it is confirmed then."""
+    """In the first round after the message, and it is confirmed then."""
     world.busy('s1', 's2', 's3')
     world.allocate(7, s1=3 / 6, s2=2 / 6, s3=1 / 6)
     assert world.confirmed(7) == set()
@@ -158,7 +158,7 @@ def test_confirmations_that_are_lost_are_said_again(world):
 
 
 def test_a_silent_market_fades_to_the_base_values(world, caplog):
-    """Half way in each round; said once; nothing is confirmed; the next letter counts at once."""
+    """Half way in each round; logged once; nothing is confirmed; the next message counts at once."""
     world.busy('s1', 's2')
     world.allocate(7, s1=0.25, s2=0.75)
     world.rounds(17)
