@@ -29,7 +29,7 @@ from nova_market.core.resource import HostName
 from nova_market.errors import ConfigurationError, MalformedReport, NovaMarketError
 from nova_market.ports import Actuator, Clock, Exchange, HostDriver, Transport, WireFormat
 from nova_market.services.exchange.allocation_receiver import AllocationReceiver
-from nova_market.services.fairness.agent import Agent, RoundRecord
+from nova_market.services.fairness.agent import Agent, FairnessRecord
 from nova_market.services.fairness.metrics import FairnessCollector
 from nova_market.services.fairness.originals import OriginalValues
 from nova_market.services.fairness.quota_reader import QuotaReader
@@ -86,7 +86,7 @@ class Parts:
             self.driver.close()
         return found
 
-    def observe(self, record: RoundRecord) -> None:
+    def observe(self, record: FairnessRecord) -> None:
         """Show a round that was done."""
         self.collector.observe(record)
         self.status.save(status_document(record, self.host, self.interval, os.getpid()))

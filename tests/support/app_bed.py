@@ -15,7 +15,7 @@ from nova_market.db.app_events import DatabaseAppEvents
 from nova_market.db.apps import DatabaseApps
 from nova_market.db.database import Database
 from nova_market.services.app.controller import Controller
-from nova_market.services.app.inputs import Stores
+from nova_market.services.app.inputs import AppStores
 from nova_market.services.app.settings import ControllerSettings
 from tests.support.market_bed import CREDIT, PERIOD, Market, host
 from tests.support.market_bed import SETTINGS as MARKET
@@ -28,9 +28,9 @@ POLICIES = {one.name: one.load() for one in entry_points(group='nova_market.scal
 SETTINGS = ControllerSettings(interval=10.0, period=PERIOD, policies=POLICIES, settle_time=20.0)
 
 
-def app_stores(database: Database, wall, market_stores) -> Stores:
+def app_stores(database: Database, wall, market_stores) -> AppStores:
     apps = DatabaseApps(database, wall)
-    return Stores(
+    return AppStores(
         apps=apps,
         slots=apps,
         events=DatabaseAppEvents(database),

@@ -33,7 +33,7 @@ from nova_market.ports import AppCloud, Clock, Leadership
 from nova_market.services.app.bid_writer import Bidding
 from nova_market.services.app.closing import Closing, pay_back
 from nova_market.services.app.failures import AWAY, DATABASE_AWAY, AppFailures
-from nova_market.services.app.inputs import Gathering, Known, Stores
+from nova_market.services.app.inputs import AppStores, Gathering, Known
 from nova_market.services.app.replaced_trusts import ReplacedTrusts
 from nova_market.services.app.server_reconciler import Listing, ServerReconciler
 from nova_market.services.app.settings import ControllerSettings
@@ -70,7 +70,7 @@ class Controller(LeaderLoop):
     def __init__(
         self,
         *,
-        stores: Stores,
+        stores: AppStores,
         cloud: AppCloud,
         leadership: Leadership,
         clock: Clock,

@@ -41,7 +41,7 @@ PAGE = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stores:
+class AppStores:
     """Everything that is kept, as ports."""
 
     apps: AppStore
@@ -64,7 +64,7 @@ class Known:
 class Gathering:
     """Reads; changes nothing."""
 
-    def __init__(self, stores: Stores, clock: Clock, settings: ControllerSettings) -> None:
+    def __init__(self, stores: AppStores, clock: Clock, settings: ControllerSettings) -> None:
         self._stores = stores
         self._clock = clock
         self._settings = settings

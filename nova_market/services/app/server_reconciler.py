@@ -22,7 +22,7 @@ from nova_market.core.app.template import AppTemplate, Component, parsed
 from nova_market.errors import CloudRefused, CloudUnavailable
 from nova_market.ports import AppCloud, Clock
 from nova_market.services.app.bid_writer import Bidding
-from nova_market.services.app.inputs import Stores
+from nova_market.services.app.inputs import AppStores
 from nova_market.services.app.settings import ControllerSettings
 
 LOG = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class ServerReconciler:
 
     def __init__(
         self,
-        stores: Stores,
+        stores: AppStores,
         cloud: AppCloud,
         clock: Clock,
         settings: ControllerSettings,

@@ -38,7 +38,7 @@ Quotas = Callable[[Sequence[OwnerId]], Mapping[OwnerId, tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class RoundRecord:
+class FairnessRecord:
     """What one round decided and did.
 
     found, written, failed: control -> guest -> value (or what went wrong); empty when nothing was done
@@ -151,7 +151,7 @@ class Agent:
         self._originals.forget(self._originals.entries.keys() - kept)
         return len(mine) - len(kept), len(kept)
 
-    def round(self) -> RoundRecord:
+    def round(self) -> FairnessRecord:
         """One round.
 
         :raises HostUnavailable: nothing was measured or the host vanished while writing.
@@ -187,7 +187,7 @@ class Agent:
                 'round %d: %s; %d values written', self._sequence, summary(plan), _count(written)
             )
         phases = ('sample', 'weigh', 'exchange', 'decide', 'apply')
-        return RoundRecord(
+        return FairnessRecord(
             plan=plan,
             supply=supply,
             wall=self._clock.wall(),
