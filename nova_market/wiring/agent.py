@@ -60,7 +60,7 @@ class Parts:
         """Begin to read quotas and to listen to other hosts; close the hypervisor when that fails.
 
         :raises HostUnavailable: the hypervisor does not answer.
-        :raises ConfigurationError: the exchange can not use an address or a key.
+        :raises ConfigurationError: the exchange cannot use an address or a key.
         """
         try:
             if self.quotas is not None:
@@ -97,7 +97,7 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings, *, dry_run: bool) ->
 
     dry_run: the agent decides and logs, and writes nothing to guests
 
-    :raises ConfigurationError: an option that can not work on this host.
+    :raises ConfigurationError: an option that cannot work on this host.
     """
     name = HostName(conf.host.name or socket.gethostname())
     state = _state_directory(conf)
@@ -291,7 +291,7 @@ def _state_directory(conf: cfg.ConfigOpts) -> str:
         os.makedirs(path, mode=0o750, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(
-            f'[fairness]state_path = {path}: can not be made ({error.strerror}); name a directory that '
+            f'[fairness]state_path = {path}: cannot be made ({error.strerror}); name a directory that '
             'the service may write'
         ) from None
     if not os.access(path, os.W_OK):

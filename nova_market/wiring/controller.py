@@ -46,7 +46,7 @@ class Parts:
 def build(conf: cfg.ConfigOpts, *, cloud: AppCloud | None = None) -> Parts:
     """Everything of the controller, nothing started. cloud: instead of the real one.
 
-    :raises ConfigurationError: an option that can not work.
+    :raises ConfigurationError: an option that cannot work.
     :raises DatabaseUnavailable, SchemaBehind: there is nowhere to read applications.
     """
     settings = load_settings(conf)

@@ -56,7 +56,7 @@ def test_one_of_two_leads_and_the_other_takes_over(url, join):
     assert eventually(second.leading)
 
 
-def test_who_can_not_beat_does_not_lead(tmp_path, join):
+def test_who_cannot_beat_does_not_lead(tmp_path, join):
     """A leader whose process stood still for long must not act on what it thought before."""
     clock = ManualClock()
     first = join(f'file://{tmp_path}', 'a', clock)

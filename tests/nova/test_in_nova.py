@@ -46,7 +46,7 @@ class TestMarket(MarketBed):
             self._wait_for_state_change(server, 'ACTIVE')
         assert {self.where(server) for server in servers} == {'host5'}
 
-    def test_who_can_not_pay_gets_none_and_keeps_what_he_has(self):
+    def test_who_cannot_pay_gets_none_and_keeps_what_he_has(self):
         """A poor project: no new market server; its old ones are rebuilt, resized and migrated."""
         market, plain = self.flavor(affordable_periods='10'), self.flavor()
         larger = self.flavor(vcpus=2, affordable_periods='10')

@@ -49,7 +49,7 @@ class Bidding:
                 self._nothing(app, slot.server_id)
 
     def silence(self, app: StoredApp, server_id: str) -> None:
-        """A server without a slot that can not be deleted."""
+        """A server without a slot that cannot be deleted."""
         self._known |= self._bids.of([server_id])
         self._nothing(app, server_id)
 

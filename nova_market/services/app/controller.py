@@ -139,7 +139,7 @@ class Controller(LeaderLoop):
             for app in apps
             if app.period < market.period
             and not _over(app)
-            # an application that can not be decided on is tried once in a round
+            # an application that cannot be decided on is tried once in a round
             and self._unready.get(app.id) != market.period
         ]
         groups: dict[Group, list[StoredApp]] = {}

@@ -160,7 +160,7 @@ def test_what_was_made_although_nobody_was_told_keeps_what_it_has(
     assert found == (left, left, left)
 
 
-def test_what_can_not_be_told_is_done_all_the_same(market, monkeypatch):
+def test_what_cannot_be_told_is_done_all_the_same(market, monkeypatch):
     """The credential is shown once: an answer must not be lost for want of an event."""
 
     def lost(events):
@@ -236,7 +236,7 @@ def test_a_policy_of_another_package_is_known_by_what_it_declares(market):
     ],
     ids=lambda given: str(given)[:60],
 )
-def test_a_template_that_can_not_be_run_makes_nothing(market, parts, expected):
+def test_a_template_that_cannot_be_run_makes_nothing(market, parts, expected):
     """400, with the entry, its value and what to give."""
     error = create(market, 400, **parts)
     assert expected in error['detail']

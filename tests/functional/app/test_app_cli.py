@@ -185,7 +185,7 @@ def test_refusals_say_what_to_do(market_service, run, template, words, expected)
         ('#' * 200_001, 'more than 200000 bytes'),
     ],
 )
-def test_a_template_that_can_not_be_run(market_service, run, template, text, expected):
+def test_a_template_that_cannot_be_run(market_service, run, template, text, expected):
     """The service's own words, or ours where it is no document at all."""
     status, _, err = run('alice', 'app', 'create', template(text))
     assert status == 1 and expected in err

@@ -82,7 +82,7 @@ def test_a_deadline_that_is_moved(database):
     assert 0 < done.figures['spent'] < 1000 * CREDIT
 
 
-def test_what_can_not_be_met_is_given_up(bed):
+def test_what_cannot_be_met_is_given_up(bed):
     """Not even full allocations would do: it never starts, or it ends; its money goes back."""
     now = bed.clock.wall()
     bed.add('late', template('full_deadline', slo=deadline(now + HOUR, 5 * HOUR)))
@@ -265,7 +265,7 @@ def test_it_starts_when_the_price_is_low_enough(database):
     assert bed.app('patient').state is AppState.RUNNING and len(bed.own('patient')) == 1
 
 
-def test_it_is_cancelled_when_it_can_not_start_in_time(database):
+def test_it_is_cancelled_when_it_cannot_start_in_time(database):
     """Nothing was made, nothing is kept, and it says why."""
     bed = Bed(database, servers=neighbours(4, 40))
     bed.market.grant('blue', 100_000)

@@ -262,7 +262,7 @@ def test_an_operator_forgets_what_runs_too(bed, url, tmp_path):
     assert "there is no application 'app'" in again.stderr
 
 
-def test_a_double_that_can_not_be_deleted_costs_nothing(bed):
+def test_a_double_that_cannot_be_deleted_costs_nothing(bed):
     flavor = bed.cloud.flavors['small']
     bed.add('app', template())
     bed.run(2)
@@ -276,7 +276,7 @@ def test_a_double_that_can_not_be_deleted_costs_nothing(bed):
     assert 'double' not in bids(bed) and bed.own('app') == {'worker-1': [first(bed)]}
 
 
-def test_a_trust_that_can_not_be_used_now_is_not_forgotten(bed):
+def test_a_trust_that_cannot_be_used_now_is_not_forgotten(bed):
     """Its owner is locked out for an hour: it is a delegation that lives on, until it is deleted."""
     bed.add('app', template(), balance=0)
     bed.run(2)
@@ -312,7 +312,7 @@ def test_what_was_given_back_is_in_what_was_spent(bed):
 
 
 def test_a_server_that_comes_late_is_not_left_behind(database):
-    """Its making was not answered: until it can not come any more its application is there."""
+    """Its making was not answered: until it cannot come any more its application is there."""
     bed = Bed(database, settings=replace(SETTINGS, settle_time=120.0))
     bed.add('app', template())
     bed.cloud.lost_answers = 1
@@ -341,7 +341,7 @@ def test_what_was_refused_does_not_keep_the_end_back(bed):
 
 
 def test_a_server_in_error_that_stays_is_tried_ever_less(bed):
-    """It can not be deleted: the pauses grow, and the owner's events are not filled with it."""
+    """It cannot be deleted: the pauses grow, and the owner's events are not filled with it."""
     bed.cloud.failing, bed.cloud.locked = {'worker-1'}, {'server-0001'}
     bed.add('app', template())
     bed.run(10)

@@ -54,7 +54,7 @@ def test_a_server_that_nova_fails_to_delete_keeps_no_other(database, monkeypatch
     assert list(bed.cloud.made) == [broken]
 
 
-def test_servers_that_can_not_be_made_are_not_asked_for_one_by_one(database):
+def test_servers_that_cannot_be_made_are_not_asked_for_one_by_one(database):
     """What keeps one of a component from being made keeps the others too: one asks, ever less."""
     bed = crowd(database, 30)
     bed.cloud.quota = 2

@@ -193,7 +193,7 @@ def _gone(pid):
     ],
     ids=str,
 )
-def test_options_that_can_not_work(market_service, guest, capsys, given, expected):
+def test_options_that_cannot_work(market_service, guest, capsys, given, expected):
     """One line, exit status 2."""
     given = vars(options(market_service, guest)) | given
     words = [f'--{name.replace("_", "-")}={v}' for name, v in given.items() if v and v is not True]

@@ -70,7 +70,7 @@ def test_a_rotation(run, tmp_path):
         (['add', 'b', 'short'], 'must be 64 hexadecimal digits'),
         (['add', 'b'], 'name its key or keys, or --file'),
         (['add', 'b', KEY, '--file', 'x'], 'and not both'),
-        (['add', 'b', '--file', '/nonexistent'], '/nonexistent: can not be read'),
+        (['add', 'b', '--file', '/nonexistent'], '/nonexistent: cannot be read'),
         (['add', '../b', KEY], 'host name'),
         (['remove', 'b'], 'not in the allow-list'),
         (['rotate', '--finish'], 'no rotation has begun'),

@@ -183,7 +183,7 @@ def test_stop_without_start():
 @pytest.mark.parametrize(
     'url', ['kafka://u:geheim@h:9092/', 'nonsense://u:geheim@h/', 'rabbit://u:geheim@h:port/', '::']
 )
-def test_a_transport_that_can_not_work_is_a_clear_error(url):
+def test_a_transport_that_cannot_work_is_a_clear_error(url):
     """It names the option and what to do, and never the password."""
     with configured('fake://') as conf:
         conf.set_override('transport_url', url)

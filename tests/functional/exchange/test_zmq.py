@@ -282,7 +282,7 @@ def test_damaged_keys_leave_the_old_ones_in_use(town, soon, caplog):
 
 
 def test_two_machines_with_the_same_secret(town):
-    """Somebody who has this host's own key can not speak as this host to itself."""
+    """Somebody who has this host's own key cannot speak as this host to itself."""
     town.introduce('a', 'b')
     town.keys('b').add('b', [town.keys('b').load().own.public])
     b = town.start('b')
@@ -362,7 +362,7 @@ class Wire:
         self.server.close()
 
 
-def test_a_recorded_connection_can_not_be_replayed(town):
+def test_a_recorded_connection_cannot_be_replayed(town):
     """Whoever has recorded every byte that a said to b can't say it again: each handshake is new."""
     town.introduce('a', 'b')
     b = town.start('b')
@@ -474,7 +474,7 @@ def test_without_keys_on_loopback(town):
         ('tcp://127.0.0.1', True, 'must be tcp://ADDRESS:PORT'),
     ],
 )
-def test_an_address_that_can_not_work(tmp_path, bind, keys, what):
+def test_an_address_that_cannot_work(tmp_path, bind, keys, what):
     """It names the option, the value and what to do."""
     directory = KeyDirectory(str(tmp_path), 'a') if keys else None
     with pytest.raises(ConfigurationError, match=what) as caught:
@@ -487,7 +487,7 @@ def test_an_address_in_use_or_a_missing_key(town):
     town.introduce('a')
     taken = town.start('a').endpoint
     again = ZmqTransport('a', taken, dict, town.keys('a'))
-    with pytest.raises(ConfigurationError, match='can not be listened on'):
+    with pytest.raises(ConfigurationError, match='cannot be listened on'):
         again.start(print)
     with pytest.raises(ConfigurationError, match='nova-market-manage keys create'):
         ZmqTransport('z', ANY_PORT, dict, town.keys('z')).start(print)

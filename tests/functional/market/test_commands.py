@@ -99,7 +99,7 @@ def test_notifications():
     assert received == [('nova-market.e', 'market.credit.low', {'project_id': 'red', 'balance': 5})]
 
 
-def test_a_broker_that_can_not_be_used():
+def test_a_broker_that_cannot_be_used():
     """The URL may hold a password: it is not told."""
     conf = cfg.ConfigOpts()
     oslo_messaging.get_notification_transport(conf, 'fake://')  # registers the options
@@ -150,7 +150,7 @@ def account_at(url):
         ('return_delay = soon', 'return_delay'),
     ],
 )
-def test_options_that_can_not_work(configured, database, lines, expected):
+def test_options_that_cannot_work(configured, database, lines, expected):
     """One line that names the option and its value; exit status 78."""
     done = command(configured(lines), 'once')
     assert done.returncode == 78, done.stderr
@@ -175,7 +175,7 @@ def test_a_round_of_the_real_command(configured, market, database):
     assert json.loads(shown.stdout)['rounds'][0]['state'] == 'settled'
 
 
-def test_an_exchange_that_can_not_be_opened_ends_the_engine(configured, database, tmp_path):
+def test_an_exchange_that_cannot_be_opened_ends_the_engine(configured, database, tmp_path):
     """Keys are read when the exchange is opened: one line and exit status 78, as for every option."""
     keys = f'members = a=tcp://127.0.0.1:9\nzmq_engine_key_path = {tmp_path}/none'
     done = command(configured('', account_at('http://127.0.0.1:9'), 'zmq', keys), 'run')

@@ -115,7 +115,7 @@ def test_limits_of_a_server(market):
     assert market.cores()['r1'] == 0.5
 
 
-def test_who_can_not_pay_is_scaled_down_and_told_once(database):
+def test_who_cannot_pay_is_scaled_down_and_told_once(database):
     """B2, F4: its servers run on with less; M4: one notice, not one a round."""
     market = Market(
         database,

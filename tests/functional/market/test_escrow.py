@@ -86,7 +86,7 @@ def test_who_moves_his_credits_away_each_period_pays(market):
     assert market.cores()['r'] < 0.1
 
 
-def test_what_is_held_can_not_be_moved(market):
+def test_what_is_held_cannot_be_moved(market):
     """The transfer is refused."""
     market.engine.tick()
     assert market.balances()[RED] == 50 * CREDIT

@@ -69,7 +69,7 @@ def test_a_database_that_is_behind_is_a_failure(check):
     assert 'nova-market-manage db sync' in results['Database revision'][1]
 
 
-def test_a_database_that_can_not_be_reached_is_a_failure(check):
+def test_a_database_that_cannot_be_reached_is_a_failure(check):
     """It says which option to look at, and the password is not shown."""
     code, results = check(connection='sqlite:////nowhere/market.sqlite')
     assert code == 2

@@ -198,7 +198,7 @@ def test_a_server_that_moved_rests(bed):
 
 
 def test_the_cloud_changes_while_a_plan_waits(bed):
-    """Each move is looked at again before it is made; one that can not be made is dropped and says why."""
+    """Each move is looked at again before it is made; one that cannot be made is dropped and says why."""
     engine = bed.engine(mode='advise')
     bed.cloud.put_server(server('d', 'h1'))
     bed.round(engine)

@@ -114,7 +114,7 @@ def test_what_lies_is_asked_less_and_less_often():
     assert pauses == [40.0, 80.0, 100.0, 100.0, 20.0, 40.0, 20.0]
 
 
-def test_options_that_can_not_be_read_end_no_thread(monkeypatch, caplog):
+def test_options_that_cannot_be_read_end_no_thread(monkeypatch, caplog):
     """It is said once, and the market is looked at meanwhile."""
     monkeypatch.setattr(feeding, 'PAUSE', 0.001)
     errors, again = [ValueError('refresh is no number')] * 3, threading.Event()

@@ -58,7 +58,7 @@ def test_named_engines_are_heard(conf, policy):
         ({'priority_mode': 'paper'}, r'\[fairness\]priority_mode = paper: set it to centred'),
     ],
 )
-def test_what_can_not_work_on_a_host(conf, options, wanted):
+def test_what_cannot_work_on_a_host(conf, options, wanted):
     choose(conf, **({'policy': 'market', 'exchange': 'oslo'} | options))
     with pytest.raises(ConfigurationError, match=wanted):
         engines_of(conf)
@@ -133,7 +133,7 @@ def test_an_engine_over_zmq(conf, tmp_path):
         ({'exchange': 'zmq', 'members': ['compute1']}, r"\[exchange\]members: 'compute1'"),
     ],
 )
-def test_what_can_not_work_on_an_engine(conf, options, wanted):
+def test_what_cannot_work_on_an_engine(conf, options, wanted):
     choose(conf, **({'exchange': 'oslo'} | options))
     with pytest.raises(ConfigurationError, match=wanted):
         build_enforcement(conf, 'engine1', ManualClock(), 60.0)

@@ -120,14 +120,14 @@ def test_a_list_without_this_host_still_has_it(conf):
         ('pigeon', {}, 'pigeon.*local, oslo, zmq'),
     ],
 )
-def test_what_can_not_work_is_a_clear_error(conf, tmp_path, transport, options, wanted):
+def test_what_cannot_work_is_a_clear_error(conf, tmp_path, transport, options, wanted):
     """It names the option and what to do, and no password."""
     with pytest.raises(ConfigurationError, match=wanted) as caught:
         built(conf, transport, zmq_key_path=str(tmp_path), **options)
     assert 'geheim' not in str(caught.value)
 
 
-def test_epochs_differ_where_sums_can_not_be_compared():
+def test_epochs_differ_where_sums_cannot_be_compared():
     """By metric, interval and resources; not by what only matters here."""
     same = epoch_of(FairnessSettings(resources=tuple(reversed(SETTINGS.resources)), idle=0.5))
     others = {

@@ -103,7 +103,7 @@ class Listener:
         except zmq.ZMQError as error:
             self.close()
             raise ConfigurationError(
-                f'[exchange]zmq_bind = {bind}: can not be listened on ({error.strerror}); it must be '
+                f'[exchange]zmq_bind = {bind}: cannot be listened on ({error.strerror}); it must be '
                 'tcp://ADDRESS:PORT with an address of this host and a port that is free'
             ) from None
         self.endpoint = self.socket.getsockopt_string(zmq.LAST_ENDPOINT)

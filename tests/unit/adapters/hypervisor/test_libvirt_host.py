@@ -38,7 +38,7 @@ def test_guests_come_in_the_order_of_their_ids(host: LibvirtHost):
     assert [one.owner for one in guests] == ['p0', 'p1', 'p2']
 
 
-def test_an_owner_that_can_not_be_read_is_said_once_per_start(
+def test_an_owner_that_cannot_be_read_is_said_once_per_start(
     host: LibvirtHost, caplog: pytest.LogCaptureFixture
 ):
     domain = start_domain(host, 0, project='"quoted"')

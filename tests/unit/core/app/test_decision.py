@@ -366,7 +366,7 @@ def test_nothing_runs_and_pays_past_its_deadline(state, more, after):
     assert found.state is after
 
 
-def test_what_can_not_be_done_any_more_ends_after_its_deadline():
+def test_what_cannot_be_done_any_more_ends_after_its_deadline():
     """Though nothing new is told."""
     slo = {'deadline': stamp(NOW)}
     one = view(slo, reports=[report(at=NOW - 900, total=10.0, done=1.0)])
@@ -386,7 +386,7 @@ def test_what_ends_while_its_servers_boot_says_why():
     assert ended.action == 'dropped' and 'not even full allocations' in ended.reason
 
 
-def test_a_component_that_can_not_be_made_holds_no_other():
+def test_a_component_that_cannot_be_made_holds_no_other():
     """Bids of the others follow; of its own nothing is said."""
     one = view(reports=[report(metric=1.8)])
     parts = [{**dict(one.app.template['components'][0]), 'name': name} for name in ('w', 'bad')]
@@ -437,7 +437,7 @@ def test_suspending_makes_no_servers():
     }
 
 
-def test_marks_can_not_be_overwritten():
+def test_marks_cannot_be_overwritten():
     given = NewServer(
         app_id='a',
         slot='w-1',

@@ -142,7 +142,7 @@ def test_a_throughput_is_turned_round():
     ],
     ids=str,
 )  # fmt: skip
-def test_what_can_not_be_run_is_refused(template, expected):
+def test_what_cannot_be_run_is_refused(template, expected):
     """The refusal names the entry, its value and what may be given."""
     with pytest.raises((BadDocument, BadTemplate)) as refused:
         checked(template)

@@ -38,7 +38,7 @@ def test_what_is_written_is_read_back(snapshot):
     assert again.leases == snapshot.leases
 
 
-def test_what_was_read_can_not_be_changed():
+def test_what_was_read_cannot_be_changed():
     """Threads share a snapshot: its arrays are read-only."""
     with pytest.raises(ValueError, match='read-only'):
         snapshot_from(document_of(quiet())).demand[0] = 1.0

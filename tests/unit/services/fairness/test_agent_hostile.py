@@ -61,7 +61,7 @@ def test_a_hostile_peer_is_forgotten_without_a_trace(tmp_path, lie, metric):
 
 
 class Refusing:
-    """A control of which one guest's state change lock can not be had."""
+    """A control of which one guest's state change lock cannot be had."""
 
     def __init__(self, actuator):
         self.actuator, self.name, self.refuses = actuator, actuator.name, False
@@ -76,7 +76,7 @@ class Refusing:
         return self.actuator.write(rest, guests) | {'e1': 'cannot acquire state change lock'}
 
 
-def test_what_can_not_be_restored_is_kept_for_the_next_try(world):
+def test_what_cannot_be_restored_is_kept_for_the_next_try(world):
     host = world.hosts['a']
     refusing = Refusing(host.actuators()[0])
     agent = world.agents['a'] = world.agent('a', actuators=[refusing])
