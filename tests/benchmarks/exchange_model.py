@@ -9,9 +9,9 @@ random and U owners a host has VMs of k = U * (1 - (1 - 1/U)^(V/N)) owners, and 
     aggregate  partial sums in, sums of own owners out        N * k * (1 + s)       2 * N * A
 
 where A is the number of aggregators and s = 1 - (1 - 1/U)^(V - V/N) the part of its owners that a host shares
-with others: what they add to the rest stays zero and is not said. s is 1 but in the smallest clouds. An entry
+with others: what they add to the rest stays zero and is not sent. s is 1 but in the smallest clouds. An entry
 is one owner (or VM) with its numbers. `aggregate` is the upper bound: what does not change by more than 1 %
-is not said. Units: bytes, entries, messages.
+is not sent. Units: bytes, entries, messages.
 """
 
 import json

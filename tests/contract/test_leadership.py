@@ -70,7 +70,7 @@ def test_who_cannot_beat_does_not_lead(tmp_path, join):
 
 
 def test_a_backend_that_is_not_there(join, caplog):
-    """Nobody leads, nothing is raised, and it is said once."""
+    """Nobody leads, nothing is raised, and it is logged once."""
     one = join('file:///proc/nowhere', 'a')
     assert eventually(lambda: 'does not answer' in caplog.text)
     assert not one.leading()

@@ -141,7 +141,7 @@ def test_a_list_may_leave_out_what_is_there(cloud, memory, red, clock):
     assert (found.slot, found.state) == ('worker-2', ServerState.RUNNING)
 
 
-def test_only_the_project_s_own_servers_are_told_of(cloud, memory, red):
+def test_only_the_project_s_own_servers_are_listed(cloud, memory, red):
     """By id, also those without marks; what is gone or somebody else's is not there."""
     memory.put('own', 'red', {'role': 'db'}, FLAVORS['small'])
     memory.put('foreign', 'blue', wanted().marks, FLAVORS['small'])

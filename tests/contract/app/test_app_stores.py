@@ -240,7 +240,7 @@ def event(name='a', **more):
     return AppEvent(app_id=name, **given | more)
 
 
-def test_events_are_told_newest_first_in_pages(store, events):
+def test_events_are_listed_newest_first_in_pages(store, events):
     """Each has its number; a reason that is too long is cut."""
     store.create(app(), most=1)
     events.tell([event(at=1.0), event(at=2.0, reason='x' * 5000)])

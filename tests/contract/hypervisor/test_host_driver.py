@@ -93,7 +93,7 @@ def test_a_guest_that_is_restarted_is_another_incarnation_with_fresh_counters(wo
     assert after.counters.cpu_time_ns < before.counters.cpu_time_ns
 
 
-def test_starts_and_stops_are_told(world: World):
+def test_starts_and_stops_are_reported(world: World):
     reasons: list[str] = []
     world.driver.subscribe(reasons.append)
     world.start(1)

@@ -78,7 +78,7 @@ def test_its_budget_is_filled_once_at_the_beginning(market, has, gets):
     assert market.stores.ledger.discrepancies() == []
 
 
-def test_its_servers_are_told_where_and_how_to_report(market):
+def test_its_servers_are_given_where_and_how_to_report(market):
     """What is made at any time later knows the newest credential."""
     text = 'u=@MARKET_URL@ a=@MARKET_APP@ c=@MARKET_CREDENTIAL@'
     made = create(market, components=[{**TEMPLATE['components'][0], 'user_data': text}])
@@ -144,7 +144,7 @@ def unanswered(market, monkeypatch, method, *, reads=0, done=True):
     [({}, 201, 1), ({'done': False}, 503, 0), ({'reads': 9}, 503, 1)],
     ids=['made', 'not made', 'nobody knows'],
 )
-def test_what_was_made_although_nobody_was_told_keeps_what_it_has(
+def test_what_was_made_although_the_answer_was_lost_keeps_what_it_has(
     market,
     monkeypatch,
     how,
@@ -160,7 +160,7 @@ def test_what_was_made_although_nobody_was_told_keeps_what_it_has(
     assert found == (left, left, left)
 
 
-def test_what_cannot_be_told_is_done_all_the_same(market, monkeypatch):
+def test_what_cannot_be_announced_is_done_all_the_same(market, monkeypatch):
     """The credential is shown once: an answer must not be lost for want of an event."""
 
     def lost(events):
@@ -172,7 +172,7 @@ def test_what_cannot_be_told_is_done_all_the_same(market, monkeypatch):
 
 
 @pytest.mark.parametrize('done', [True, False])
-def test_a_trust_that_was_taken_over_although_nobody_was_told_stays(
+def test_a_trust_that_was_taken_over_although_the_answer_was_lost_stays(
     market,
     monkeypatch,
     done,

@@ -31,7 +31,7 @@ def test_before_the_first_round_there_is_none(market):
     assert answer.json['errors'][0]['code'] == 'market.scheduler_snapshot.not_found'
 
 
-def test_the_newest_round_is_told_with_its_age(market):
+def test_the_newest_round_is_returned_with_its_age(market):
     """The age is that of the round when it is asked for: clocks of others do not matter."""
     add_round(market)
     market.wall.now = PERIOD * 60.0 + 12.5
@@ -39,7 +39,7 @@ def test_the_newest_round_is_told_with_its_age(market):
     assert (found.period, found.age) == (PERIOD, 12.5)
 
 
-def test_who_has_the_newest_is_told_its_age_only(market):
+def test_who_has_the_newest_gets_its_age_only(market):
     """A scheduler that asks often does not read all hosts each time."""
     add_round(market)
     answer = get(market, f'{PATH}?known={PERIOD}').json['scheduler_snapshot']

@@ -157,7 +157,7 @@ def test_the_work_of_all_servers_is_the_work(bed):
     assert (bed.app('job').state, bed.own('job')) == (AppState.FINISHED, {})
 
 
-def test_what_was_told_before_the_start_ends_nothing(bed):
+def test_what_was_reported_before_the_start_ends_nothing(bed):
     bed.add('job', template(), balance=0)
     bed.report('job', total=1.0, done=1.0)
     bed.run(2)
@@ -440,7 +440,7 @@ def test_one_application_that_fails_stops_no_other(bed, caplog):
     assert bed.seen[-1].troubled == 4
 
 
-def test_a_cloud_that_is_away_is_said_once(bed, caplog):
+def test_a_cloud_that_is_away_is_logged_once(bed, caplog):
     """Servers run on; bids are decided and written, and what is due is done when it is back."""
     names = [f'app-{n}' for n in range(5)]
     for name in names:
@@ -466,7 +466,7 @@ def test_a_cloud_that_is_away_is_said_once(bed, caplog):
     assert all(len(bed.own(name)) == 1 for name in names)
 
 
-def test_a_database_that_is_away_is_said_once(bed, caplog):
+def test_a_database_that_is_away_is_logged_once(bed, caplog):
     bed.add('app', template())
     bed.run(2)
 

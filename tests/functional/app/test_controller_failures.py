@@ -89,7 +89,7 @@ def test_a_list_that_fails_is_asked_for_once_in_a_pass(bed, monkeypatch):
     assert len(asked) == 1
 
 
-def test_owners_are_not_told_where_the_cloud_is(bed, monkeypatch, caplog):
+def test_owners_do_not_learn_where_the_cloud_is(bed, monkeypatch, caplog):
     """What could not be reached, and as whom, is for the operator's log."""
     bed.add('app', template())
 
@@ -152,7 +152,7 @@ def test_accounts_are_read_once_in_a_round(bed):
     assert Counting.scans == 2  # a page, and the one that has no more
 
 
-def test_each_kind_of_trouble_is_said_once(bed):
+def test_each_kind_of_trouble_is_reported_once(bed):
     """A second cause is told too, and neither again in each pass."""
     causes = ['no water 1', 'no power', 'no water 2', 'no power']
 
@@ -196,7 +196,7 @@ def test_who_loses_the_lead_stops_in_the_middle(bed):
 
 @pytest.mark.parametrize('wish', [DesiredState.SUSPEND, DesiredState.DELETE])
 def test_what_nova_refuses_to_stop_pays_no_more(bed, wish):
-    """A locked server: nothing is bid from the budget, nor by default from its project; it is said once."""
+    """A locked server: nothing is bid from the budget, nor by default from its project; reported once."""
     bed.add('app', template())
     bed.run(2)
     bed.cloud.locked = {first(bed)}

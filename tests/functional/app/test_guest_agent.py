@@ -111,7 +111,7 @@ def test_progress_of_nonsense_is_refused(text):
         agent.progress_of(text, agent.Pace(), 0.0)
 
 
-def test_what_fails_is_said_once_and_tried_more_seldom(market_service, guest):
+def test_what_fails_is_printed_once_and_tried_more_seldom(market_service, guest):
     """A source that is away, a service that refuses, then all is well: three lines, growing pauses."""
     path, printed, slept = guest / 'latency', [], []
     reporter = agent.Reporter(options(market_service, guest, metric_file=path), 'wrong', APP, '')

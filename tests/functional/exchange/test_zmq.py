@@ -60,7 +60,7 @@ class Town:
         return made
 
     def says(self, sender, to, frame=b'hello', patience=20.0):
-        """Does a frame of one host get to another one? It is said again: a transport may lose frames."""
+        """Does a frame of one host get to another one? It is sent again: a transport may lose frames."""
         count = len(self.received[to])
 
         def arrived():
@@ -122,7 +122,7 @@ def test_broadcast_reaches_everybody_else(town):
 
 
 def test_the_newest_frames_wait_for_a_host_that_is_away(town):
-    """It gets what was said last when it comes, not what was said first."""
+    """It gets what was sent last when it comes, not what was sent first."""
     town.introduce('a', 'b')
     a, b = town.start('a'), town.start('b')
     assert town.says('a', 'b')
@@ -224,7 +224,7 @@ def test_a_revoked_key_is_not_heard_on_an_open_connection(town, soon):
     assert town.says('b', 'a')
 
 
-def test_nothing_is_said_to_a_host_whose_key_was_revoked(town, soon):
+def test_nothing_is_sent_to_a_host_whose_key_was_revoked(town, soon):
     """The line to it is closed, and its mail thrown away."""
     town.introduce('a', 'b')
     a = town.start('a')
@@ -327,7 +327,7 @@ def test_a_peer_that_says_nonsense(town, parts, reason):
 
 
 class Wire:
-    """A relay before a host that keeps what was said to it."""
+    """A relay before a host that keeps what was sent to it."""
 
     def __init__(self, endpoint):
         host, port = endpoint.removeprefix('tcp://').split(':')
@@ -363,7 +363,7 @@ class Wire:
 
 
 def test_a_recorded_connection_cannot_be_replayed(town):
-    """Whoever has recorded every byte that a said to b can't say it again: each handshake is new."""
+    """Whoever has recorded every byte that a sent to b can't send it again: each handshake is new."""
     town.introduce('a', 'b')
     b = town.start('b')
     wire = Wire(b.endpoint)
@@ -402,7 +402,7 @@ def test_hosts_without_key_or_address(town, caplog):
 
 
 def test_two_hosts_with_one_address(town):
-    """A mistake in the list of members is said, and the first one is served."""
+    """A mistake in the list of members is logged, and the first one is served."""
     town.introduce('a', 'b', 'c')
     a = town.start('a')
     town.start('b')

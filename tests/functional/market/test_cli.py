@@ -144,7 +144,7 @@ def test_a_bid_is_set_by_name_and_changed_in_part(market_service, connect, run):
     ],
     ids=lambda value: ' '.join(value[:3]) if isinstance(value, tuple) else '',
 )
-def test_a_refusal_is_said_with_its_code(market_service, run, words, expected):
+def test_a_refusal_is_printed_with_its_code(market_service, run, words, expected):
     """The service's own sentence is shown, without addresses and traces; the status is 1."""
     status, out, err = run('alice', *words)
     assert (status, out) == (1, '')

@@ -113,7 +113,7 @@ def test_switched_off_everything_is_taken_away(database, caplog):
 
 
 def test_rounds_go_on_without_placement(database, caplog):
-    """It is said once, and once more after it was back."""
+    """It is logged once, and once more after it was back."""
     traits = MemoryTraits(['h00'])
     traits.available = False
     steering, decided = Steering(traits, ON), bed_of(database, crowd('h00'))

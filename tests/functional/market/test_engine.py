@@ -115,7 +115,7 @@ def test_limits_of_a_server(market):
     assert market.cores()['r1'] == 0.5
 
 
-def test_who_cannot_pay_is_scaled_down_and_told_once(database):
+def test_who_cannot_pay_is_scaled_down_and_notified_once(database):
     """B2, F4: its servers run on with less; M4: one notice, not one a round."""
     market = Market(
         database,
@@ -155,7 +155,7 @@ def test_a_host_that_does_not_answer_takes_no_part(market):
     assert 'does not answer' in market.decided[-1].stored.document['servers'][0]['reasons'][-1]
 
 
-def test_a_host_that_confirms_what_it_was_not_told_of(market):
+def test_a_host_that_confirms_what_it_was_not_sent(market):
     """A server that has moved within the period is told by the next round, and charged from then on."""
     market.enforcement.silent.add(HostName('a'))
     market.engine.tick()
@@ -184,7 +184,7 @@ def test_default_bids_follow_the_price(database):
 
 
 @pytest.mark.parametrize('error', [CloudUnavailable('gone'), DatabaseUnavailable('gone')])
-def test_an_outage_is_said_once(market, error, caplog):
+def test_an_outage_is_logged_once(market, error, caplog):
     """F3: rounds are skipped, and go on by themselves."""
     rounds, decide = market.rounds, market.rounds.decide
 

@@ -133,7 +133,7 @@ def test_sums_over_tls(broker):
     'wrong', [{'ssl_ca_file': 'stranger.pem'}, {'ssl_cert_file': '', 'ssl_key_file': ''}]
 )
 def test_a_broker_or_a_host_that_is_not_believed(broker, wrong):
-    """A broker with a certificate of somebody else, a host without one: nothing is said, the reason is."""
+    """A broker with a certificate of somebody else, a host without one: nothing is sent; it is known why."""
     directory = broker.directory.parent
     options = {name: str(directory / value) if value else '' for name, value in wrong.items()}
     with over_tls(broker, **options) as conf:

@@ -61,7 +61,7 @@ def test_nothing_before_the_first_answer(caplog):
 
 
 def test_a_snapshot_counts_until_it_is_too_old(caplog):
-    """Its age is that of the round, not of the reading; growing old is said once, so is coming back."""
+    """Its age is that of the round, not of the reading; growing old is logged once, so is coming back."""
     caplog.set_level(logging.INFO, NAME)
     clock, first, second = ManualClock(), quiet(), quiet(period=8)
     feed = feed_of(Source((first, 40.0), (second, 0.0)), clock)
@@ -115,7 +115,7 @@ def test_what_lies_is_asked_less_and_less_often():
 
 
 def test_options_that_cannot_be_read_end_no_thread(monkeypatch, caplog):
-    """It is said once, and the market is looked at meanwhile."""
+    """It is logged once, and the market is looked at meanwhile."""
     monkeypatch.setattr(feeding, 'PAUSE', 0.001)
     errors, again = [ValueError('refresh is no number')] * 3, threading.Event()
 
@@ -136,7 +136,7 @@ def test_options_that_cannot_be_read_end_no_thread(monkeypatch, caplog):
 @pytest.mark.parametrize(
     'error', [CloudUnavailable('down'), BadSnapshot('lies'), RuntimeError('a fault of ours')]
 )
-def test_trouble_changes_nothing_and_is_said_once(error, caplog):
+def test_trouble_changes_nothing_and_is_logged_once(error, caplog):
     """Down, lying or broken: the snapshot stays until it is too old, and plug-ins never see an error."""
     only = quiet()
     feed = feed_of(Source((only, 0.0), error, error, (None, 1.0)))

@@ -111,7 +111,7 @@ def test_guests_are_known_by_all_their_mac_addresses():
         ((('tap1', 'fa:16:3e:00:00:01'),), 'guest a has the same MAC address fa:16:3e:00:00:01'),
     ],
 )
-def test_a_guest_that_cannot_be_told_apart_has_a_reason(interfaces, why):
+def test_a_guest_that_cannot_be_distinguished_has_a_reason(interfaces, why):
     first = guest('a', 'o', interfaces=(('tap0', 'fa:16:3e:00:00:01'),))
     known, reasons = mac_addresses([guest('b', 'o', interfaces=interfaces), first])
     assert list(known) == ['a']

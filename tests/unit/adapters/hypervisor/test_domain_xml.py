@@ -68,7 +68,7 @@ def test_the_user_can_be_the_owner():
         '<instance>no namespace</instance>',
     ],
 )
-def test_an_unusable_owner_is_the_fallback_and_is_said(about: str):
+def test_an_unusable_owner_is_the_fallback_and_is_reported(about: str):
     found = reading(domain(about=about))
     assert found.guest.owner == 'nobody'
     assert found.guest.fallback

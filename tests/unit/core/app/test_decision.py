@@ -171,7 +171,7 @@ def test_a_server_that_says_nothing_has_its_work_before_it():
     assert progress_of(none) is None and not is_finished(none)
 
 
-def test_the_end_is_told_by_each_server_or_by_the_whole():
+def test_the_end_is_reported_by_each_server_or_by_the_whole():
     """More than all of one part is not part of another; what was told before the start is another run's."""
     parts = [report(server_id=f's{n}', total=10.0, done=done) for n, done in ((1, 19.0), (2, 1.0))]
     assert not is_finished(view(reports=parts, count=2))

@@ -33,7 +33,7 @@ class Wire:
 
 
 class World:
-    """Host a asks, host x adds up; host b has said that owner d has 2.0."""
+    """Host a asks, host x adds up; host b has reported that owner d has 2.0."""
 
     def __init__(self, lost_of_a=(), lost_of_x=()):
         self.clock, roll, hosts = ManualClock(), Roll('a', 'b', 'x'), {}
@@ -68,12 +68,12 @@ class World:
 ALL = range(10_000)
 
 
-def test_what_is_answered_is_said_once():
+def test_what_is_answered_is_sent_once():
     assert World().round(1) == ({'d': 3.0}, 1)
 
 
 @pytest.mark.parametrize('lost', [{'lost_of_a': [1]}, {'lost_of_x': [2]}], ids=['update', 'reply'])
-def test_what_is_lost_is_said_again_within_the_round(lost):
+def test_what_is_lost_is_sent_again_within_the_round(lost):
     """x's first message is its answer to b."""
     assert World(**lost).round(1) == ({'d': 3.0}, 2)
 

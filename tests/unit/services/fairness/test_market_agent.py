@@ -146,7 +146,7 @@ def test_a_dry_run_confirms_nothing(tmp_path):
     assert values(world, 's1', 's2') == [1024, 1024]
 
 
-def test_confirmations_that_are_lost_are_said_again(world):
+def test_confirmations_that_are_lost_are_sent_again(world):
     world.busy('s1')
     world.allocate(7, s1=0.5)
     world.engine.stop()

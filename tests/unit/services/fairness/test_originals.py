@@ -55,7 +55,7 @@ def test_gone_guests_are_dropped_with_the_next_change(tmp_path):
     assert set(stored(path).entries) == {E1}
 
 
-def test_damaged_file_is_ignored_and_said(tmp_path, caplog):
+def test_damaged_file_is_ignored_and_logged(tmp_path, caplog):
     path = tmp_path / 'originals.json'
     for text in ('{', '[]', json.dumps({'format': 1, 'boot': 'b1', 'guests': [{'id': 'x'}]})):
         path.write_text(text)
