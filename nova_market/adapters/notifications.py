@@ -44,7 +44,7 @@ class MessagingNotices:
             ValueError,
         ) as error:
             raise ConfigurationError(
-                '[oslo_messaging_notifications]transport_url, or [DEFAULT]transport_url, can not be '
+                '[oslo_messaging_notifications]transport_url, or [DEFAULT]transport_url, cannot be '
                 f'used ({type(error).__name__})'
             ) from None
         self._waiting: queue.Queue[Event | None] = queue.Queue(MAX_WAITING)

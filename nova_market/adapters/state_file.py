@@ -31,7 +31,7 @@ class JsonFile:
         return document if isinstance(document, dict) else None
 
     def save(self, document: Mapping[str, object]) -> None:
-        """:raises OSError: the directory can not be written; the old document is as it was."""
+        """:raises OSError: the directory cannot be written; the old document is as it was."""
         directory = os.path.dirname(self.path)
         handle, temporary = tempfile.mkstemp(
             dir=directory, prefix='.' + os.path.basename(self.path)

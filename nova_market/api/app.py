@@ -25,7 +25,7 @@ from nova_market.api.dispatch import Dispatcher, refusal
 from nova_market.api.errors import ApiError
 from nova_market.api.metrics import metrics_application
 from nova_market.api.routes import ROUTES, Route
-from nova_market.api.stores import Settings, Stores
+from nova_market.api.stores import ApiStores, Settings
 
 Wsgi = Callable[..., Iterable[bytes]]
 
@@ -37,7 +37,7 @@ HEADERS = [
 
 def make_application(
     conf: cfg.ConfigOpts,
-    stores: Stores,
+    stores: ApiStores,
     settings: Settings,
     authenticate: Callable[[Wsgi], Wsgi],
     metrics_token: str | None = None,
@@ -78,7 +78,7 @@ def _bounded(limiter: Wsgi, conf: cfg.ConfigOpts) -> Wsgi:
     return serve
 
 
-def make_flask(conf: cfg.ConfigOpts, stores: Stores, settings: Settings) -> Flask:
+def make_flask(conf: cfg.ConfigOpts, stores: ApiStores, settings: Settings) -> Flask:
     """Routes and handlers, without anything around them."""
     app = Flask('nova_market.api', static_folder=None)
     app.url_map.strict_slashes = False

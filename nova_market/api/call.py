@@ -12,7 +12,7 @@ from oslo_policy import policy
 from nova_market.api.documents import Documents
 from nova_market.api.errors import ApiError
 from nova_market.api.microversion import Version
-from nova_market.api.stores import Settings, Stores
+from nova_market.api.stores import ApiStores, Settings
 
 NOBODY = '-'
 """Stands for the owner of what belongs to no project: no token has this project."""
@@ -24,7 +24,7 @@ class Call:
 
     context: RequestContext | None
     enforcer: policy.Enforcer
-    stores: Stores
+    stores: ApiStores
     settings: Settings
     documents: Documents
     description: Callable[[], Mapping[str, Any]]

@@ -19,7 +19,7 @@ from nova_market.api.contract import contract_of
 from nova_market.api.documents import Documents
 from nova_market.api.openapi import description
 from nova_market.api.routes import PATH_VALUES, Route
-from nova_market.api.stores import Settings, Stores
+from nova_market.api.stores import ApiStores, Settings
 from nova_market.errors import BadDocument, NovaMarketError
 
 LOG = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ PATH_CHECKS = {name: contracts.path_check(schema) for name, schema in PATH_VALUE
 class Dispatcher:
     """Serves every route. For many threads."""
 
-    def __init__(self, stores: Stores, settings: Settings, enforcer: policy.Enforcer) -> None:
+    def __init__(self, stores: ApiStores, settings: Settings, enforcer: policy.Enforcer) -> None:
         self._stores = stores
         self._settings = settings
         self._enforcer = enforcer

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from nova_market.api.stores import Stores
+from nova_market.api.stores import ApiStores
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.money import MICRO
 from nova_market.core.ledger.posting import MINT, kind_of
@@ -26,7 +26,7 @@ PAGE = 10_000
 class ApiCollector:
     """Reads accounts and the newest prices."""
 
-    def __init__(self, stores: Stores) -> None:
+    def __init__(self, stores: ApiStores) -> None:
         self._stores = stores
 
     def collect(self) -> Iterator[Metric]:
@@ -59,7 +59,7 @@ class ApiCollector:
         yield from (price, bid_price, capacity, started)
 
 
-def metrics_application(stores: Stores, token: str) -> Callable[..., Iterable[bytes]]:
+def metrics_application(stores: ApiStores, token: str) -> Callable[..., Iterable[bytes]]:
     """Serves the collector to whoever shows the token (Prometheus: `authorization: credentials`)."""
     registry = CollectorRegistry()
     registry.register(ApiCollector(stores))
@@ -88,7 +88,7 @@ def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
     return GaugeMetricFamily(f'nova_market_api_{name}', text, labels=labels)
 
 
-def _accounts(stores: Stores) -> Iterator[Account]:
+def _accounts(stores: ApiStores) -> Iterator[Account]:
     after = ''
     while page := stores.accounts.list(None, after, PAGE):
         yield from page

@@ -26,7 +26,7 @@ class Apps(AppStore, SlotStore, Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stores:
+class ApiStores:
     """`wall`: seconds since the epoch."""
 
     ledger: LedgerStore

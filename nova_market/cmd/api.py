@@ -18,7 +18,7 @@ from nova_market.wiring.api import PROGRAM, build, register_opts
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point; the exit code: 0 stopped, 1 failed, 78 options that can not work."""
+    """Entry point; the exit code: 0 stopped, 1 failed, 78 options that cannot work."""
     conf = cfg.ConfigOpts()
     try:
         register_opts(conf)

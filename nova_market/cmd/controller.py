@@ -32,7 +32,7 @@ def _commands(commands: program.Commands) -> None:
     forget = commands.add(
         'forget',
         _forget,
-        'Forget an application whose servers or trust can not be reached any more, without asking the cloud: '
+        'Forget an application whose servers or trust cannot be reached any more, without asking the cloud: '
         'its credits go back to its project. Prints which servers and which trust may be left.',
     )
     forget.add_argument('app', metavar='APP', help='id of the application')

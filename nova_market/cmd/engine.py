@@ -18,7 +18,7 @@ from nova_market.wiring.database import ready
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point; the exit code: 0 done, 1 failed, 3 no rounds (status), 78 options that can not work."""
+    """Entry point; the exit code: 0 done, 1 failed, 3 no rounds (status), 78 options that cannot work."""
     return PROGRAM.main(argv)
 
 

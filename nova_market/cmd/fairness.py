@@ -21,7 +21,7 @@ from nova_market.wiring import agent
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point; the exit code: 0 done, 1 failed, 3 not running (status), 78 options that can not work."""
+    """Entry point; the exit code: 0 done, 1 failed, 3 not running (status), 78 options that cannot work."""
     return PROGRAM.main(argv)
 
 

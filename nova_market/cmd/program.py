@@ -129,7 +129,7 @@ def serve_metrics(
 ) -> None:
     """The Prometheus endpoint of a service, if there is to be one.
 
-    :raises ConfigurationError: it can not be opened.
+    :raises ConfigurationError: it cannot be opened.
     """
     port, address = conf[group].metrics_port, conf[group].metrics_address
     if not port:
@@ -138,6 +138,6 @@ def serve_metrics(
         start_http_server(port, addr=address, registry=registry())
     except OSError as error:
         raise ConfigurationError(
-            f'[{group}]metrics_port = {port} at {address}: can not be opened ({error.strerror}); choose '
+            f'[{group}]metrics_port = {port} at {address}: cannot be opened ({error.strerror}); choose '
             'another or 0 for none'
         ) from None

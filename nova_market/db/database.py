@@ -60,7 +60,7 @@ class Database:
 
         patience: seconds for which work is tried again when the database does not answer.
         """
-        # a warning with a traceback for each error that oslo.db can not name, which is raised as well
+        # a warning with a traceback for each error that oslo.db cannot name, which is raised as well
         logging.getLogger('oslo_db.sqlalchemy.exc_filters').setLevel(logging.ERROR)
         self._manager = enginefacade.transaction_context()
         given = {name: value for name, value in options.items() if name in ENGINE_OPTIONS}

@@ -2,7 +2,7 @@
 """Migration plans: proposed, approved or rejected, carried out move by move.
 
 Implements rules A3 and A4 of doc/source/specs/market.rst. A state is set only where it is compared: of
-an approval and a rejection at the same time, one wins and the other is told.
+an approval and a rejection at the same time, one wins and the other is refused.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -57,7 +57,7 @@ class DatabasePlans:
         :raises Conflict: it is in another state, or there is no such step.
         """
         if after not in NEXT.get(before, ()):
-            raise Conflict(f'plan {plan_id} can not go from {before} to {after}')
+            raise Conflict(f'plan {plan_id} cannot go from {before} to {after}')
         self._database.write(_advance, plan_id, before, after, by, self._wall())
 
     def move(
@@ -68,7 +68,7 @@ class DatabasePlans:
         :raises Conflict: as in advance.
         """
         if after not in NEXT_MOVE.get(before, ()):
-            raise Conflict(f'move {position} of {plan_id} can not go from {before} to {after}')
+            raise Conflict(f'move {position} of {plan_id} cannot go from {before} to {after}')
         self._database.write(_move, plan_id, position, before, after, outcome[:1000], self._wall())
 
 

@@ -63,7 +63,7 @@ class DatabaseRounds:
         :raises Conflict: it is in another state, or there is no such step.
         """
         if after not in NEXT[before]:
-            raise Conflict(f'round {period} can not go from {before} to {after}')
+            raise Conflict(f'round {period} cannot go from {before} to {after}')
         self._database.write(_advance, period, before, after, self._wall())
 
     def confirm(self, period: int, server_ids: Sequence[str]) -> None:

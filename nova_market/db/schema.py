@@ -29,7 +29,7 @@ def sync(database: Database, target: str = 'head') -> str:
     try:
         _run(database, lambda config: command.upgrade(config, target))
     except CommandError as error:
-        raise ConfigurationError(f'can not go to {target!r:.80}: {error}') from error
+        raise ConfigurationError(f'cannot go to {target!r:.80}: {error}') from error
     return version(database)
 
 

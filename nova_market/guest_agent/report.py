@@ -47,7 +47,7 @@ EXIT_ENDED = 3
 
 
 class Refused(Exception):
-    """The service, or a source, gave something that is no report: said, and tried again."""
+    """The service, or a source, gave something that is no report: printed, and tried again."""
 
 
 class Ended(Exception):
@@ -188,7 +188,7 @@ class Reporter:
         base = given.url.rstrip('/')
         self._url = f'{base}/v1/apps/{app_id}/reports'
         self._given = given
-        self._credential = credential
+        self.credential = credential
         self._server_id = server_id
         self._clock = clock
         self._pace = Pace()
@@ -218,7 +218,7 @@ class Reporter:
         return found
 
     def send(self, found: Mapping[str, Any]) -> None:
-        """:raises Refused: says what the service said, or why there was no answer. Ended."""
+        """:raises Refused: holds the reply of the service, or why there was no answer. Ended."""
         request = urllib.request.Request(
             self._url,
             data=json.dumps(found).encode(),
@@ -226,7 +226,7 @@ class Reporter:
                 'Content-Type': 'application/json',
                 'OpenStack-API-Version': VERSION,
                 'User-Agent': PROGRAM,
-                'X-App-Credential': self._credential,
+                'X-App-Credential': self.credential,
             },
             method='POST',
         )
@@ -235,10 +235,10 @@ class Reporter:
                 answer.read(LONGEST)
         except urllib.error.HTTPError as error:
             with error:
-                said, code = _said(error)
+                detail, code = _refusal(error)
             if code == 'market.app.ended':
-                raise Ended(said) from None
-            raise Refused(f'{self._url}: {error.code} {said}') from None
+                raise Ended(detail) from None
+            raise Refused(f'{self._url}: {error.code} {detail}') from None
         except UNANSWERED as error:
             raise Refused(f'{self._url}: {error}') from None
 
@@ -248,7 +248,7 @@ class Reporter:
         return command_text(command, self._given.timeout) if command else None
 
 
-def _said(error: urllib.error.HTTPError) -> tuple[str, str]:
+def _refusal(error: urllib.error.HTTPError) -> tuple[str, str]:
     """The service's own words and its stable code."""
     try:
         first = json.loads(error.read(LONGEST).decode())['errors'][0]
@@ -264,7 +264,7 @@ def run(
     sleep: Callable[[float], None] = time.sleep,
     rounds: float = math.inf,
 ) -> None:
-    """Report every `interval` seconds; more seldom while it fails. What went wrong is said once.
+    """Report every `interval` seconds; more seldom while it fails. What went wrong is printed once.
 
     :raises Ended: there is nothing to report of any more.
     """

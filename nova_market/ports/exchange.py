@@ -117,10 +117,10 @@ class Enforcement(Protocol):
         """
 
     def confirmed(self, period: int) -> Mapping[str, HostName]:
-        """Server -> the host that has confirmed its allocation of this period, so far."""
+        """Server -> the host that has confirmed that it applied the allocation of this period, so far."""
 
     def heaviness(self) -> Mapping[OwnerId, float]:
-        """How heavy owners are in the cloud, as the hosts reported with confirmations of the last periods."""
+        """Heaviness of owners in the cloud, as reported by hosts that confirmed one of the last periods."""
 
     def stop(self) -> None:
         """Stop listening."""

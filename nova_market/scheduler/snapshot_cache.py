@@ -23,7 +23,7 @@ from nova_market.outage_log import OutageLog
 LOG = logging.getLogger(__name__)
 
 PAUSE = 20.0
-"""Seconds between two looks where the option can not be read."""
+"""Seconds between two looks where the option cannot be read."""
 
 
 class Source(Protocol):

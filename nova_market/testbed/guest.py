@@ -88,28 +88,30 @@ class Guest:
             console.settimeout(ORDER_TIMEOUT)
             console.connect(str(self.console_socket))
             console.sendall(f'{command}\n'.encode())
-            while len(said := self._answers()) <= answers:
+            while len(answers_now := self._answers()) <= answers:
                 if time.monotonic() > deadline:
                     raise GuestFailed(
                         f'guest {self.name} does not answer {command!r}: {self._last_words()}'
                     )
                 time.sleep(0.1)
-        if said[answers].startswith('REFUSED'):
-            raise GuestFailed(f'guest {self.name}, asked {command!r}: {said[answers]}')
+        if answers_now[answers].startswith('REFUSED'):
+            raise GuestFailed(f'guest {self.name}, asked {command!r}: {answers_now[answers]}')
 
     def console_text(self) -> str:
-        """Everything it has said since its start."""
+        """Everything it has printed since its start."""
         try:
             return self.console_log.read_text(encoding='utf-8', errors='replace')
         except FileNotFoundError:
             return ''
 
     def wait_for(self, text: str, timeout: float = BOOT_TIMEOUT) -> None:
-        """:raises GuestFailed: it has not said this in time."""
+        """:raises GuestFailed: it has not printed this in time."""
         deadline = time.monotonic() + timeout
         while text not in self.console_text():
             if time.monotonic() > deadline:
-                raise GuestFailed(f'guest {self.name} has not said {text!r}: {self._last_words()}')
+                raise GuestFailed(
+                    f'guest {self.name} has not printed {text!r}: {self._last_words()}'
+                )
             time.sleep(0.1)
 
     def progress(self) -> Mapping[str, float]:

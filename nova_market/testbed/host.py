@@ -26,7 +26,7 @@ START_TIMEOUT = 120.0
 
 
 class HostFailed(ExperimentFailed):
-    """A host, or a command in one, did not do what it was asked; quotes what it said."""
+    """A host, or a command in one, did not do what it was asked; quotes its output."""
 
 
 class Host:
@@ -164,6 +164,6 @@ def run_checked(command: Sequence[str], timeout: float) -> str:
     except subprocess.TimeoutExpired as error:
         raise HostFailed(f'not done after {timeout:.0f} s: {" ".join(command)}') from error
     if done.returncode:
-        said = (done.stderr or done.stdout).strip()
-        raise HostFailed(f'{" ".join(command)}: {said or f"exit status {done.returncode}"}')
+        output = (done.stderr or done.stdout).strip()
+        raise HostFailed(f'{" ".join(command)}: {output or f"exit status {done.returncode}"}')
     return done.stdout.strip()

@@ -29,7 +29,7 @@ from nova_market.core.resource import HostName
 from nova_market.errors import ConfigurationError, MalformedReport, NovaMarketError
 from nova_market.ports import Actuator, Clock, Exchange, HostDriver, Transport, WireFormat
 from nova_market.services.exchange.allocation_receiver import AllocationReceiver
-from nova_market.services.fairness.agent import Agent, RoundRecord
+from nova_market.services.fairness.agent import Agent, FairnessRecord
 from nova_market.services.fairness.metrics import FairnessCollector
 from nova_market.services.fairness.originals import OriginalValues
 from nova_market.services.fairness.quota_reader import QuotaReader
@@ -60,7 +60,7 @@ class Parts:
         """Begin to read quotas and to listen to other hosts; close the hypervisor when that fails.
 
         :raises HostUnavailable: the hypervisor does not answer.
-        :raises ConfigurationError: the exchange can not use an address or a key.
+        :raises ConfigurationError: the exchange cannot use an address or a key.
         """
         try:
             if self.quotas is not None:
@@ -86,7 +86,7 @@ class Parts:
             self.driver.close()
         return found
 
-    def observe(self, record: RoundRecord) -> None:
+    def observe(self, record: FairnessRecord) -> None:
         """Show a round that was done."""
         self.collector.observe(record)
         self.status.save(status_document(record, self.host, self.interval, os.getpid()))
@@ -97,7 +97,7 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings, *, dry_run: bool) ->
 
     dry_run: the agent decides and logs, and writes nothing to guests
 
-    :raises ConfigurationError: an option that can not work on this host.
+    :raises ConfigurationError: an option that cannot work on this host.
     """
     name = HostName(conf.host.name or socket.gethostname())
     state = _state_directory(conf)
@@ -114,7 +114,7 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings, *, dry_run: bool) ->
         controls=controls,
         exchange=exchange,
         settings=settings,
-        journal=OriginalValues(
+        originals=OriginalValues(
             JsonFile(os.path.join(state, 'originals.json'), mode=0o600), _boot()
         ),
         clock=clock,
@@ -230,9 +230,9 @@ def _exchange(
     engines = engines_of(conf)
     if not engines:
         return build_exchange(conf, name, settings, clock), None
-    lines: list[AllocationReceiver] = []
+    receivers: list[AllocationReceiver] = []
 
-    def line(transport: Transport, wire: WireFormat) -> AllocationReceiver:
+    def receiver(transport: Transport, wire: WireFormat) -> AllocationReceiver:
         made = AllocationReceiver(
             host=name,
             transport=transport,
@@ -241,10 +241,10 @@ def _exchange(
             engines=engines,
             record=JsonFile(os.path.join(state, 'allocations.json'), durable=False),
         )
-        lines.append(made)
+        receivers.append(made)
         return made
 
-    return build_exchange(conf, name, settings, clock, line), lines[0]
+    return build_exchange(conf, name, settings, clock, receiver), receivers[0]
 
 
 def _quota_reader(conf: cfg.ConfigOpts) -> QuotaReader | None:
@@ -291,7 +291,7 @@ def _state_directory(conf: cfg.ConfigOpts) -> str:
         os.makedirs(path, mode=0o750, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(
-            f'[fairness]state_path = {path}: can not be made ({error.strerror}); name a directory that '
+            f'[fairness]state_path = {path}: cannot be made ({error.strerror}); name a directory that '
             'the service may write'
         ) from None
     if not os.access(path, os.W_OK):

@@ -19,7 +19,7 @@ from nova_market.adapters.openstack.token_check import checked_tokens
 from nova_market.adapters.openstack.trusts import KeystoneTrusts
 from nova_market.api.app import make_application
 from nova_market.api.errors import ApiError, body
-from nova_market.api.stores import Settings, Stores
+from nova_market.api.stores import ApiStores, Settings
 from nova_market.conf import database as database_options
 from nova_market.conf import opts
 from nova_market.db.accounts import DatabaseAccounts
@@ -72,9 +72,9 @@ def database_stores(
     flavors: Flavors,
     trusts: Trusts,
     wall: Callable[[], float] = time.time,
-) -> Stores:
+) -> ApiStores:
     """Everything in one database."""
-    return Stores(
+    return ApiStores(
         ledger=DatabaseLedger(database, wall),
         accounts=DatabaseAccounts(database),
         bids=DatabaseBids(database, wall),

@@ -18,7 +18,7 @@ from nova_market.db.database import Database
 from nova_market.errors import ConfigurationError
 from nova_market.ports import AppCloud, Clock
 from nova_market.services.app.controller import Controller
-from nova_market.services.app.inputs import Stores
+from nova_market.services.app.inputs import AppStores
 from nova_market.services.app.metrics import ControllerCollector
 from nova_market.services.app.settings import ControllerSettings
 from nova_market.wiring import engine
@@ -46,7 +46,7 @@ class Parts:
 def build(conf: cfg.ConfigOpts, *, cloud: AppCloud | None = None) -> Parts:
     """Everything of the controller, nothing started. cloud: instead of the real one.
 
-    :raises ConfigurationError: an option that can not work.
+    :raises ConfigurationError: an option that cannot work.
     :raises DatabaseUnavailable, SchemaBehind: there is nowhere to read applications.
     """
     settings = load_settings(conf)
@@ -65,11 +65,11 @@ def build(conf: cfg.ConfigOpts, *, cloud: AppCloud | None = None) -> Parts:
     return Parts(controller=made, settings=settings, collector=collector, database=database)
 
 
-def stores_of(database: Database, clock: Clock) -> Stores:
+def stores_of(database: Database, clock: Clock) -> AppStores:
     """All stores of one database."""
     apps = DatabaseApps(database, clock.wall)
     of_market = engine.stores_of(database, clock)
-    return Stores(
+    return AppStores(
         apps=apps,
         slots=apps,
         events=DatabaseAppEvents(database),

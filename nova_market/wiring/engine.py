@@ -68,7 +68,7 @@ def build(
 ) -> Parts:
     """Everything of the engine, nothing started. cloud, enforcement: instead of the real ones.
 
-    :raises ConfigurationError: an option that can not work.
+    :raises ConfigurationError: an option that cannot work.
     :raises DatabaseUnavailable, SchemaBehind: there is no place to keep rounds.
     """
     settings = load_settings(conf)

@@ -38,13 +38,13 @@ def build_exchange(
     host: HostName,
     settings: FairnessSettings,
     clock: Clock,
-    line: Callable[[Transport, WireFormat], Transport] | None = None,
+    receiver: Callable[[Transport, WireFormat], Transport] | None = None,
 ) -> Exchange:
     """The exchange of this host, not started.
 
-    line: what takes its part of the frames out of the transport.
+    receiver: makes what takes the messages of the market out of the frames of the transport.
 
-    :raises ConfigurationError: an option that can not work.
+    :raises ConfigurationError: an option that cannot work.
     """
     name = conf.fairness.exchange
     ttl = settings.totals_ttl
@@ -53,8 +53,8 @@ def build_exchange(
     membership = _membership(conf, host, settings.interval, broadcast=broadcast)
     transport = plugin(conf=conf, host=host, ttl=ttl, addresses=membership.members)
     wire = wire_format(conf)
-    if line is not None:
-        transport = line(transport, wire)
+    if receiver is not None:
+        transport = receiver(transport, wire)
     parts: dict[str, Any] = {
         'host': host,
         'metric': settings.metric_name,
@@ -105,7 +105,7 @@ def build_enforcement(
 
     name:   of the engine; period: seconds of a round of the market
 
-    :raises ConfigurationError: an option that can not work.
+    :raises ConfigurationError: an option that cannot work.
     """
     transport = conf.fairness.exchange
     if transport == 'local':
@@ -140,7 +140,7 @@ def wire_format(conf: cfg.ConfigOpts) -> WireFormat:
 
 
 def epoch_of(settings: FairnessSettings) -> str:
-    """A short text that differs between hosts whose sums can not be compared."""
+    """A short text that differs between hosts whose sums cannot be compared."""
     parts = (settings.metric_name, f'{settings.interval:g}', *sorted(settings.resources))
     return hashlib.blake2b('\n'.join(parts).encode(), digest_size=6).hexdigest()
 

@@ -30,7 +30,7 @@ def test_a_pass(count, tmp_path: Path):
         database, hosts=[host(f'h{n}', cores=64.0, mib=65536.0) for n in range(count // 50 + 1)]
     )
     for n in range(count):
-        bed.add(f'app-{n:04d}', template(), project=f'p{n % 20}', purse=10)
+        bed.add(f'app-{n:04d}', template(), project=f'p{n % 20}', balance=10)
     bed.run(2)
     for n in range(count):
         bed.report(f'app-{n:04d}', metric=1.5)

@@ -162,7 +162,7 @@ def test_what_the_aggregator_computes(changing, aggregators):
         spent.append([cpu_seconds(sink, frames[tenth::10]) for tenth in range(10)])
         for to, update in updates:
             reply = model.reply(to, update)
-            model.clients[reply.to].receive(reply, model._now)
+            model.clients[reply.to].receive(reply, model.now)
     assert exchange.dropped == {}
     seconds = sum(map(min, zip(*spent[3:], strict=True)))
     turns = seconds / loop_seconds()
@@ -280,8 +280,8 @@ def test_real_sockets_agree_with_the_model(tmp_path, hosts):
     with real_cloud(tmp_path, workload.hosts, interval, counts) as (exchanges, process):
 
         def one_round(changing):
-            for said in workload.reports(changing):
-                exchanges[said.host].publish(dataclasses.replace(said, incarnation=1))
+            for reported in workload.reports(changing):
+                exchanges[reported.host].publish(dataclasses.replace(reported, incarnation=1))
 
         pause = threading.Event()
         for _ in range(3):
@@ -322,7 +322,7 @@ def test_how_old_news_is(tmp_path):
     """
     interval = 1.0
     with real_cloud(tmp_path, ['a', 'b'], interval, Counter()) as (exchanges, _):
-        said = {'a': {'d': (1.0,)}, 'b': {'d': (1.0,)}}
+        reported = {'a': {'d': (1.0,)}, 'b': {'d': (1.0,)}}
         phases = {'a': 0.0, 'b': 0.0}
         seen, ends = [], threading.Event()
 
@@ -330,7 +330,7 @@ def test_how_old_news_is(tmp_path):
             sequence, due = 0, time.monotonic()
             while not ends.is_set():
                 sequence += 1
-                exchanges[name].publish(report(name, said[name], sequence=sequence))
+                exchanges[name].publish(report(name, reported[name], sequence=sequence))
                 # a round reads the totals right after it has published
                 if name == 'b':
                     seen.append((time.monotonic(), sums(exchanges['b']).get('d', 0.0)))
@@ -350,7 +350,7 @@ def test_how_old_news_is(tmp_path):
                 ends.wait((2.0 + 0.1 * trial) * interval)
                 wanted = value + 1.0
                 began = time.monotonic()
-                said['a'] = {'d': (value,)}
+                reported['a'] = {'d': (value,)}
                 assert eventually(lambda w=wanted: seen[-1][1] == w)
                 took.append(next(t for t, total in seen if total == wanted) - began)
         finally:

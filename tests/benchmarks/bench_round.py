@@ -22,7 +22,7 @@ from nova_market.adapters.hypervisor.libvirt_host import SCOPE, STATISTICS
 from nova_market.adapters.state_file import JsonFile
 from nova_market.adapters.transport.local import LocalTransport
 from nova_market.core.fairness.round import FairnessSettings
-from nova_market.services.fairness.agent import Agent, RoundRecord
+from nova_market.services.fairness.agent import Agent, FairnessRecord
 from nova_market.services.fairness.metrics import FairnessCollector
 from nova_market.services.fairness.originals import OriginalValues
 from nova_market.services.fairness.status import status_document
@@ -80,7 +80,7 @@ def agent_of(world: WorldOfLibvirt, directory: Path) -> Agent:
         controls=('cpu',),
         exchange=exchange,
         settings=settings,
-        journal=OriginalValues(JsonFile(str(directory / 'originals.json')), 'boot'),
+        originals=OriginalValues(JsonFile(str(directory / 'originals.json')), 'boot'),
         clock=clock,
     )
 
@@ -92,7 +92,7 @@ def spoil(world: WorldOfLibvirt) -> None:
         (group.scope / 'cpu.shares').write_text('77')
 
 
-def show(record: RoundRecord, directory: Path) -> None:
+def show(record: FairnessRecord, directory: Path) -> None:
     """What the service does with a round that was done."""
     FairnessCollector('bench').observe(record)
     file = JsonFile(str(directory / 'status.json'), durable=False)

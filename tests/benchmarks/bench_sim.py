@@ -164,21 +164,21 @@ def on_hosts(hosts, servers, each=8, cores=4):
         memory_mib=rng.choice([512.0, 1024.0, 2048.0], count),
     )
     wanted = terms(jobs, rng)
-    park = SimulatedHosts(
+    simulated = SimulatedHosts(
         [HostKind(count=hosts, cores=cores, memory_mib=16384.0)], ratios=(4.0, 1.0)
     )
     setting = MarketSetting(memory=True)
     reserve = (setting.reserve[0] * MICRO, 0.0)
     project = rng.integers(0, 50, count)
     market = VectorMarket(
-        park,
+        simulated,
         CloudSetting(period=60.0, reserve=reserve, money=MoneySetting(projects=50)),
         (wanted.budget * MICRO).astype(np.int64),
         project,
         Costs().migration_rate,
     )
     parts = CloudParts(
-        park=park,
+        hosts=simulated,
         market=market,
         costs=Costs(),
         placing=PlacingSetting(),

@@ -9,9 +9,9 @@ random and U owners a host has VMs of k = U * (1 - (1 - 1/U)^(V/N)) owners, and 
     aggregate  partial sums in, sums of own owners out        N * k * (1 + s)       2 * N * A
 
 where A is the number of aggregators and s = 1 - (1 - 1/U)^(V - V/N) the part of its owners that a host shares
-with others: what they add to the rest stays zero and is not said. s is 1 but in the smallest clouds. An entry
+with others: what they add to the rest stays zero and is not sent. s is 1 but in the smallest clouds. An entry
 is one owner (or VM) with its numbers. `aggregate` is the upper bound: what does not change by more than 1 %
-is not said. Units: bytes, entries, messages.
+is not sent. Units: bytes, entries, messages.
 """
 
 import json
@@ -151,21 +151,21 @@ class AggregatedCloud:
             host: AggregatorClient(host, METRIC, ttl, 'model') for host in self.workload.hosts
         }
         self._encode = encode
-        self._now = 0.0
+        self.now = 0.0
 
     def updates(self, changing: float) -> Iterator[tuple[HostName, StateUpdate]]:
         """What the hosts say in the next interval: (aggregator, statement)."""
-        self._now += INTERVAL
+        self.now += INTERVAL
         for report in self.workload.reports(changing):
             host = self.clients[report.host]
-            yield from host.updates(report, tuple(self.aggregators), self._now).items()
+            yield from host.updates(report, tuple(self.aggregators), self.now).items()
 
     def reply(self, to: HostName, update: StateUpdate) -> TotalsReply:
         """What the aggregator answers.
 
         :raises ValueError: it refuses, which no statement of this model should make it do.
         """
-        reply = self.aggregators[to].receive(update, self._now)
+        reply = self.aggregators[to].receive(update, self.now)
         if isinstance(reply, str):
             raise ValueError(f'{to} refuses an update of {update.host}: {reply}')
         return reply
@@ -175,7 +175,7 @@ class AggregatedCloud:
         entries = messages = payload = 0
         for to, update in self.updates(changing):
             reply = self.reply(to, update)
-            self.clients[reply.to].receive(reply, self._now)
+            self.clients[reply.to].receive(reply, self.now)
             entries += len(update.owners) + len(reply.owners)
             messages += 2
             payload += sum(len(self._encode(message)) for message in (update, reply))

@@ -38,7 +38,7 @@ def test_messages_counted_against_the_formula(hosts, owners, shared, aggregators
     """When every VM changes; over random placements, within three standard deviations of a count.
 
     In a cloud so small that many owners are on one host only (300 VMs of 500 owners) it takes less than
-    2 * N * k: what others add to these stays zero and is not said.
+    2 * N * k: what others add to these stays zero and is not sent.
     """
     cloud = Cloud(hosts=hosts, vms=30 * hosts, owners=owners, aggregators=aggregators)
     model = AggregatedCloud(cloud, np.random.default_rng(1))

@@ -56,20 +56,21 @@ def test_one_of_two_leads_and_the_other_takes_over(url, join):
     assert eventually(second.leading)
 
 
-def test_who_can_not_beat_does_not_lead(tmp_path, join):
+def test_who_cannot_beat_does_not_lead(tmp_path, join):
     """A leader whose process stood still for long must not act on what it thought before."""
     clock = ManualClock()
     first = join(f'file://{tmp_path}', 'a', clock)
     assert eventually(first.leading)
+    # private: a thread that stands still as its process does cannot be had from outside
     first._stopping.set()
-    first._thread.join(5)
-    first._held = True
+    first._thread.join(5)  # private: as above
+    first._held = True  # private: as above
     clock.advance(10 * BEAT)
     assert not first.leading()
 
 
 def test_a_backend_that_is_not_there(join, caplog):
-    """Nobody leads, nothing is raised, and it is said once."""
+    """Nobody leads, nothing is raised, and it is logged once."""
     one = join('file:///proc/nowhere', 'a')
     assert eventually(lambda: 'does not answer' in caplog.text)
     assert not one.leading()

@@ -20,6 +20,7 @@ LOUD = 100.0
 """Multiplier that outweighs all of Nova's weighers together."""
 
 
+# private: Nova names the base of its own functional tests so, and has no other
 class MarketBed(integrated_helpers._IntegratedTestBase):
     """hosts: how many computes, host1, host2, ...; snapshot: what the market tells at the start."""
 

@@ -54,7 +54,10 @@ def _patient(wait: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _helpers = importlib.import_module('nova.tests.functional.integrated_helpers').InstanceHelperMixin
-_helpers._wait_for_server_parameter = _patient(_helpers._wait_for_server_parameter)
+# private: of Nova, whose tests wait for a server here and nowhere else
+_wait = _helpers._wait_for_server_parameter
+# private: as above
+_helpers._wait_for_server_parameter = _patient(_wait)
 
 _fixture = importlib.import_module('nova.tests.fixtures.conf').ConfFixture
 _set_up = _fixture.setUp

@@ -65,7 +65,7 @@ def stream(pipeline):
     placed = []
     for number, (vcpus, mib, cpu, memory) in enumerate(requests()):
         if number % ROUND_EVERY == 0:
-            market_feed.use(feed_of(told(placed)))
+            market_feed.use(feed_of(published(placed)))
         fits = [
             h for h in hosts if h.free_ram_mb >= mib and h.vcpus_used + vcpus <= CORES * OVERCOMMIT
         ]
@@ -96,7 +96,7 @@ def round_of(placed):
     return snapshot, decide(snapshot)
 
 
-def told(placed):
+def published(placed):
     snapshot, outcome = round_of(placed)
     return SchedulerSnapshot(
         period=1,

@@ -46,7 +46,7 @@ class TestMarket(MarketBed):
             self._wait_for_state_change(server, 'ACTIVE')
         assert {self.where(server) for server in servers} == {'host5'}
 
-    def test_who_can_not_pay_gets_none_and_keeps_what_he_has(self):
+    def test_who_cannot_pay_gets_none_and_keeps_what_he_has(self):
         """A poor project: no new market server; its old ones are rebuilt, resized and migrated."""
         market, plain = self.flavor(affordable_periods='10'), self.flavor()
         larger = self.flavor(vcpus=2, affordable_periods='10')
@@ -173,9 +173,9 @@ class TestExtraSpecs(MarketBed):
 
     def test_a_wrong_value_names_key_and_range(self):
         """What the administrator reads says what to write."""
-        said = self.refused('market:bid_cpu', '-3')
-        assert 'market:bid_cpu' in said
-        assert '0 to 9007199254.740992' in said
+        message = self.refused('market:bid_cpu', '-3')
+        assert 'market:bid_cpu' in message
+        assert '0 to 9007199254.740992' in message
         assert 'long, short, best-effort' in self.refused('market:class', 'gold')
         assert 'market:bid_gpu' in self.refused('market:bid_gpu', '1')
 

@@ -127,7 +127,7 @@ def test_one_that_fails_is_left_out(market, monkeypatch, caplog):
     assert faults == ['PowerWeigher does not work and is silent']
 
 
-def test_a_multiplier_that_can_not_be_read_is_left_out(market, monkeypatch, caplog):
+def test_a_multiplier_that_cannot_be_read_is_left_out(market, monkeypatch, caplog):
     """The others count as before, and the log names the right one, once."""
     made = [weighers.MarketWeigher()]
     expected = weighed([cls() for cls in WEIGHERS if cls is not weighers.HeavinessWeigher])

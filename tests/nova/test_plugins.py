@@ -103,7 +103,7 @@ def test_without_a_market_no_weigher_counts(market, multiplier, cls):
     assert weighed(states(3), spec(), [cls]) == [('host0', 0.0), ('host1', 0.0), ('host2', 0.0)]
 
 
-def test_who_can_not_pay_gets_no_host(market, caplog):
+def test_who_cannot_pay_gets_no_host(market, caplog):
     """The reason is logged, with the project and the amounts."""
     market(POOR)
     caplog.set_level(logging.INFO, 'nova_market')

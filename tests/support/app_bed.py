@@ -15,7 +15,7 @@ from nova_market.db.app_events import DatabaseAppEvents
 from nova_market.db.apps import DatabaseApps
 from nova_market.db.database import Database
 from nova_market.services.app.controller import Controller
-from nova_market.services.app.inputs import Stores
+from nova_market.services.app.inputs import AppStores
 from nova_market.services.app.settings import ControllerSettings
 from tests.support.market_bed import CREDIT, PERIOD, Market, host
 from tests.support.market_bed import SETTINGS as MARKET
@@ -28,9 +28,9 @@ POLICIES = {one.name: one.load() for one in entry_points(group='nova_market.scal
 SETTINGS = ControllerSettings(interval=10.0, period=PERIOD, policies=POLICIES, settle_time=20.0)
 
 
-def app_stores(database: Database, wall, market_stores) -> Stores:
+def app_stores(database: Database, wall, market_stores) -> AppStores:
     apps = DatabaseApps(database, wall)
-    return Stores(
+    return AppStores(
         apps=apps,
         slots=apps,
         events=DatabaseAppEvents(database),
@@ -103,7 +103,7 @@ class Bed:
         }
         return Controller(**parts | more)
 
-    def add(self, name, given, *, project='red', purse=1000.0, renew=None, every=1):
+    def add(self, name, given, *, project='red', balance=1000.0, renew=None, every=1):
         """An application with so much in its budget, as the API makes it."""
         accounts = self.stores.accounts
         budget = account('budget', name)
@@ -111,8 +111,8 @@ class Bed:
         accounts.open_budget(
             Account(id=budget, project_id=project, renew_amount=renewal, renew_every=every), 100
         )
-        if purse:
-            self.market.grant(project, purse)
+        if balance:
+            self.market.grant(project, balance)
             self.stores.ledger.post(
                 [
                     Posting(
@@ -120,7 +120,7 @@ class Bed:
                         reason=Reason.TRANSFER,
                         debit=account('project', project),
                         credit=budget,
-                        amount=round(purse * CREDIT),
+                        amount=round(balance * CREDIT),
                     )
                 ]
             )
@@ -168,7 +168,7 @@ class Bed:
         ids = [s for found in self.own(name).values() for s in found]
         return sum(b.cpu for b in self.stores.bids.of(ids).values()) / CREDIT
 
-    def told(self, name):
+    def actions(self, name):
         """Actions, oldest first."""
         return [e.action for e in reversed(self.stores.events.events(name, limit=1000))]
 

@@ -71,16 +71,15 @@ class Market:
         self.leader = SoleLeader()
         self.stores = stores_of(self.database, self.clock.wall)
         self.decided = []
-        self.engine = self.another('engine', self.leader)
+        self.rounds = self._runner(self.settings, self.stores)
+        self.engine = self.another('engine', self.leader, rounds=self.rounds)
         self.engine.start()
 
     def another(self, name, leader, **more):
         """An engine on the same cloud, hosts and database."""
         settings = replace(self.settings, name=name)
         parts = {
-            'rounds': RoundRunner(
-                self.cloud, more.pop('stores', self.stores), self.enforcement, self.clock, settings
-            ),
+            'rounds': self._runner(settings, more.pop('stores', self.stores)),
             'store': self.stores.rounds,
             'enforcement': self.enforcement,
             'leadership': leader,
@@ -90,6 +89,9 @@ class Market:
             'observe': self.decided.append,
         }
         return Engine(**parts | more)
+
+    def _runner(self, settings, stores):
+        return RoundRunner(self.cloud, stores, self.enforcement, self.clock, settings)
 
     def grant(self, project, amount):
         """Open the project's account and mint for it."""

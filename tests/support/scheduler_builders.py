@@ -32,7 +32,7 @@ def world(servers, *, hosts=2, cores=8.0, mib=8192.0, available=10**12, reserve=
     return snapshot, decide(snapshot)
 
 
-def told(snapshot, outcome, **more):
+def published(snapshot, outcome, **more):
     """What the scheduler is told of it; hosts are host0, host1, ..., the only project is red."""
     hosts = snapshot.capacity.shape[1]
     known = {

@@ -58,8 +58,8 @@ def cloud_run(
     jobs, wanted, kinds=None, *, market=VectorMarket, money=None, moves=None, ratios=(4.0, 1.0),
     costs=FREE, placing=None, project=None, reserve=0.01, seed=1, **setting,
 ):  # fmt: skip
-    """(a run on a CloudSite, its market); market: (park, setting, targets, project, rate) -> CloudMarket"""
-    park = SimulatedHosts(kinds or [HostKind(count=6, cores=4, memory_mib=8192)], ratios=ratios)
+    """(a run on a CloudSite, its market); market: (hosts, setting, targets, project, rate) -> CloudMarket"""
+    hosts = SimulatedHosts(kinds or [HostKind(count=6, cores=4, memory_mib=8192)], ratios=ratios)
     plan = MarketSetting(memory=True, reserve=(reserve, 0.0), **setting)
     payers = np.zeros(len(jobs), dtype=np.intp) if project is None else np.array(project)
     cloud = CloudSetting(
@@ -69,9 +69,9 @@ def cloud_run(
         moves=moves,
     )
     targets = (wanted.budget * MICRO).astype(np.int64)
-    made = market(park, cloud, targets, payers, costs.migration_rate)
+    made = market(hosts, cloud, targets, payers, costs.migration_rate)
     parts = CloudParts(
-        park=park,
+        hosts=hosts,
         market=made,
         costs=costs,
         placing=placing or PlacingSetting(),

@@ -30,7 +30,7 @@ def run(directory: Path, *arguments: str, **modules: str) -> tuple[int, str]:
 
 
 def test_what_must_not_pass_fails(tmp_path: Path) -> None:
-    """A skip, a warning, a module that can not be imported or skips itself; the others run all the same."""
+    """A skip, a warning, a module that cannot be imported or skips itself; the others run all the same."""
     status, output = run(
         tmp_path,
         '--continue-on-collection-errors',

@@ -48,7 +48,7 @@ fill_catalog() {
     printf '%s\n' "$stamp" >"$STATE/catalog.done"
 }
 
-# What catalog.py and playground.py are told, in the environment: no password on a command line.
+# What catalog.py and playground.py are given, in the environment: no password on a command line.
 cloud_facts() {
     local project name key
     export SERVICE_PASSWORD CLOUD_PROJECTS="${PROJECTS[*]}" CLOUD_GUEST=$STATE/guest

@@ -63,7 +63,7 @@ openstack_environment() {
     export OS_IDENTITY_API_VERSION=3 OS_COMPUTE_API_VERSION=2.latest OS_PLACEMENT_API_VERSION=1.39
     export PATH=$VENV/bin:$PATH PYTHONWARNINGS=ignore
     [ "$1" = admin ] || return 0
-    # what the services of nova-market are told; nobody starts them here
+    # what the services of nova-market are configured with; nobody starts them here
     export NOVA_MARKET_TRANSPORT_URL=$BROKER_URL NOVA_MARKET_DATABASE_URL NOVA_MARKET_API_URL
     export NOVA_MARKET_SERVICE_PASSWORD=$SERVICE_PASSWORD
     NOVA_MARKET_DATABASE_URL=$(database_url nova_market)

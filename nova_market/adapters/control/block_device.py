@@ -3,7 +3,7 @@
 
 Weights act where BFQ is the device's active scheduler, or on cgroup v2 where io.cost is enabled for it.
 A stack (partition, device mapper, md) is walked down to every device under it; a network disk, a loop
-device or a filesystem without one device (overlay, btrfs, NFS) can't be decided, which is said.
+device or a filesystem without one device (overlay, btrfs, NFS) can't be decided, which is logged.
 
 All kernel paths lie below `root`.
 """

@@ -123,7 +123,7 @@ def weights_in(tree: Tree) -> dict[int, int]:
 
 
 def mac_addresses(guests: Iterable[Guest]) -> tuple[dict[GuestId, list[bytes]], dict[GuestId, str]]:
-    """What guests are known by, and why some can't be told apart. Guests in the order of their ids."""
+    """What guests are known by, and why some can't be distinguished. Guests in the order of their ids."""
     owners: dict[bytes, GuestId] = {}
     known: dict[GuestId, list[bytes]] = {}
     reasons: dict[GuestId, str] = {}

@@ -160,8 +160,8 @@ def _error(body: bytes, flags: int) -> OSError | None:
         return None
     why = os.strerror(-code)
     if flags & netlink.NLM_F_ACK_TLVS:
-        said = attributes(body, _ERRNO.size + _HEADER.size).get(_MESSAGE_TEXT)
-        why = f'{why} ({text(said)})' if said else why
+        message = attributes(body, _ERRNO.size + _HEADER.size).get(_MESSAGE_TEXT)
+        why = f'{why} ({text(message)})' if message else why
     return OSError(-code, why)
 
 

@@ -129,7 +129,9 @@ class NetworkClasses:
                 wrong = self._write(values, guests)
             except OSError as error:
                 wrong = dict.fromkeys(present, self._trouble(error))
-        return {guest_id: said or wrong.get(guest_id, '') for guest_id, said in result.items()}
+        return {
+            guest_id: problem or wrong.get(guest_id, '') for guest_id, problem in result.items()
+        }
 
     def close(self) -> None:
         """Take away what is ours: the kernel then makes its default again. Never raises."""

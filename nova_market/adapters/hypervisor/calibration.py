@@ -51,7 +51,7 @@ def calibrate(
 
     measure: mixes per CPU second of one run; default the real mix.
     :raises HostBusy: CPU pressure is above MAX_PRESSURE.
-    :raises ConfigurationError: the file can not be written.
+    :raises ConfigurationError: the file cannot be written.
     """
     pressure = cpu_pressure(Path(root))
     if pressure > MAX_PRESSURE:
@@ -129,5 +129,5 @@ def _save(path: Path, document: dict[str, object]) -> None:
         JsonFile(str(path), mode=0o644).save(document)
     except OSError as error:
         raise ConfigurationError(
-            f'the calibration can not be kept in {path}: {error.strerror}'
+            f'the calibration cannot be kept in {path}: {error.strerror}'
         ) from error

@@ -106,7 +106,7 @@ class LibvirtLink:
     def _open(self) -> libvirt.virConnect:
         connection = libvirt.open(self._uri)
         try:
-            with suppress(libvirt.libvirtError):  # in-process drivers (test:///) can not be lost
+            with suppress(libvirt.libvirtError):  # in-process drivers (test:///) cannot be lost
                 connection.registerCloseCallback(_on_close, self._closed_by_peer)
                 connection.setKeepAlive(KEEP_ALIVE_SECONDS, KEEP_ALIVE_MISSES)
             self._event_id = connection.domainEventRegisterAny(

@@ -157,7 +157,7 @@ def _memory(domain: ElementTree.Element, complaints: list[str]) -> int:
     text = '' if element is None else (element.text or '').strip()
     unit = 'KiB' if element is None else element.get('unit', 'KiB')
     if not re.fullmatch(r'[0-9]{1,18}', text) or unit not in _UNITS:
-        complaints.append(f'memory {text[:40]!r} {unit[:10]!r} can not be read')
+        complaints.append(f'memory {text[:40]!r} {unit[:10]!r} cannot be read')
         return 0
     return int(text) * _UNITS[unit]
 

@@ -38,7 +38,7 @@ class MemoryAppCloud:
     available = False: it does not answer; unanswered: how often. barred: trusts whose owner is locked out.
     locked: servers that nobody may change. broken: flavors that are answered with an error.
     failing: slots whose next server ends in error.
-    lost_answers: so many creations are done, and nobody is told. quota: servers of a project.
+    lost_answers: so many creations are done, and the answer is lost. quota: servers of a project.
     skips: what is hidden is left out of lists, as Nova does it by default.
     """
 

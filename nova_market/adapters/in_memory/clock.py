@@ -3,7 +3,7 @@
 
 
 class ManualClock:
-    """Stands still until it is told to move; its wall clock may be set to any value."""
+    """Stands still until it is moved; its wall clock may be set to any value."""
 
     def __init__(self, *, monotonic: float = 1000.0, wall: float = 1.7e9) -> None:
         self._monotonic = monotonic

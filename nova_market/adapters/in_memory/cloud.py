@@ -77,7 +77,7 @@ class MemoryCloud:
         if not server.migratable or server.status != 'ACTIVE':
             raise MigrationRefused(f'server {server_id} is {server.pinned or server.status}')
         if host is None or not (host.enabled and host.answering) or destination == server.host:
-            raise MigrationRefused(f'server {server_id} can not go to host {destination}')
+            raise MigrationRefused(f'server {server_id} cannot go to host {destination}')
         used = sum(s.memory_mib for s in self._servers.values() if s.host == destination)
         if used + server.memory_mib > host.memory_mib:
             raise MigrationRefused(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts in memory that apply what they are told: the simulator's, and the tests'.
+"""Hosts in memory that apply what they are sent: the simulator's, and the tests'.
 
 Implements ports.Enforcement.
 """

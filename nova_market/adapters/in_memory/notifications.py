@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 
 class RecordedNotices:
-    """Implements ports.Notices: keeps what was told."""
+    """Implements ports.Notices: keeps what was sent."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, str, Mapping[str, object]]] = []
+        self.sent: list[tuple[str, str, Mapping[str, object]]] = []
 
     def tell(self, event: str, project_id: str, payload: Mapping[str, object]) -> None:
-        self.told.append((event, project_id, dict(payload)))
+        self.sent.append((event, project_id, dict(payload)))

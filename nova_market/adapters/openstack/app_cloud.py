@@ -45,7 +45,7 @@ class NovaAppCloud:
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> 'NovaAppCloud':
-        """:raises ConfigurationError: the account of group [openstack] can not be used."""
+        """:raises ConfigurationError: the account of group [openstack] cannot be used."""
         return cls(TrustSessions.from_conf(conf, 'nova-market-controller'))
 
     def servers(self, access: AppAccess) -> Sequence[AppServer]:

@@ -274,7 +274,7 @@ def _transport(conf: cfg.ConfigOpts) -> oslo_messaging.transport.Transport:
             )
         if driver not in DRIVERS:
             raise ConfigurationError(
-                f'transport_url names the driver {driver!r}, which can not broadcast; use rabbit:// or set '
+                f'transport_url names the driver {driver!r}, which cannot broadcast; use rabbit:// or set '
                 '[fairness]exchange = local'
             )
         return oslo_messaging.get_rpc_transport(conf)
@@ -284,7 +284,7 @@ def _transport(conf: cfg.ConfigOpts) -> oslo_messaging.transport.Transport:
         ValueError,
     ) as error:
         raise ConfigurationError(
-            f'transport_url can not be used ({type(error).__name__}); it must look like '
+            f'transport_url cannot be used ({type(error).__name__}); it must look like '
             'rabbit://USER:PASSWORD@HOST:5672/VHOST'
         ) from None
 

@@ -158,8 +158,8 @@ def _explanation(call: Call, explained: Explained, project: str | None) -> dict[
 
 
 def _why(line: Mapping[str, object]) -> dict[str, object]:
-    told = {name: line[name] for name in OF_SERVER if name in line}
-    return told | ({'why': line['reasons']} if 'reasons' in line else {})
+    shown = {name: line[name] for name in OF_SERVER if name in line}
+    return shown | ({'why': line['reasons']} if 'reasons' in line else {})
 
 
 def _lines(call: Call, found: Any) -> list[dict[str, object]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova's scheduler is told."""
+"""What Nova's scheduler receives."""
 
 from nova_market.api.policies.role import SERVICE_OR_ADMIN, documented
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schema of what Nova's scheduler is told; core.scheduler.snapshot says what the tables hold."""
+"""Schema of what Nova's scheduler receives; core.scheduler.snapshot says what the tables hold."""
 
 from nova_market.api.schemas.shape import NUMBER, PERIOD, wrapped
 from nova_market.core.json_schema import Schema, described, record
@@ -7,7 +7,7 @@ from nova_market.core.json_schema import Schema, described, record
 NUMBERS: Schema = {'type': 'array', 'items': NUMBER}
 TABLES: Schema = {
     'format': described({'type': 'integer'}, 'of this document'),
-    'levels': described(NUMBERS, 'levels at which `demand` of a host is told'),
+    'levels': described(NUMBERS, 'levels at which `demand` of a host is given'),
     'price': described(NUMBERS, 'cpu, memory: micro-credits per unit and period'),
     'bid_price': NUMBERS,
     'hosts': described(

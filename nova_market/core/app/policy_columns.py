@@ -91,7 +91,7 @@ def measured(view: AppView, market: MarketNow, horizon: int, report_life: float)
     return Measured(
         performance=performance,
         deadline=_deadline(view, work, left),
-        budget=spendable(view.purse, market, horizon, slo.deadline),
+        budget=spendable(view.budget, market, horizon, slo.deadline),
         backlog=(queue or (0, servers)) if slo.goal is Goal.QUEUE else None,
         known=known,
         late=late,

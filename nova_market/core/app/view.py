@@ -39,7 +39,7 @@ class MarketNow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Purse:
+class BudgetState:
     """Of the application's budget. project: what its project has besides."""
 
     balance: int = 0
@@ -59,7 +59,7 @@ class AppView:
     reports: Sequence[AppReport] = ()
     allocations: Mapping[str, Pair] = field(default_factory=dict)
     due: int = 0
-    purse: Purse = field(default_factory=Purse)
+    budget: BudgetState = field(default_factory=BudgetState)
 
     def count(self, component: Component) -> int:
         """Servers it has or is about to have."""
@@ -98,22 +98,24 @@ class AppView:
         )
 
 
-def spendable(purse: Purse, market: MarketNow, horizon: int, deadline: float | None) -> float:
+def spendable(
+    budget: BudgetState, market: MarketNow, horizon: int, deadline: float | None
+) -> float:
     """What may be spent in the next period: what there will be, in equal parts until there is more.
 
     A budget that does not renew itself is spread until the deadline, else over `horizon` periods.
     """
     period = market.period
-    if purse.renew_amount is None:
+    if budget.renew_amount is None:
         left = horizon
         if deadline is not None:
             left = int((deadline - market.now) // market.seconds)
-        return purse.balance / max(left, 1)
-    every = purse.renew_every
-    have = purse.balance
+        return budget.balance / max(left, 1)
+    every = budget.renew_every
+    have = budget.balance
     # the renewal of a period comes with its settlement, before the next one
     if period // every > (period - 1) // every:
-        have = max(have, min(purse.renew_amount, have + max(purse.project, 0)))
+        have = max(have, min(budget.renew_amount, have + max(budget.project, 0)))
     last = -(-(period + 1) // every) * every
     return have / (last - period)
 

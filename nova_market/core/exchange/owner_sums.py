@@ -30,7 +30,7 @@ NOT_SENT = math.nan
 """As a sum that was sent: every other one is outside its deadband."""
 
 MAX_UNACKED = 8
-"""So many replies are told apart; a host that has acknowledged none of them must acknowledge the last."""
+"""So many replies can be distinguished; a host that has acknowledged none must acknowledge the last."""
 
 
 @dataclass(slots=True, eq=False)

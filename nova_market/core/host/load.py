@@ -99,7 +99,7 @@ def _level(item: GuestSample) -> Array:
 def _load(
     before: Counters | None, item: GuestSample, dt: float, supply: HostSupply
 ) -> Array | None:
-    """Rates over dt, None when they can't be told: first look, counters fell, no time passed."""
+    """Rates over dt, None when they are unknown: first look, counters fell, no time passed."""
     now = item.counters
     if before is None or dt <= 0 or _fell(before, now):
         return None

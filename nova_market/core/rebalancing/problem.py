@@ -87,7 +87,7 @@ def obstacle(
     if server.host != move.source:
         return f'the server is on {server.host} and not on {move.source} any more'
     if not may_move(server):
-        return server.pinned or f'the server can not be migrated now (it is {server.status})'
+        return server.pinned or f'the server cannot be migrated now (it is {server.status})'
     if target is None or not target.enabled or not target.answering:
         return f'{move.destination} takes no servers now'
     if server.zone and server.zone != target.zone:

@@ -108,7 +108,7 @@ def unreserved(
 ) -> Verdict:
     """Is no host reserved by another project while the server lives?
 
-    It lives from now for its `duration`, or `window` seconds where that is not said.
+    It lives from now for its `duration`, or `window` seconds where that is not set.
     """
     fine = np.ones(len(names), dtype=np.bool_)
     until = now + (window if request.duration is None else request.duration)

@@ -27,7 +27,7 @@ from nova_market.core.scheduler.snapshot import LEVELS, SchedulerSnapshot
 
 
 def intended_bid(snapshot: SchedulerSnapshot, request: ServerRequest) -> Array:
-    """(resources,) micro-credits per period: what is said, otherwise price times a_max (B1)."""
+    """(resources,) micro-credits per period: the bid, where one is set, otherwise price times a_max (B1)."""
     bid = np.array(request.bid, dtype=np.float64)
     default = snapshot.price * np.array(request.limit)
     found: Array = np.where(bid == ABSENT, default, bid)

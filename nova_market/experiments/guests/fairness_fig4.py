@@ -5,7 +5,7 @@ On host a user d and user e each run a VM that loads CPU and disk. User e also r
 host b, where user f's only VM loads the disk. Without the service d and e have equal parts of a; with it
 d should have more (about 0.68 of the CPU), because e also uses b, and no VM on b should be hurt.
 
-Differs from the paper: whether disk weights act is found out and said, not assumed. They act where the
+Differs from the paper: whether disk weights act is measured and reported, not assumed. They act where the
 guests' disks lie on a device under BFQ; otherwise only CPU is compared. On b the paper saw f's disk gain
 40 % and e's VM not hurt. Without hardware virtualisation a disk loop is bound by CPU, and then f's gain
 would be e's loss; so f's disk is the bottleneck here (a limit in its flavor, DISK_BYTES_PER_S), as the

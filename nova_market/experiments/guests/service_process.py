@@ -114,7 +114,7 @@ class Daemon:
     def last_words(self) -> str:
         """The end of its log."""
         lines = self.log.read_text(encoding='utf-8', errors='replace').splitlines()
-        return ' | '.join(lines[-5:]) or 'it said nothing'
+        return ' | '.join(lines[-5:]) or 'it printed nothing'
 
 
 class ServiceProcess(Daemon):

@@ -97,7 +97,7 @@ def _agent(
         controls=('cpu',),
         exchange=exchange,
         settings=settings,
-        journal=OriginalValues(JsonFile(str(directory / 'originals.json')), 'memory'),
+        originals=OriginalValues(JsonFile(str(directory / 'originals.json')), 'memory'),
         clock=clock,
         dry_run=not enforce,
     )

@@ -149,7 +149,7 @@ def simulate(setting: Setting) -> tuple[Recording, tuple[Framework, ...]]:
         if now % CONTROL == 0:
             bid, lost = _control(frameworks, known, (bid, allocation, lost), now)
         if now % ROUND == 0:
-            bidders = _bidders(frameworks, bid)
+            bidders = bidders_of(frameworks, bid)
             divided = one_host_round(market, bidders)
             market, allocation = divided.market, divided.allocation
             known = smoothed_market(market, known.price) if setting.memory else market
@@ -208,7 +208,7 @@ def _seen(
     )
 
 
-def _bidders(frameworks: tuple[Framework, ...], bid: Array) -> Bidders:
+def bidders_of(frameworks: tuple[Framework, ...], bid: Array) -> Bidders:
     return Bidders(
         count=_counts(frameworks),
         bid=bid,

@@ -80,7 +80,7 @@ class Run:
     allocation: Any = field(default_factory=lambda: np.zeros((2, 1)))
     paid: float = 0.0
     ended: float = np.nan
-    said: list[tuple[float, str]] = field(default_factory=list)
+    actions: list[tuple[float, str]] = field(default_factory=list)
 
     def deadline(self, now: float) -> float:
         setting = self.setting
@@ -103,8 +103,8 @@ class Run:
         seen = self._seen(progress, left, market)
         steps: PolicyOutput = self.policy(seen)
         reason = explain(steps, 0)
-        if reason and (not self.said or self.said[-1][1] != reason):
-            self.said.append((now, reason))
+        if reason and (not self.actions or self.actions[-1][1] != reason):
+            self.actions.append((now, reason))
         self.state, self.bid, self.change = int(steps.state[0]), steps.bid, steps.change
         self.reported = (now, self.done)
         reference = reference_seconds_each(progress, left)
@@ -192,15 +192,15 @@ def simulate(setting: Setting, policy: Policy = full_deadline) -> tuple[Recordin
         )
     recording, run = Recording(), Run(setting=setting, policy=policy)
     market = empty_market(np.array(CAPACITY), np.array(RESERVE) * MICRO)
-    told: dict[str, float] = {}
+    controlled: dict[str, float] = {}
     for now in range(0, int(last), TICK):
         if now % CONTROL == 0:
-            told = run.control(now, market)
+            controlled = run.control(now, market)
         if now % ROUND == 0:
             divided = one_host_round(market, _bidders(run, now))
             market = divided.market
             _take(run, divided)
-            recording.add(now, _row(run, divided, now) | told)
+            recording.add(now, _row(run, divided, now) | controlled)
         run.work(now)
         if np.isfinite(run.ended) or run.state == PolicyState.DROPPED:
             break
@@ -266,7 +266,7 @@ def judge(recording: Recording, run: Run) -> dict[str, Any]:
         'bid': {name: round(value, 2) for name, value in bids.items()},
         'finished': round(float(run.ended), 1) if np.isfinite(run.ended) else None,
         'paid': round(run.paid),
-        'actions': [f'{at:.0f} s: {why}' for at, why in run.said],
+        'actions': [f'{at:.0f} s: {why}' for at, why in run.actions],
         'holds': {name: bool(true) for name, true in holds.items()},
         'passed': bool(all(holds.values())),
     }

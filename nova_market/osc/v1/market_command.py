@@ -44,15 +44,15 @@ class MarketShowOne(MarketCommand, command.ShowOne):
 
 
 def refusal(error: HttpException) -> str:
-    """What the service said, with its stable code; the library's words where it said nothing.
+    """The reply of the service, with its stable code; the library's words where there is none.
 
     The request is named where the service failed: its log tells more.
     """
     try:
         first = error.response.json()['errors'][0]  # type: ignore[union-attr]
-        said = f'{first["detail"] or first["title"]} ({first["code"]})'
+        reply = f'{first["detail"] or first["title"]} ({first["code"]})'
     except (AttributeError, ValueError, LookupError, TypeError):
         return str(error)
     if (error.status_code or 0) >= 500 and error.request_id:
-        return f'{said}, request {error.request_id}'
-    return said
+        return f'{reply}, request {error.request_id}'
+    return reply

@@ -16,7 +16,7 @@ from nova_market.core.ledger.posting import AccountId, account
 from nova_market.core.market.bid import StoredBid
 from nova_market.errors import UnknownAccount
 from nova_market.ports import BidStore
-from nova_market.services.app.inputs import Stores
+from nova_market.services.app.inputs import AppStores
 
 SOURCE = 'app'
 
@@ -24,7 +24,7 @@ SOURCE = 'app'
 class Bidding:
     """Only bids that are not what they should be are written."""
 
-    def __init__(self, stores: Stores) -> None:
+    def __init__(self, stores: AppStores) -> None:
         self._bids: BidStore = stores.bids
         self._known: dict[str, StoredBid] = {}
 
@@ -49,7 +49,7 @@ class Bidding:
                 self._nothing(app, slot.server_id)
 
     def silence(self, app: StoredApp, server_id: str) -> None:
-        """A server without a slot that can not be deleted."""
+        """A server without a slot that cannot be deleted."""
         self._known |= self._bids.of([server_id])
         self._nothing(app, server_id)
 

@@ -15,7 +15,7 @@ from nova_market.core.app.server import AppAccess
 from nova_market.core.ledger.posting import Posting, Reason, account, posting_key
 from nova_market.errors import BalanceTooLow, Conflict, TrustGone, UnknownAccount, UnknownApp
 from nova_market.ports import AppCloud
-from nova_market.services.app.inputs import Stores
+from nova_market.services.app.inputs import AppStores
 
 LOG = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ BY = 'nova-market-controller'
 class Closing:
     """For applications that have ended."""
 
-    def __init__(self, stores: Stores, cloud: AppCloud) -> None:
+    def __init__(self, stores: AppStores, cloud: AppCloud) -> None:
         self._stores = stores
         self._cloud = cloud
 
@@ -51,7 +51,7 @@ class Closing:
             LOG.info('app %s is closed: %s', app.id, app.state)
 
 
-def pay_back(stores: Stores, app: StoredApp) -> None:
+def pay_back(stores: AppStores, app: StoredApp) -> None:
     """What is in its budget is its project's again, and nothing comes to it any more.
 
     What a round still holds is its project's when that is settled.
@@ -74,7 +74,7 @@ def pay_back(stores: Stores, app: StoredApp) -> None:
         raise Conflict(f'the budget of application {app.id} is in use: {error}') from None
 
 
-def _move(stores: Stores, app: StoredApp, amount: int) -> None:
+def _move(stores: AppStores, app: StoredApp, amount: int) -> None:
     # what was read is there once only, so that a second try finds another amount, or nothing
     posting = Posting(
         key=posting_key(Reason.TRANSFER, 0, str(uuid4())),
@@ -95,7 +95,7 @@ class Left:
     trusts: Sequence[str]
 
 
-def abandoned(stores: Stores, app_id: str) -> Left:
+def abandoned(stores: AppStores, app_id: str) -> Left:
     """Forget an application without asking the cloud, for operators.
 
     :raises UnknownApp: there is none. :raises Conflict: it was changed meanwhile.

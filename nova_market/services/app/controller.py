@@ -34,7 +34,7 @@ from nova_market.ports import AppCloud, Clock, Leadership
 from nova_market.services.app.bid_writer import Bidding
 from nova_market.services.app.closing import Closing, pay_back
 from nova_market.services.app.failures import AWAY, DATABASE_AWAY, AppFailures
-from nova_market.services.app.inputs import Gathering, Known, Stores
+from nova_market.services.app.inputs import AppStores, Gathering, Known
 from nova_market.services.app.replaced_trusts import ReplacedTrusts
 from nova_market.services.app.server_reconciler import Listing, ServerReconciler
 from nova_market.services.app.settings import ControllerSettings
@@ -72,7 +72,7 @@ class Controller(LeaderLoop):
     def __init__(
         self,
         *,
-        stores: Stores,
+        stores: AppStores,
         cloud: AppCloud,
         leadership: Leadership,
         clock: Clock,
@@ -141,7 +141,7 @@ class Controller(LeaderLoop):
             for app in apps
             if app.period < market.period
             and not _over(app)
-            # an application that can not be decided on is tried once in a round
+            # an application that cannot be decided on is tried once in a round
             and self._unready.get(app.id) != market.period
         ]
         groups: dict[Group, list[StoredApp]] = {}

@@ -15,7 +15,7 @@ from nova_market.core.app.controller_state import ComponentState, ControllerStat
 from nova_market.core.app.policies.policy_interface import MarketState
 from nova_market.core.app.record import AppReport, StoredApp, StoredSlot
 from nova_market.core.app.template import AppTemplate, parsed
-from nova_market.core.app.view import AppView, MarketNow, Purse
+from nova_market.core.app.view import AppView, BudgetState, MarketNow
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import AccountId, account
 from nova_market.core.market.bid import MARKET_RESOURCES
@@ -41,7 +41,7 @@ PAGE = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stores:
+class AppStores:
     """Everything that is kept, as ports."""
 
     apps: AppStore
@@ -64,7 +64,7 @@ class Known:
 class Gathering:
     """Reads; changes nothing."""
 
-    def __init__(self, stores: Stores, clock: Clock, settings: ControllerSettings) -> None:
+    def __init__(self, stores: AppStores, clock: Clock, settings: ControllerSettings) -> None:
         self._stores = stores
         self._clock = clock
         self._settings = settings
@@ -126,7 +126,7 @@ class Gathering:
                         one.server_id: (one.actual_cpu, one.actual_memory_mib) for one in newest
                     },
                     due=sum(one.charge_cpu + one.charge_memory for one in newest),
-                    purse=_purse(app, known.accounts),
+                    budget=_budget(app, known.accounts),
                 )
             )
         return made
@@ -184,12 +184,12 @@ class Gathering:
         return [one for one in self._rounds[period, project] if one.server_id in own]
 
 
-def _purse(app: StoredApp, accounts: Mapping[AccountId, Account]) -> Purse:
+def _budget(app: StoredApp, accounts: Mapping[AccountId, Account]) -> BudgetState:
     own, found = accounts.get(account('project', app.project_id)), accounts.get(app.payer)
     project = own.balance if own else 0
     if found is None:
-        return Purse(project=project)
-    return Purse(
+        return BudgetState(project=project)
+    return BudgetState(
         balance=found.balance,
         renew_amount=found.renew_amount,
         renew_every=found.renew_every,

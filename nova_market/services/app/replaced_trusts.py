@@ -12,7 +12,7 @@ from nova_market.core.app.record import StoredApp
 from nova_market.core.app.server import AppAccess
 from nova_market.errors import AccessLost, CloudAway, CloudRefused, CloudUnavailable, TrustGone
 from nova_market.ports import AppCloud, Clock
-from nova_market.services.app.inputs import Stores
+from nova_market.services.app.inputs import AppStores
 
 LOG = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ MOST = 5
 class ReplacedTrusts:
     """read() once in a pass, then end() for each application."""
 
-    def __init__(self, stores: Stores, cloud: AppCloud, clock: Clock) -> None:
+    def __init__(self, stores: AppStores, cloud: AppCloud, clock: Clock) -> None:
         self._stores = stores
         self._cloud = cloud
         self._clock = clock

@@ -22,7 +22,7 @@ from nova_market.core.app.template import AppTemplate, Component, parsed
 from nova_market.errors import CloudRefused, CloudUnavailable
 from nova_market.ports import AppCloud, Clock
 from nova_market.services.app.bid_writer import Bidding
-from nova_market.services.app.inputs import Stores
+from nova_market.services.app.inputs import AppStores
 from nova_market.services.app.settings import ControllerSettings
 
 LOG = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class ServerReconciler:
 
     def __init__(
         self,
-        stores: Stores,
+        stores: AppStores,
         cloud: AppCloud,
         clock: Clock,
         settings: ControllerSettings,
@@ -131,7 +131,7 @@ class ServerReconciler:
                     job.held.add(slot.component)
 
     def keep(self, app_ids: Iterable[str]) -> None:
-        """Forget what was said of all others: they are gone."""
+        """Forget what was reported of all others: they are gone."""
         known = frozenset(app_ids)
         self._refusals = {one for one in self._refusals if one[0] in known}
         self._first = {one: self._first[one] for one in self._first if one in known}
@@ -269,7 +269,7 @@ class ServerReconciler:
     def _refused(
         self, job: _Job, slot: StoredSlot, action: str, server: AppServer, error: CloudRefused
     ) -> None:
-        """Said once, and tried again in each pass."""
+        """Reported once, and tried again in each pass."""
         key = (job.app.id, server.id, action)
         if key not in self._refusals:
             self._refusals.add(key)

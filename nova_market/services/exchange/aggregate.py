@@ -103,6 +103,11 @@ class AggregateExchange:
         return self._asked
 
     @property
+    def membership(self) -> Membership:
+        """The hosts that this exchange knows."""
+        return self._membership
+
+    @property
     def unused_allocations(self) -> int:
         """Allocation messages that came although this host takes no part in a market."""
         return self._unused.count

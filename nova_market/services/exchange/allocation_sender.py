@@ -74,6 +74,16 @@ class AllocationSender:
         self._drops = DropCounter(name)
 
     @property
+    def transport(self) -> Transport:
+        """What carries the messages."""
+        return self._transport
+
+    @property
+    def membership(self) -> Membership:
+        """The hosts that this engine knows."""
+        return self._membership
+
+    @property
     def dropped(self) -> Mapping[str, int]:
         """Reason -> frames that were thrown away."""
         return self._drops.counts(self._transport.dropped)

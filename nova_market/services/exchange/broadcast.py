@@ -69,6 +69,11 @@ class BroadcastExchange:
         return self._drops.counts(self._transport.dropped)
 
     @property
+    def membership(self) -> Membership:
+        """The hosts that this exchange knows."""
+        return self._membership
+
+    @property
     def unused_allocations(self) -> int:
         """Allocation messages that came although this host takes no part in a market."""
         return self._unused.count

@@ -38,7 +38,7 @@ Quotas = Callable[[Sequence[OwnerId]], Mapping[OwnerId, tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class RoundRecord:
+class FairnessRecord:
     """What one round decided and did.
 
     found, written, failed: control -> guest -> value (or what went wrong); empty when nothing was done
@@ -67,7 +67,7 @@ class Agent:
         controls: Collection[str],
         exchange: Exchange,
         settings: FairnessSettings,
-        journal: OriginalValues,
+        originals: OriginalValues,
         clock: Clock,
         quotas: Quotas | None = None,
         dry_run: bool = False,
@@ -83,7 +83,7 @@ class Agent:
         self._controls = [name for name in self._actuators if name in controls]
         self._exchange = exchange
         self._settings = settings
-        self._journal = journal
+        self._originals = originals
         self._clock = clock
         self._quotas = quotas
         self._dry_run = dry_run
@@ -99,16 +99,16 @@ class Agent:
 
         :raises HostUnavailable: the hypervisor does not answer.
         """
-        if self._journal.entries and self._dry_run:
+        if self._originals.entries and self._dry_run:
             LOG.warning(
                 'an earlier run left %d guests with its values; a dry run does not touch them: '
                 'run `nova-fairness restore`',
-                len(self._journal.entries),
+                len(self._originals.entries),
             )
-        elif self._journal.entries:
+        elif self._originals.entries:
             LOG.info(
                 'putting back the original values of %d guests of an earlier run',
-                len(self._journal.entries),
+                len(self._originals.entries),
             )
             self.restore()
         self._driver.supply()
@@ -135,7 +135,7 @@ class Agent:
         :raises HostUnavailable: nothing is forgotten then.
         """
         guests = {item.guest.incarnation: item.guest for item in self._driver.sample().guests}
-        mine = {key: values for key, values in self._journal.entries.items() if key in guests}
+        mine = {key: values for key, values in self._originals.entries.items() if key in guests}
         everyone = list(guests.values())
         refused: set[GuestId] = set()
         for name, actuator in self._actuators.items():
@@ -148,10 +148,10 @@ class Agent:
                         LOG.warning('%s of guest %s is not put back: %s', name, guest, wrong)
                         refused.add(guest)
         kept = {key for key in mine if key[0] in refused}
-        self._journal.forget(self._journal.entries.keys() - kept)
+        self._originals.forget(self._originals.entries.keys() - kept)
         return len(mine) - len(kept), len(kept)
 
-    def round(self) -> RoundRecord:
+    def round(self) -> FairnessRecord:
         """One round.
 
         :raises HostUnavailable: nothing was measured or the host vanished while writing.
@@ -187,7 +187,7 @@ class Agent:
                 'round %d: %s; %d values written', self._sequence, summary(plan), _count(written)
             )
         phases = ('sample', 'weigh', 'exchange', 'decide', 'apply')
-        return RoundRecord(
+        return FairnessRecord(
             plan=plan,
             supply=supply,
             wall=self._clock.wall(),
@@ -264,8 +264,8 @@ class Agent:
                     originals.setdefault(guest.incarnation, {})[name] = original
         if self._dry_run:
             return found, {}, {}
-        self._journal.keep_only({guest.incarnation for guest in plan.guests})
-        self._journal.remember(originals)
+        self._originals.keep_only({guest.incarnation for guest in plan.guests})
+        self._originals.remember(originals)
         failed: dict[str, dict[GuestId, str]] = {}
         for name, values in changes.items():
             if values:

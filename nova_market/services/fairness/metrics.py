@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from nova_market.core.fairness import host_division
 from nova_market.core.resource import RESOURCES
-from nova_market.services.fairness.agent import RoundRecord
+from nova_market.services.fairness.agent import FairnessRecord
 
 Dropped = Callable[[], Mapping[str, int]]
 
@@ -30,12 +30,12 @@ class FairnessCollector(Collector):
         self._host = host
         self._dropped = dropped
         self._unused_allocations = unused_allocations
-        self._record: RoundRecord | None = None
+        self._record: FairnessRecord | None = None
         self._rounds = 0
         self._failures = 0
         self._writes: dict[str, int] = {}
 
-    def observe(self, record: RoundRecord) -> None:
+    def observe(self, record: FairnessRecord) -> None:
         self._record = record
         self._rounds += 1
         for control, values in record.written.items():
@@ -81,7 +81,7 @@ class FairnessCollector(Collector):
         if self._record is not None:
             yield from self._of_round(self._record)
 
-    def _of_round(self, record: RoundRecord) -> Iterator[Metric]:
+    def _of_round(self, record: FairnessRecord) -> Iterator[Metric]:
         plan = record.plan
         phases = GaugeMetricFamily(
             'nova_fairness_phase_seconds',
@@ -107,7 +107,7 @@ class FairnessCollector(Collector):
         yield from self._of_guests(record)
         yield from self._of_market(record)
 
-    def _of_owners(self, record: RoundRecord) -> Iterator[Metric]:
+    def _of_owners(self, record: FairnessRecord) -> Iterator[Metric]:
         plan = record.plan
         heaviness = GaugeMetricFamily(
             'nova_fairness_owner_heaviness',
@@ -129,7 +129,7 @@ class FairnessCollector(Collector):
         yield heaviness
         yield share
 
-    def _of_guests(self, record: RoundRecord) -> Iterator[Metric]:
+    def _of_guests(self, record: FairnessRecord) -> Iterator[Metric]:
         plan = record.plan
         labels = ['host', 'project', 'instance_uuid']
         heaviness = GaugeMetricFamily(
@@ -158,7 +158,7 @@ class FairnessCollector(Collector):
         yield due
         yield wanted
 
-    def _of_market(self, record: RoundRecord) -> Iterator[Metric]:
+    def _of_market(self, record: FairnessRecord) -> Iterator[Metric]:
         granted = record.plan.granted
         if record.plan.policy == host_division.FAIRNESS:
             return

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from nova_market.errors import HostUnavailable
 from nova_market.outage_log import OutageLog
-from nova_market.services.fairness.agent import Agent, RoundRecord
+from nova_market.services.fairness.agent import Agent, FairnessRecord
 
 LOG = logging.getLogger(__name__)
 
@@ -17,7 +17,7 @@ class FairnessRounds:
     def __init__(
         self,
         agent: Agent,
-        observe: Callable[[RoundRecord], None],
+        observe: Callable[[FairnessRecord], None],
         failed: Callable[[], None],
     ) -> None:
         """observe: called with each round done; failed: called for each round that could not be run."""

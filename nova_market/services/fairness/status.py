@@ -12,13 +12,13 @@ from nova_market.core.fairness import host_division
 from nova_market.core.fairness.cloud_norm import ratio
 from nova_market.core.fairness.explanation import explanations
 from nova_market.core.resource import RESOURCES, Array
-from nova_market.services.fairness.agent import RoundRecord
+from nova_market.services.fairness.agent import FairnessRecord
 
 FORMAT = 1
 STALE_INTERVALS = 3
 
 
-def status_document(record: RoundRecord, host: str, interval: float, pid: int) -> dict[str, Any]:
+def status_document(record: FairnessRecord, host: str, interval: float, pid: int) -> dict[str, Any]:
     """The last round as plain JSON values."""
     plan = record.plan
     counted = [name for name, w in zip(RESOURCES, plan.view.weights, strict=True) if w > 0]
@@ -50,7 +50,7 @@ def status_document(record: RoundRecord, host: str, interval: float, pid: int) -
     }
 
 
-def _market(record: RoundRecord) -> dict[str, Any] | None:
+def _market(record: FairnessRecord) -> dict[str, Any] | None:
     """The allocations that count; None without a market."""
     granted = record.plan.granted
     if record.plan.policy == host_division.FAIRNESS:
@@ -64,7 +64,7 @@ def _market(record: RoundRecord) -> dict[str, Any] | None:
     }
 
 
-def _guest(record: RoundRecord, row: int, why: str) -> dict[str, Any]:
+def _guest(record: FairnessRecord, row: int, why: str) -> dict[str, Any]:
     plan = record.plan
     guest = plan.guests[row]
     granted = plan.granted.allocations.get(guest.id)
@@ -93,7 +93,7 @@ def _guest(record: RoundRecord, row: int, why: str) -> dict[str, Any]:
     }
 
 
-def _control(record: RoundRecord, name: str, row: int) -> dict[str, Any]:
+def _control(record: FairnessRecord, name: str, row: int) -> dict[str, Any]:
     """What was asked of a control, what it is now, and why it is not what was asked."""
     guest_id = record.plan.guests[row].id
     wanted = int(record.plan.wanted[name][row])

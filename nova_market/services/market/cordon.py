@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Closes crowded hosts to market servers, fleet-wide, by a trait that is ours alone.
 
-Nova sends a flavor's traits with every request but a rebuild, so servers that exist can not be moved or
+Nova sends a flavor's traits with every request but a rebuild, so servers that exist cannot be moved or
 evacuated to a closed host either.
 
 The trait is set and taken away by the leader after each round, a few hosts at a time, and taken away

@@ -67,23 +67,23 @@ class EngineMarket:
 
     def __init__(
         self,
-        park: SimulatedHosts,
+        hosts: SimulatedHosts,
         setting: CloudSetting,
         targets: Values,
         project: Rows,
         rate: float,
         open_stores: OpenStores,
     ) -> None:
-        self._park, self._setting, self._rate = park, setting, rate or INSTANT
+        self._hosts, self._setting, self._rate = hosts, setting, rate or INSTANT
         self._targets, self._project = targets, project
-        self._hosts = [HostName(name) for name in park.names]
+        self._names = [HostName(name) for name in hosts.names]
         self._clock = ManualClock(wall=0.0)
         self._stores, plans = open_stores(self._clock.wall)
-        self._cloud = WatchedCloud(self._clock, _hosts(park), self._rate)
+        self._cloud = WatchedCloud(self._clock, _cloud_hosts(hosts), self._rate)
         self._known: dict[str, CloudServer] = {}
         self._bids: dict[str, StoredBid] = {}
         self._decided: list[Decided] = []
-        self._running = RunningMigrations(park)
+        self._running = RunningMigrations(hosts)
         self._tick = (setting.moves or MoveSetting()).tick
         self._engine = self._made(plans)
         self._stores.accounts.open(
@@ -193,8 +193,8 @@ class EngineMarket:
             server = self._known[name]
             move = Move(
                 server=int(name),
-                source=self._park.names[server.host],
-                target=self._park.names[destination],
+                source=self._hosts.names[server.host],
+                target=self._hosts.names[destination],
                 began=now,
                 ended=now + server.memory_mib / self._rate,
             )
@@ -217,7 +217,7 @@ class EngineMarket:
         for row, name in enumerate(names):
             job = int(offers.job[row])
             vcpus, memory = (int(amount) for amount in offers.size[:, row])
-            host = self._hosts[int(offers.host[row])]
+            host = self._names[int(offers.host[row])]
             found = on_cloud.get(name)
             if found is None or (found.host != host and found.status != 'MIGRATING'):
                 made = CloudServer(
@@ -254,13 +254,13 @@ class EngineMarket:
         self._clock.advance(max(wall - self._clock.wall(), 0.0))
 
 
-def _hosts(park: SimulatedHosts) -> list[CloudHost]:
+def _cloud_hosts(hosts: SimulatedHosts) -> list[CloudHost]:
     return [
         CloudHost(
             name=HostName(name),
-            cores=float(park.capacity[0, row]),
-            memory_mib=float(park.capacity[1, row]),
-            counted={'VCPU': float(park.room[0, row]), 'MEMORY_MB': float(park.room[1, row])},
+            cores=float(hosts.capacity[0, row]),
+            memory_mib=float(hosts.capacity[1, row]),
+            counted={'VCPU': float(hosts.room[0, row]), 'MEMORY_MB': float(hosts.room[1, row])},
         )
-        for name, row in park.names.items()
+        for name, row in hosts.names.items()
     ]

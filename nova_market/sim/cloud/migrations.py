@@ -78,12 +78,12 @@ Step = tuple[int, int, int]
 class RunningMigrations:
     """Migrations under way: their RAM and vCPUs are taken on both hosts."""
 
-    def __init__(self, park: SimulatedHosts) -> None:
-        self._park = park
+    def __init__(self, hosts: SimulatedHosts) -> None:
+        self._hosts = hosts
         self._moves: dict[int, tuple[Move, Array]] = {}
 
     def begin(self, move: Move, size: Array) -> None:
-        self._park.take(np.array([move.target]), size)
+        self._hosts.take(np.array([move.target]), size)
         self._moves[move.server] = (move, size)
 
     def take_ended(self, now: float) -> list[Move]:
@@ -91,24 +91,24 @@ class RunningMigrations:
         over = [move for move, _ in self._moves.values() if move.ended <= now]
         for move in over:
             _, size = self._moves.pop(move.server)
-            self._park.release(np.array([move.source]), size)
+            self._hosts.release(np.array([move.source]), size)
         return over
 
     def keep(self, servers: Collection[int]) -> None:
         """All others are gone, and with them their migrations."""
         for server in [one for one in self._moves if one not in servers]:
             move, size = self._moves.pop(server)
-            self._park.release(np.array([move.target]), size)
+            self._hosts.release(np.array([move.target]), size)
 
 
 class Mover:
     """Remembers the plan that runs, the move that goes on, and who rests."""
 
-    def __init__(self, park: SimulatedHosts, setting: MoveSetting, rate: float) -> None:
+    def __init__(self, hosts: SimulatedHosts, setting: MoveSetting, rate: float) -> None:
         """rate: MiB/s; 0 takes no time"""
-        self._park, self._tick, self._rate = park, setting.tick, rate
+        self._hosts, self._tick, self._rate = hosts, setting.tick, rate
         self._settings = setting.rebalancing_settings()
-        self._running = RunningMigrations(park)
+        self._running = RunningMigrations(hosts)
         self._searched: int | None = None
         self._found: list[Step] | None = None
         self._plan: list[Step] | None = None
@@ -188,14 +188,14 @@ class Mover:
 
     def _room(self, host: int, size: Array) -> bool:
         """Placement lets it, and its RAM is really there (A3)."""
-        park = self._park
-        physical = fits(park.used[1:, host] + size[1:], park.capacity[1:, host])
-        return bool(physical) and park.fits(host, size)
+        hosts = self._hosts
+        physical = fits(hosts.used[1:, host] + size[1:], hosts.capacity[1:, host])
+        return bool(physical) and hosts.fits(host, size)
 
     def _placement(
         self, servers: RoundServers, snapshot: MarketSnapshot, outcome: RoundOutcome, movable: Flags
     ) -> Layout:
-        park, count = self._park, len(servers.server)
+        hosts, count = self._hosts, len(servers.server)
         vcpus, ram = servers.size
         return Layout(
             host=servers.host,
@@ -204,10 +204,10 @@ class Mover:
             ideal=outcome.ideal,
             capacity=snapshot.capacity,
             size=np.stack([ram, ram, vcpus]),
-            room=np.stack([park.capacity[1], park.room[1], park.room[0]]),
+            room=np.stack([hosts.capacity[1], hosts.room[1], hosts.room[0]]),
             movable=movable,
-            open=np.ones(len(park), dtype=np.bool_),
+            open=np.ones(len(hosts), dtype=np.bool_),
             zone=np.full(count, NOWHERE),
-            host_zone=np.zeros(len(park), dtype=np.intp),
+            host_zone=np.zeros(len(hosts), dtype=np.intp),
             apart=np.full(count, NOWHERE),
         )

@@ -48,29 +48,29 @@ class PlacingSetting:
 
 
 def places(
-    park: SimulatedHosts,
+    hosts: SimulatedHosts,
     snapshot: SchedulerSnapshot,
     request: ServerRequest,
     setting: PlacingSetting,
     rng: np.random.Generator,
 ) -> Rows | None:
-    """Hosts of the request's servers, taken of the park; None, and nothing taken, when not all find one."""
+    """Hosts of the request's servers, taken of `hosts`; None, and nothing taken, when not all find one."""
     size = np.array(request.size)
-    rows = park.with_room(size)
+    rows = hosts.with_room(size)
     rows = _candidates(rows, setting.candidates, rng)
     fine, _ = affordable_hosts(snapshot, request, rows, setting.periods)
     rows = rows[fine]
     if not len(rows):
         return None
-    bench = _Bench(park, snapshot, request, setting.weights, rows)
+    bench = _Bench(hosts, snapshot, request, setting.weights, rows)
     chosen: list[int] = []
     for _ in range(request.count):
         if not len(bench.rows):
-            park.release(np.array(chosen, dtype=np.intp), size)
+            hosts.release(np.array(chosen, dtype=np.intp), size)
             return None
         best = bench.best()
         chosen.append(int(bench.rows[best]))
-        park.take(bench.rows[best : best + 1], size)
+        hosts.take(bench.rows[best : best + 1], size)
         bench.look_again(best)
     return np.array(chosen, dtype=np.intp)
 
@@ -90,13 +90,13 @@ class _Bench:
 
     def __init__(
         self,
-        park: SimulatedHosts,
+        hosts: SimulatedHosts,
         snapshot: SchedulerSnapshot,
         request: ServerRequest,
         weights: Weights,
         rows: Rows,
     ) -> None:
-        self._park, self._snapshot, self._request = park, snapshot, request
+        self._hosts, self._snapshot, self._request = hosts, snapshot, request
         self._size, self.rows = np.array(request.size), rows
         chosen = np.array([getattr(weights, name) for name in OPINIONS])
         self._counts = chosen != 0
@@ -115,7 +115,7 @@ class _Bench:
     def look_again(self, position: int) -> None:
         """One more server is on this candidate."""
         row = self.rows[position : position + 1]
-        if self._park.fits(int(row[0]), self._size):
+        if self._hosts.fits(int(row[0]), self._size):
             self._found[:, position] = self._opinions(row)[:, 0]
         else:
             self.rows = np.delete(self.rows, position)
@@ -123,12 +123,12 @@ class _Bench:
 
     def _opinions(self, rows: Rows) -> Array:
         """(opinions that count, rows); 0 for no opinion."""
-        park, snapshot, request = self._park, self._snapshot, self._request
+        hosts, snapshot, request = self._hosts, self._snapshot, self._request
         none = np.zeros(len(rows))
         found: list[Array] = []
         cpu, ram, load, error, packing = self._counts
-        free = park.room[:, rows] - park.used[:, rows]
-        come = newcomers_since(snapshot, request, rows, park.used[0, rows])
+        free = hosts.room[:, rows] - hosts.used[:, rows]
+        come = newcomers_since(snapshot, request, rows, hosts.used[0, rows])
         if cpu:
             found.append(free[0])
         if ram:
@@ -140,5 +140,5 @@ class _Bench:
             opinion = by_allocation_error(snapshot, request, rows, come)
             found.append(none if opinion is None else opinion)
         if packing:
-            found.append(by_servers(park.servers[rows].astype(np.float64)))
+            found.append(by_servers(hosts.servers[rows].astype(np.float64)))
         return np.array(found).reshape(len(found), len(rows))

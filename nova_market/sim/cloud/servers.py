@@ -16,9 +16,9 @@ NOWHERE = -1
 class JobServers:
     """host: (servers,) row of the host, NOWHERE for a server that is on none."""
 
-    def __init__(self, park: SimulatedHosts, processors: Values, memory_mib: Array) -> None:
+    def __init__(self, hosts: SimulatedHosts, processors: Values, memory_mib: Array) -> None:
         """processors, memory_mib: (jobs,) servers of each job, and the RAM of one of them."""
-        self._park, self._processors, self._memory_mib = park, processors, memory_mib
+        self._hosts, self._processors, self._memory_mib = hosts, processors, memory_mib
         self._first = np.concatenate([[0], np.cumsum(processors)])
         self._leaving: list[tuple[float, int]] = []
         self.host: Rows = np.full(self._first[-1], NOWHERE, dtype=np.intp)
@@ -46,7 +46,7 @@ class JobServers:
         """The servers leave their hosts, if they are on any."""
         if self.placed(job):
             servers = self._of(job)
-            self._park.release(self.host[servers], np.array([1.0, self._memory_mib[job]]))
+            self._hosts.release(self.host[servers], np.array([1.0, self._memory_mib[job]]))
             self.host[servers] = NOWHERE
 
     def vacate_at(self, time: float, job: int) -> None:

@@ -51,7 +51,7 @@ class CloudLog:
 class CloudParts:
     """What a cloud is made of. project: (jobs,) who pays; rng: for candidates on large clouds"""
 
-    park: SimulatedHosts
+    hosts: SimulatedHosts
     market: CloudMarket
     costs: Costs
     placing: PlacingSetting
@@ -67,9 +67,9 @@ class CloudSite:
         # flavors have whole MiB
         memory = np.maximum(np.ceil(np.nan_to_num(workload.memory_mib)), 1.0)
         self.most: Array = np.stack([np.ones(len(workload)), memory])
-        self.servers = JobServers(parts.park, workload.processors, memory)
+        self.servers = JobServers(parts.hosts, workload.processors, memory)
         self.log = CloudLog()
-        self._capacity = parts.park.capacity.sum(axis=1)
+        self._capacity = parts.hosts.capacity.sum(axis=1)
         self._reserve = np.array(setting.reserve) * MICRO
         self.market: MarketState = empty_market(self._capacity, self._reserve)
         self._here = NONE
@@ -125,7 +125,7 @@ class CloudSite:
             market=True,
         )
         assert self._view is not None
-        found = places(parts.park, self._view, request, parts.placing, parts.rng)
+        found = places(parts.hosts, self._view, request, parts.placing, parts.rng)
         if found is None:
             return False
         self.servers.put(job, found)
@@ -179,7 +179,7 @@ class CloudSite:
             self.servers.vacate(job)
 
     def _decide(self, apps: Applications, period: int, bidders: Rows) -> Ruling:
-        park, cloud, servers = self.parts.park, self.parts.market, self.servers
+        hosts, cloud, servers = self.parts.hosts, self.parts.market, self.servers
         ids = servers.of(bidders)
         job = np.repeat(bidders, apps.jobs.processors[bidders])
         caps = self.most[:, job]
@@ -191,7 +191,7 @@ class CloudSite:
             caps=caps,
             size=caps,
         )
-        vcpus = park.used[CPU].copy()
+        vcpus = hosts.used[CPU].copy()
         ruling = cloud.round(period, offers)
         apps.lost[:] = 0.0
         for move in ruling.ended:
@@ -205,7 +205,7 @@ class CloudSite:
             period,
             ruling.snapshot,
             ruling.outcome,
-            hosts=park.names,
+            hosts=hosts.names,
             vcpus=vcpus,
             projects=[project_name(row) for row in range(len(available))],
             available=available,

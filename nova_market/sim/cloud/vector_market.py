@@ -22,18 +22,18 @@ class VectorMarket:
 
     def __init__(
         self,
-        park: SimulatedHosts,
+        hosts: SimulatedHosts,
         setting: CloudSetting,
         targets: Values,
         project: Rows,
         rate: float,
     ) -> None:
         """rate: MiB/s of a migration"""
-        self._park, self._setting = park, setting
+        self._hosts, self._setting = hosts, setting
         self._accounts = SimulatedAccounts(setting.money, targets, project)
         self._reserve = np.array(setting.reserve)
         self._price = self._demand = np.zeros(WIDTH)
-        self._mover = Mover(park, setting.moves, rate) if setting.moves else None
+        self._mover = Mover(hosts, setting.moves, rate) if setting.moves else None
 
     def settle(self, period: int) -> None:
         """It is, already."""
@@ -56,8 +56,8 @@ class VectorMarket:
     def round(self, period: int, offers: Offers) -> Ruling:
         payers, payer = np.unique(offers.job, return_inverse=True)
         snapshot = MarketSnapshot(
-            capacity=self._park.capacity,
-            answering=np.ones(len(self._park), dtype=np.bool_),
+            capacity=self._hosts.capacity,
+            answering=np.ones(len(self._hosts), dtype=np.bool_),
             host=offers.host,
             payer=payer.astype(np.intp),
             bids=offers.bids,

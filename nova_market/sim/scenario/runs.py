@@ -116,8 +116,8 @@ def _on_hosts(
     open_stores: OpenStores | None,
 ) -> tuple[MarketRun, CloudLog]:
     seed, jobs, wanted = workload
-    park = SimulatedHosts(cloud.kinds, cloud.reserve, cloud.ratios)
-    jobs = _with_memory(jobs, park, cloud, np.random.default_rng([seed, 2]))
+    hosts = SimulatedHosts(cloud.kinds, cloud.reserve, cloud.ratios)
+    jobs = _with_memory(jobs, hosts, cloud, np.random.default_rng([seed, 2]))
     payers = np.random.default_rng([seed, 3]).integers(cloud.money.projects, size=len(jobs))
     period, reserve = scenario.market.period, scenario.market.reserve
     setting = CloudSetting(
@@ -128,9 +128,9 @@ def _on_hosts(
         moves=cloud.moves,
     )
     targets = (wanted.budget * MICRO).astype(np.int64)
-    market = _market(park, cloud, setting, (targets, payers.astype(np.intp)), open_stores)
+    market = _market(hosts, cloud, setting, (targets, payers.astype(np.intp)), open_stores)
     parts = CloudParts(
-        park=park,
+        hosts=hosts,
         market=market,
         costs=cloud.costs,
         placing=cloud.placing,
@@ -142,7 +142,7 @@ def _on_hosts(
 
 
 def _market(
-    park: SimulatedHosts,
+    hosts: SimulatedHosts,
     cloud: CloudPlan,
     setting: CloudSetting,
     money: tuple[Values, Rows],
@@ -151,20 +151,20 @@ def _market(
     targets, payers = money
     rate = cloud.costs.migration_rate
     if not cloud.services:
-        return VectorMarket(park, setting, targets, payers, rate)
+        return VectorMarket(hosts, setting, targets, payers, rate)
     if open_stores is None:
         raise BadScenario('cloud.engine: services: this runs with nova-market-sim only')
     # loaded where it is needed: it brings the services' libraries with it
     from nova_market.sim.cloud.engine_market import EngineMarket
 
-    return EngineMarket(park, setting, targets, payers, rate, open_stores)
+    return EngineMarket(hosts, setting, targets, payers, rate, open_stores)
 
 
 def _with_memory(
-    jobs: Workload, park: SimulatedHosts, cloud: CloudPlan, rng: np.random.Generator
+    jobs: Workload, hosts: SimulatedHosts, cloud: CloudPlan, rng: np.random.Generator
 ) -> Workload:
     """Memory that a log does not give is drawn; no job needs more than the smallest host has."""
-    most = float(park.room[1].min())
+    most = float(hosts.room[1].min())
     drawn = rng.uniform(*cloud.memory, len(jobs)) * most
     memory = np.where(np.isnan(jobs.memory_mib), drawn, jobs.memory_mib)
     return replace(jobs, memory_mib=np.minimum(memory, most))

@@ -141,7 +141,7 @@ def test_a_list_may_leave_out_what_is_there(cloud, memory, red, clock):
     assert (found.slot, found.state) == ('worker-2', ServerState.RUNNING)
 
 
-def test_only_the_project_s_own_servers_are_told_of(cloud, memory, red):
+def test_only_the_project_s_own_servers_are_listed(cloud, memory, red):
     """By id, also those without marks; what is gone or somebody else's is not there."""
     memory.put('own', 'red', {'role': 'db'}, FLAVORS['small'])
     memory.put('foreign', 'blue', wanted().marks, FLAVORS['small'])
@@ -168,7 +168,7 @@ def test_a_full_quota_is_refused(cloud, memory, red):
         cloud.create(red, wanted('worker-2'))
 
 
-def test_what_can_not_be_done_now_is_refused(cloud, red):
+def test_what_cannot_be_done_now_is_refused(cloud, red):
     """One that is still being made can't be suspended."""
     made = cloud.create(red, wanted())
     with pytest.raises(CloudRefused):
@@ -191,7 +191,7 @@ def test_without_its_trust_nothing_goes(cloud, memory, red):
             ask(red)
 
 
-def test_a_trust_that_can_not_be_used_now_is_not_gone(cloud, memory, red):
+def test_a_trust_that_cannot_be_used_now_is_not_gone(cloud, memory, red):
     """Its owner is locked out: only one that is not there is gone for good."""
     memory.barred.add(red.trust_id)
     for ask in (cloud.servers, cloud.forget):

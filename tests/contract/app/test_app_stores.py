@@ -181,9 +181,9 @@ def test_a_decision_counts_only_for_the_state_it_was_made_in(store):
     """The owner has deleted it meanwhile: nothing is written, no server either. The same twice is nothing."""
     store.create(app(), most=1)
     # a tuple comes back as a list
-    told = {'state': AppState.RUNNING, 'memory': {'bid': (1.0, 2.0)}}
-    store.decide('a', AppState.WAITING, told, [])
-    store.decide('a', AppState.WAITING, told, [])
+    decided = {'state': AppState.RUNNING, 'memory': {'bid': (1.0, 2.0)}}
+    store.decide('a', AppState.WAITING, decided, [])
+    store.decide('a', AppState.WAITING, decided, [])
     store.change('a', {'wish': DesiredState.DELETE}, 1)
     with pytest.raises(Conflict, match='is deleting, not running'):
         store.decide('a', AppState.RUNNING, {'period': 9}, [slot()])
@@ -240,7 +240,7 @@ def event(name='a', **more):
     return AppEvent(app_id=name, **given | more)
 
 
-def test_events_are_told_newest_first_in_pages(store, events):
+def test_events_are_listed_newest_first_in_pages(store, events):
     """Each has its number; a reason that is too long is cut."""
     store.create(app(), most=1)
     events.tell([event(at=1.0), event(at=2.0, reason='x' * 5000)])

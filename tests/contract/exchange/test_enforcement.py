@@ -65,27 +65,29 @@ class ByMessages:
         self._make = make_transport
         self._wire = wire
         self._silent = set()
+        transport = make_transport(ENGINE, self.roll)
         self.enforcement = AllocationSender(
             name=ENGINE,
-            transport=make_transport(ENGINE, self.roll),
+            transport=transport,
             wire=FORMATS[wire](),
             clock=self.clock,
             membership=self.roll,
         )
         self.enforcement.start()
         # without keys no connection says whose it is, so hosts must know where to answer
-        self.roll.hosts[ENGINE] = getattr(self.enforcement._transport, 'endpoint', '')
+        self.roll.hosts[ENGINE] = getattr(transport, 'endpoint', '')
 
     def host(self, name):
+        transport = self._make(name, self.roll)
         line = AllocationReceiver(
             host=name,
-            transport=self._make(name, self.roll),
+            transport=transport,
             wire=FORMATS[self._wire](),
             clock=self.clock,
             engines=[ENGINE],
         )
         line.start(lambda sender, frame: None)
-        self.roll.hosts[name] = getattr(line._transport, 'endpoint', '')
+        self.roll.hosts[name] = getattr(transport, 'endpoint', '')
         self.lines[name] = line
 
     def silence(self, name):

@@ -41,21 +41,22 @@ class World:
         self._reports = {}
         self._sequence = 0
 
-    def join(self, host, metric='greediness', **said):
+    def join(self, host, metric='greediness', **reported):
         """A host that publishes from now on, in each round."""
+        transport = self._make(host, self._roll)
         exchange = put_together(
             self._topology,
             host=host,
             metric=metric,
             ttl=TTL,
             clock=self.clock,
-            transport=self._make(host, self._roll),
+            transport=transport,
             membership=self._roll,
         )
         exchange.start()
-        self._roll.join(host, getattr(exchange._transport, 'endpoint', ''))
+        self._roll.join(host, getattr(transport, 'endpoint', ''))
         self.exchanges[host] = exchange
-        self.says(host, metric=metric, **said)
+        self.says(host, metric=metric, **reported)
         return exchange
 
     def says(self, host, owners=None, **changes):
@@ -74,8 +75,8 @@ class World:
     def round(self):
         """Everybody publishes once, and an interval passes."""
         self._sequence += 1
-        for host, said in self._reports.items():
-            self.exchanges[host].publish(dataclasses.replace(said, sequence=self._sequence))
+        for host, reported in self._reports.items():
+            self.exchanges[host].publish(dataclasses.replace(reported, sequence=self._sequence))
 
     def within(self, rounds, condition):
         """Does it come true in so many rounds? Age 0 means that nothing is under way any more."""

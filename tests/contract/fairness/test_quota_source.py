@@ -13,6 +13,7 @@ from requests_mock import ANY
 from nova_market.adapters.in_memory.clock import ManualClock
 from nova_market.adapters.in_memory.quotas import StaticQuotas
 from nova_market.adapters.openstack.quotas import READING_SECONDS, OpenStackQuotas
+from nova_market.adapters.openstack.session import connector
 from nova_market.conf import opts
 from nova_market.errors import ConfigurationError, QuotaUnavailable
 
@@ -31,7 +32,7 @@ class Cloud:
         self.quotas = dict(QUOTAS)
         self.asked = []
         self.before = lambda owner: None
-        self._http = requests_mock
+        self.http = requests_mock
         catalog = [
             {
                 'type': 'compute',
@@ -60,8 +61,8 @@ class Cloud:
             }
         }
         version = {'id': 'v3.14', 'status': 'stable', 'links': [{'rel': 'self', 'href': KEYSTONE}]}
-        self._http.get(KEYSTONE, json={'version': version})
-        self._http.post(
+        self.http.get(KEYSTONE, json={'version': version})
+        self.http.post(
             KEYSTONE + '/auth/tokens', json=token, headers={'X-Subject-Token': 'secret-token'}
         )
         compute = {
@@ -71,16 +72,16 @@ class Cloud:
             'min_version': '2.1',
             'links': [{'rel': 'self', 'href': NOVA + '/'}],
         }
-        self._http.get(re.compile(NOVA + '/?$'), json={'version': compute})
-        self._http.get(re.compile(NOVA + '/os-quota-sets/'), text=self._answer)
+        self.http.get(re.compile(NOVA + '/?$'), json={'version': compute})
+        self.http.get(re.compile(NOVA + '/os-quota-sets/'), text=self._answer)
 
     def answer(self, **response):
         """Let Nova answer this to every question for a quota."""
-        self._http.get(re.compile(NOVA + '/os-quota-sets/'), **response)
+        self.http.get(re.compile(NOVA + '/os-quota-sets/'), **response)
 
     def drop(self):
         """No service of the cloud answers."""
-        self._http.register_uri(ANY, re.compile('.*'), exc=requests.exceptions.ConnectTimeout)
+        self.http.register_uri(ANY, re.compile('.*'), exc=requests.exceptions.ConnectTimeout)
 
     def _answer(self, request, context):
         owner = request.path.rsplit('/', 1)[1]
@@ -145,7 +146,7 @@ def test_a_cloud_that_does_not_answer(world):
 
 
 def reader(clock, refresh=300.0):
-    return OpenStackQuotas(OpenStackQuotas.from_conf(options())._connect, refresh, clock)
+    return OpenStackQuotas(connector(options(), 'a test'), refresh, clock)
 
 
 def test_a_quota_is_read_again_after_the_refresh_time_only(cloud):
@@ -218,4 +219,4 @@ def test_an_account_without_url_is_a_clear_error():
 def test_no_request_waits_for_ever(cloud):
     """Without [openstack]timeout a limit of ours applies."""
     reader(ManualClock()).quotas(['d'])
-    assert all(request.timeout is not None for request in cloud._http.request_history)
+    assert all(request.timeout is not None for request in cloud.http.request_history)

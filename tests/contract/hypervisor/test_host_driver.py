@@ -93,18 +93,18 @@ def test_a_guest_that_is_restarted_is_another_incarnation_with_fresh_counters(wo
     assert after.counters.cpu_time_ns < before.counters.cpu_time_ns
 
 
-def test_starts_and_stops_are_told(world: World):
-    heard: list[str] = []
-    world.driver.subscribe(heard.append)
+def test_starts_and_stops_are_reported(world: World):
+    reasons: list[str] = []
+    world.driver.subscribe(reasons.append)
     world.start(1)
-    wait_for(lambda: any('started' in reason and uuid_of(1) in reason for reason in heard), 10)
+    wait_for(lambda: any('started' in reason and uuid_of(1) in reason for reason in reasons), 10)
     world.destroy(1)
-    wait_for(lambda: any('stopped' in reason and uuid_of(1) in reason for reason in heard), 10)
+    wait_for(lambda: any('stopped' in reason and uuid_of(1) in reason for reason in reasons), 10)
 
 
 def test_a_lost_hypervisor_is_unavailable_and_comes_back_with_its_guests(world: World):
-    heard: list[str] = []
-    world.driver.subscribe(heard.append)
+    reasons: list[str] = []
+    world.driver.subscribe(reasons.append)
     world.start(1, 'burn')
     world.let_pass(1.0)
     before = look(world)[uuid_of(1)]
@@ -116,9 +116,9 @@ def test_a_lost_hypervisor_is_unavailable_and_comes_back_with_its_guests(world: 
     after = look(world)[uuid_of(1)]
     assert after.guest == before.guest
     assert after.counters.cpu_time_ns >= before.counters.cpu_time_ns
-    heard.clear()
+    reasons.clear()
     world.start(2)
-    wait_for(lambda: any(uuid_of(2) in reason for reason in heard), 10)
+    wait_for(lambda: any(uuid_of(2) in reason for reason in reasons), 10)
 
 
 def test_a_driver_that_was_closed_opens_again(world: World):

@@ -66,7 +66,7 @@ def agent(world: World, grants: Grants, tmp_path):
         controls=('cpu', 'memory'),
         exchange=exchange,
         settings=FairnessSettings(resources=('cpu',), policy='market'),
-        journal=OriginalValues(JsonFile(str(tmp_path / 'originals.json')), 'boot'),
+        originals=OriginalValues(JsonFile(str(tmp_path / 'originals.json')), 'boot'),
         clock=clock,
         market=grants,
     )

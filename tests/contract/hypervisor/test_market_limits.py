@@ -50,9 +50,9 @@ def test_of_many_who_open_a_budget_at_once_only_so_many_may(database):
             return str(error)
 
     with ThreadPoolExecutor(12) as pool:
-        told = list(pool.map(ask, range(12)))
-    assert told.count(None) == 5 and {'the project has 5 budgets: delete one first', None} == {
-        *told
+        answers = list(pool.map(ask, range(12)))
+    assert answers.count(None) == 5 and {'the project has 5 budgets: delete one first', None} == {
+        *answers
     }
     assert len(store.list(project_id='alice')) == 1 + 5
 

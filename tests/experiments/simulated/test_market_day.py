@@ -51,12 +51,12 @@ def test_the_guide_tells_the_numbers_of_the_figure(day):
     recording, _ = day
     judged = judge(*day, FIVE_MINUTES)
     cores = judged['cores']
-    told = [f'{judged[name]:.2f}' for name in ('price_night', 'price_day', 'price_hurry')]
-    told += [f'{cores["web"]["night"]:.1f}', f'{cores["lab"]["night"]:.1f}']
-    told += [f'{cores["batch"]["day"]:.1f} and {cores["lab"]["day"]:.1f} cores']
-    told += [f'{cores["lab"]["hurry"]:.1f} cores']
-    told += [f'{recording.mean(f"{p.name}.cores"):.1f}' for p in market_day.PROJECTS]
-    assert [number for number in told if number not in text] == []
+    values = [f'{judged[name]:.2f}' for name in ('price_night', 'price_day', 'price_hurry')]
+    values += [f'{cores["web"]["night"]:.1f}', f'{cores["lab"]["night"]:.1f}']
+    values += [f'{cores["batch"]["day"]:.1f} and {cores["lab"]["day"]:.1f} cores']
+    values += [f'{cores["lab"]["hurry"]:.1f} cores']
+    values += [f'{recording.mean(f"{p.name}.cores"):.1f}' for p in market_day.PROJECTS]
+    assert [number for number in values if number not in text] == []
 
 
 def test_what_is_paid_is_the_price_of_what_is_got(day):

@@ -75,6 +75,6 @@ def test_the_guide_tells_these_numbers(stored):
     """Every line of its table."""
     text = ' '.join(GUIDE.read_text(encoding='utf-8').split())
     for i, level in enumerate(stored['levels']):
-        told = [f'{stored["satisfaction"][name][i]:+.2f}' for name in DISCIPLINES]
+        values = [f'{stored["satisfaction"][name][i]:+.2f}' for name in DISCIPLINES]
         price = f'{stored["price_of_decentralisation"][i]:.1%}'.replace('%', ' %')
-        assert ' '.join(f'{level:g} {" ".join(told)} {price}'.split()) in text
+        assert ' '.join(f'{level:g} {" ".join(values)} {price}'.split()) in text

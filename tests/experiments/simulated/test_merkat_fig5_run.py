@@ -70,5 +70,5 @@ def test_the_guide_tells_these_numbers(stored):
     """Every line of its table."""
     text = GUIDE.read_text(encoding='utf-8')
     for i, level in enumerate(stored['levels']):
-        told = [f'{stored["satisfaction"][name][i]:+.2f}' for name in DISCIPLINES]
-        assert ' '.join(f'{level:g} {" ".join(told)}'.split()) in ' '.join(text.split())
+        values = [f'{stored["satisfaction"][name][i]:+.2f}' for name in DISCIPLINES]
+        assert ' '.join(f'{level:g} {" ".join(values)}'.split()) in ' '.join(text.split())

@@ -43,14 +43,14 @@ def test_who_forgets_prices_does_not_get_its_half():
 
 def test_twice_the_budget_is_twice_the_part(ran, monkeypatch):
     """The halves come from the budgets: Condor with half of Torque's gets a third."""
-    plain = merkat_fig6._bidders
+    plain = merkat_fig6.bidders_of
 
     def poorer(frameworks, bid):
         found = plain(frameworks, bid)
         found.budget[0] /= 2
         return found
 
-    monkeypatch.setattr(merkat_fig6, '_bidders', poorer)
+    monkeypatch.setattr(merkat_fig6, 'bidders_of', poorer)
     judged = judge(*simulate(PLAIN), PLAIN)
     for condor in judged['part_while_shared']['condor']:
         assert condor == pytest.approx(1 / 3, abs=0.05)

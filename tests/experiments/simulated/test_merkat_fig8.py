@@ -66,7 +66,7 @@ def test_a_policy_that_does_not_react_misses_the_deadline():
 def test_a_deadline_that_cannot_be_met_is_given_up():
     """Half of the work is left when a tenth of its time is."""
     _, run = simulate(Setting(deadline_then=4500.0))
-    assert run.state == PolicyState.DROPPED and run.said[-1][1].startswith('not even full')
+    assert run.state == PolicyState.DROPPED and run.actions[-1][1].startswith('not even full')
 
 
 @pytest.mark.parametrize('given', [{'work': 0.0}, {'work': 13000.0}, {'moved': -1.0}])
@@ -90,9 +90,9 @@ def test_the_guide_tells_these_numbers(ran):
     text = ' '.join(GUIDE.read_text(encoding='utf-8').split())
     judged = judge(*ran)
     cores = judged['cores']
-    for told in (
+    for value in (
         f'{cores["before"]:.2f} cores',
         f'{cores["after"]:.2f} cores',
         f'{judged["finished"]:.0f} s',
     ):
-        assert told in text
+        assert value in text

@@ -145,7 +145,7 @@ def test_metrics_are_served_only_when_enabled_and_to_who_has_the_token(market, e
     assert {name for name, _ in samples if not name.startswith('nova_market_api_')} == set()
 
 
-def test_a_database_without_tables_is_said(tmp_path):
+def test_a_database_without_tables_is_reported(tmp_path):
     """503 until "nova-market-manage db sync" has run."""
     database = Database({'connection': f'sqlite:///{tmp_path}/nothing.sqlite'})
     answer = make_market(database).call('GET', '/v1/prices', READER)

@@ -78,7 +78,7 @@ def test_its_budget_is_filled_once_at_the_beginning(market, has, gets):
     assert market.stores.ledger.discrepancies() == []
 
 
-def test_its_servers_are_told_where_and_how_to_report(market):
+def test_its_servers_are_given_where_and_how_to_report(market):
     """What is made at any time later knows the newest credential."""
     text = 'u=@MARKET_URL@ a=@MARKET_APP@ c=@MARKET_CREDENTIAL@'
     made = create(market, components=[{**TEMPLATE['components'][0], 'user_data': text}])
@@ -144,7 +144,7 @@ def unanswered(market, monkeypatch, method, *, reads=0, done=True):
     [({}, 201, 1), ({'done': False}, 503, 0), ({'reads': 9}, 503, 1)],
     ids=['made', 'not made', 'nobody knows'],
 )
-def test_what_was_made_although_nobody_was_told_keeps_what_it_has(
+def test_what_was_made_although_the_answer_was_lost_keeps_what_it_has(
     market,
     monkeypatch,
     how,
@@ -160,7 +160,7 @@ def test_what_was_made_although_nobody_was_told_keeps_what_it_has(
     assert found == (left, left, left)
 
 
-def test_what_can_not_be_told_is_done_all_the_same(market, monkeypatch):
+def test_what_cannot_be_announced_is_done_all_the_same(market, monkeypatch):
     """The credential is shown once: an answer must not be lost for want of an event."""
 
     def lost(events):
@@ -172,7 +172,7 @@ def test_what_can_not_be_told_is_done_all_the_same(market, monkeypatch):
 
 
 @pytest.mark.parametrize('done', [True, False])
-def test_a_trust_that_was_taken_over_although_nobody_was_told_stays(
+def test_a_trust_that_was_taken_over_although_the_answer_was_lost_stays(
     market,
     monkeypatch,
     done,
@@ -198,14 +198,14 @@ def test_a_project_has_so_many_applications(market):
 def test_a_policy_of_another_package_is_known_by_what_it_declares(market):
     """Its name stands nowhere in the API."""
     mine = PolicyTraits(goals=frozenset({Goal.METRIC}), parameters=frozenset({'speed'}))
-    other = make_market(market.stores.apps._database, policies={'mine': mine})
+    other = make_market(market.database, policies={'mine': mine})
     assert create(other, policy='mine', parameters={'speed': 3})['policy'] == 'mine'
     refused = create(other, 400, policy='mine', parameters={}, slo={'queue': True})
     assert 'mine works for metric, not for queue' in refused['detail']
 
 
 @pytest.mark.parametrize(
-    ('parts', 'said'),
+    ('parts', 'expected'),
     [
         ({'policy': 'wish'}, 'policy: wish is not installed: give full_deadline or horizontal'),
         ({'policy': 'full_deadline'}, 'slo: full_deadline works for deadline, not for metric'),
@@ -236,10 +236,10 @@ def test_a_policy_of_another_package_is_known_by_what_it_declares(market):
     ],
     ids=lambda given: str(given)[:60],
 )
-def test_a_template_that_can_not_be_run_makes_nothing(market, parts, said):
+def test_a_template_that_cannot_be_run_makes_nothing(market, parts, expected):
     """400, with the entry, its value and what to give."""
     error = create(market, 400, **parts)
-    assert said in error['detail']
+    assert expected in error['detail']
     assert not market.trusts.trusts and not market.stores.apps.list()
 
 

@@ -31,7 +31,7 @@ def test_before_the_first_round_there_is_none(market):
     assert answer.json['errors'][0]['code'] == 'market.scheduler_snapshot.not_found'
 
 
-def test_the_newest_round_is_told_with_its_age(market):
+def test_the_newest_round_is_returned_with_its_age(market):
     """The age is that of the round when it is asked for: clocks of others do not matter."""
     add_round(market)
     market.wall.now = PERIOD * 60.0 + 12.5
@@ -39,7 +39,7 @@ def test_the_newest_round_is_told_with_its_age(market):
     assert (found.period, found.age) == (PERIOD, 12.5)
 
 
-def test_who_has_the_newest_is_told_its_age_only(market):
+def test_who_has_the_newest_gets_its_age_only(market):
     """A scheduler that asks often does not read all hosts each time."""
     add_round(market)
     answer = get(market, f'{PATH}?known={PERIOD}').json['scheduler_snapshot']
@@ -128,7 +128,7 @@ def test_a_round_tells_how_heavy_projects_are(database):
 
 
 def test_a_host_that_says_nonsense_spoils_no_snapshot(database):
-    """The largest heaviness that a letter may carry is more than readers of the snapshot take."""
+    """The largest heaviness that a message may carry is more than readers of the snapshot take."""
     bed = Market(database, hosts=[host('a')], servers=[server('1', 'red', 'a')])
     bed.enforcement.heavy = {'red': MAX_AMOUNT}
     bed.run()

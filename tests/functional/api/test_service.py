@@ -77,7 +77,7 @@ def test_owners_and_flavors_are_novas(file, market_service):
     assert directory.flavor('nothing') is None
 
 
-def test_a_cloud_that_is_down_is_said(file):
+def test_a_cloud_that_is_down_is_reported(file):
     """Nobody listens there: CloudUnavailable, not an empty answer."""
     lines = [
         'auth_url = http://127.0.0.1:9/v3' if line.startswith('auth_url') else line

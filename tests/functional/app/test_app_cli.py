@@ -151,7 +151,7 @@ def test_it_is_changed_while_it_runs(market_service, run, template):
 
 
 @pytest.mark.parametrize(
-    ('words', 'said'),
+    ('words', 'expected'),
     [
         (('set', 'web'), 'nothing to change'),
         (('set', 'web', '--deadline', '2096-11-22T03:00:00Z'), 'it has no deadline to move'),
@@ -164,16 +164,16 @@ def test_it_is_changed_while_it_runs(market_service, run, template):
     ],
     ids=lambda value: ' '.join(value) if isinstance(value, tuple) else '',
 )
-def test_refusals_say_what_to_do(market_service, run, template, words, said):
+def test_refusals_say_what_to_do(market_service, run, template, words, expected):
     """One line on stderr."""
     shown(run, 'alice', 'app', 'create', template(json.dumps({**TEMPLATE, 'name': 'web'})))
     status, _, err = run('alice', 'app', *words)
-    assert status in (1, 2) and said in err
+    assert status in (1, 2) and expected in err
     assert 'Traceback' not in err
 
 
 @pytest.mark.parametrize(
-    ('text', 'said'),
+    ('text', 'expected'),
     [
         (YAML.replace('most_count: 4', 'most_count: 0'), 'most_count'),
         (YAML.replace('full_deadline', 'no-such'), 'no-such is not installed: give full_deadline'),
@@ -185,10 +185,10 @@ def test_refusals_say_what_to_do(market_service, run, template, words, said):
         ('#' * 200_001, 'more than 200000 bytes'),
     ],
 )
-def test_a_template_that_can_not_be_run(market_service, run, template, text, said):
+def test_a_template_that_cannot_be_run(market_service, run, template, text, expected):
     """The service's own words, or ours where it is no document at all."""
     status, _, err = run('alice', 'app', 'create', template(text))
-    assert status == 1 and said in err
+    assert status == 1 and expected in err
     assert shown(run, 'alice', 'app', 'list') == []
 
 

@@ -82,14 +82,14 @@ def test_a_deadline_that_is_moved(database):
     assert 0 < done.figures['spent'] < 1000 * CREDIT
 
 
-def test_what_can_not_be_met_is_given_up(bed):
+def test_what_cannot_be_met_is_given_up(bed):
     """Not even full allocations would do: it never starts, or it ends; its money goes back."""
     now = bed.clock.wall()
     bed.add('late', template('full_deadline', slo=deadline(now + HOUR, 5 * HOUR)))
     bed.run(2)
     found = bed.app('late')
     assert (found.state, found.closed) == (AppState.DROPPED, True)
-    assert bed.told('late') == ['dropped']
+    assert bed.actions('late') == ['dropped']
     assert bed.market.balance('red') == 1000 * CREDIT
     assert bed.cloud.trusts == {} and bed.own('late') == {}
 
@@ -100,7 +100,7 @@ def test_it_waits_for_a_price_that_meets_the_deadline(database):
     bed.market.grant('blue', 10_000)
     now = bed.clock.wall()
     slo = deadline(now + 3000, 1200.0)
-    bed.add('job', template('full_deadline', slo=slo, components=[component()]), purse=50)
+    bed.add('job', template('full_deadline', slo=slo, components=[component()]), balance=50)
     bed.run(3)
     assert bed.app('job').state is AppState.RUNNING
     for one in neighbours(4, 50, cores=1):
@@ -113,7 +113,7 @@ def test_it_waits_for_a_price_that_meets_the_deadline(database):
         bed.market.cloud.remove(f'n{n}')
     bed.run(4)
     assert bed.app('job').state is AppState.RUNNING and bed.cores('job') > 0.5
-    assert bed.told('job').count('resumed') == 1
+    assert bed.actions('job').count('resumed') == 1
 
 
 def test_what_reports_that_it_is_done_is_finished(bed):
@@ -157,8 +157,8 @@ def test_the_work_of_all_servers_is_the_work(bed):
     assert (bed.app('job').state, bed.own('job')) == (AppState.FINISHED, {})
 
 
-def test_what_was_told_before_the_start_ends_nothing(bed):
-    bed.add('job', template(), purse=0)
+def test_what_was_reported_before_the_start_ends_nothing(bed):
+    bed.add('job', template(), balance=0)
     bed.report('job', total=1.0, done=1.0)
     bed.run(2)
     assert bed.app('job').state is AppState.WAITING
@@ -181,11 +181,11 @@ def test_servers_by_metric_and_price(database):
     given = template(
         'horizontal', components=[component(count=(1, 6))], budget={'renew_amount': 12 * CREDIT}
     )
-    bed.add('web', given, purse=400, renew=12)
+    bed.add('web', given, balance=400, renew=12)
     for _ in range(8):
         bed.report('web', metric=3.0)
         bed.run(1)
-    assert len(bed.own('web')) == 6 and bed.told('web').count('grew') == 5
+    assert len(bed.own('web')) == 6 and bed.actions('web').count('grew') == 5
     for one in neighbours(6, 6):
         bed.market.cloud.put_server(one)
     for _ in range(6):
@@ -226,7 +226,7 @@ def test_servers_by_queue(bed):
 def test_two_components_share_a_budget(bed):
     """Each is a virtual cluster of its own; both run, both bid, within what there is."""
     parts = [component('front', count=(2, 2)), component('data', flavor='large')]
-    bed.add('site', template(components=parts), purse=60)
+    bed.add('site', template(components=parts), balance=60)
     bed.run(4)
     assert sorted(bed.own('site')) == ['data-1', 'front-1', 'front-2']
     bids = bed.stores.bids.list()
@@ -265,7 +265,7 @@ def test_it_starts_when_the_price_is_low_enough(database):
     assert bed.app('patient').state is AppState.RUNNING and len(bed.own('patient')) == 1
 
 
-def test_it_is_cancelled_when_it_can_not_start_in_time(database):
+def test_it_is_cancelled_when_it_cannot_start_in_time(database):
     """Nothing was made, nothing is kept, and it says why."""
     bed = Bed(database, servers=neighbours(4, 40))
     bed.market.grant('blue', 100_000)
@@ -283,7 +283,7 @@ def test_it_is_cancelled_when_it_can_not_start_in_time(database):
 
 
 def test_without_money_nothing_starts(bed):
-    bed.add('poor', template(), purse=0)
+    bed.add('poor', template(), balance=0)
     bed.run(3)
     assert bed.app('poor').state is AppState.WAITING and bed.own('poor') == {}
 
@@ -326,7 +326,7 @@ def test_a_server_that_fails_is_made_again_later_each_time(bed):
     bed.add('app', template())
     bed.cloud.failing = {'worker-1'}
     bed.run(2)
-    assert len(bed.own('app')) == 1 and bed.told('app').count('created') == 2
+    assert len(bed.own('app')) == 1 and bed.actions('app').count('created') == 2
     assert 'no valid host' in bed.reasons('app', 'failed')[0]
     bed.cloud.quota = 0
     for server_id in bed.own('app')['worker-1']:
@@ -344,7 +344,7 @@ def test_a_server_that_its_owner_deleted_is_made_again(bed):
     bed.cloud.remove(old)
     bed.run(2)
     (new,) = bed.own('app')['worker-1']
-    assert new != old and 'lost' in bed.told('app')
+    assert new != old and 'lost' in bed.actions('app')
     assert [bid.server_id for bid in bed.stores.bids.list()] == [new]
 
 
@@ -369,14 +369,14 @@ def test_servers_of_a_cell_that_is_away_are_not_replaced(bed, skips):
     (second,) = bed.own('app')['worker-2']
     bed.cloud.hide(first)
     bed.cloud.remove(second)
-    made = bed.told('app').count('created')
+    made = bed.actions('app').count('created')
     bed.run(2)
-    assert bed.told('app').count('created') == made
+    assert bed.actions('app').count('created') == made
     assert bed.stores.slots.slots('app')[0].server_id == first
     bed.cloud.hide(first, False)
     bed.run(2)
     assert bed.own('app')['worker-1'] == [first] and len(bed.own('app')['worker-2']) == 1
-    assert 'deleted' not in bed.told('app')
+    assert 'deleted' not in bed.actions('app')
 
 
 def test_an_application_waits_for_its_servers_of_a_cell_that_is_away(bed):
@@ -428,19 +428,19 @@ def test_one_application_that_fails_stops_no_other(bed, caplog):
     with caplog.at_level(logging.WARNING):
         bed.run(3)
     assert bed.app('fine').state is AppState.RUNNING and len(bed.own('fine')) == 1
-    for name, said in (
+    for name, expected in (
         ('a-trust', 'trust'),
         ('b-flavor', "no flavor 'huge'"),
         ('c-policy', 'not today'),
         ('d-policy', "'nowhere' is not installed"),
     ):
         (why,) = bed.reasons(name, 'troubled')
-        assert said in why
+        assert expected in why
     assert sum('d-policy' in r.message for r in caplog.records) == 1
     assert bed.seen[-1].troubled == 4
 
 
-def test_a_cloud_that_is_away_is_said_once(bed, caplog):
+def test_a_cloud_that_is_away_is_logged_once(bed, caplog):
     """Servers run on; bids are decided and written, and what is due is done when it is back."""
     names = [f'app-{n}' for n in range(5)]
     for name in names:
@@ -466,7 +466,7 @@ def test_a_cloud_that_is_away_is_said_once(bed, caplog):
     assert all(len(bed.own(name)) == 1 for name in names)
 
 
-def test_a_database_that_is_away_is_said_once(bed, caplog):
+def test_a_database_that_is_away_is_logged_once(bed, caplog):
     bed.add('app', template())
     bed.run(2)
 

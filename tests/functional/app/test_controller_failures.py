@@ -97,7 +97,7 @@ def test_a_cloud_that_is_silent_is_asked_for_three_projects(bed):
     """Whoever asks it for nothing does not make it answer."""
     for n in range(6):
         bed.add(f'runs-{n}', template(), project=f'p{n}')
-        bed.add(f'runs-{n}-waits', template(), project=f'p{n}', purse=0)
+        bed.add(f'runs-{n}-waits', template(), project=f'p{n}', balance=0)
     bed.run(2)
     bed.cloud.available = False
     bed.controller.turn()
@@ -129,7 +129,7 @@ def test_a_list_that_fails_is_asked_for_once_in_a_pass(bed, monkeypatch):
     assert len(asked) == 1
 
 
-def test_owners_are_not_told_where_the_cloud_is(bed, monkeypatch, caplog):
+def test_owners_do_not_learn_where_the_cloud_is(bed, monkeypatch, caplog):
     """What could not be reached, and as whom, is for the operator's log."""
     bed.add('app', template())
 
@@ -192,7 +192,7 @@ def test_accounts_are_read_once_in_a_round(bed):
     assert Counting.scans == 2  # a page, and the one that has no more
 
 
-def test_each_kind_of_trouble_is_said_once(bed):
+def test_each_kind_of_trouble_is_reported_once(bed):
     """A second cause is told too, and neither again in each pass."""
     causes = ['no water 1', 'no power', 'no water 2', 'no power']
 
@@ -203,8 +203,8 @@ def test_each_kind_of_trouble_is_said_once(bed):
     bed.controller = bed.another(bed.leader, settings=replace(SETTINGS, policies=policies))
     bed.add('app', template('broken'))
     bed.run(4)
-    said = [why.split(': ')[1] for why in bed.reasons('app', 'troubled')]
-    assert said == ['no power', 'no water 1']
+    problems = [why.split(': ')[1] for why in bed.reasons('app', 'troubled')]
+    assert problems == ['no power', 'no water 1']
 
 
 def test_who_loses_the_lead_stops_in_the_middle(bed):
@@ -236,7 +236,7 @@ def test_who_loses_the_lead_stops_in_the_middle(bed):
 
 @pytest.mark.parametrize('wish', [DesiredState.SUSPEND, DesiredState.DELETE])
 def test_what_nova_refuses_to_stop_pays_no_more(bed, wish):
-    """A locked server: nothing is bid from the budget, nor by default from its project; it is said once."""
+    """A locked server: nothing is bid from the budget, nor by default from its project; reported once."""
     bed.add('app', template())
     bed.run(2)
     bed.cloud.locked = {first(bed)}
@@ -302,7 +302,7 @@ def test_an_operator_forgets_what_runs_too(bed, url, tmp_path):
     assert "there is no application 'app'" in again.stderr
 
 
-def test_a_double_that_can_not_be_deleted_costs_nothing(bed):
+def test_a_double_that_cannot_be_deleted_costs_nothing(bed):
     flavor = bed.cloud.flavors['small']
     bed.add('app', template())
     bed.run(2)
@@ -316,9 +316,9 @@ def test_a_double_that_can_not_be_deleted_costs_nothing(bed):
     assert 'double' not in bids(bed) and bed.own('app') == {'worker-1': [first(bed)]}
 
 
-def test_a_trust_that_can_not_be_used_now_is_not_forgotten(bed):
+def test_a_trust_that_cannot_be_used_now_is_not_forgotten(bed):
     """Its owner is locked out for an hour: it is a delegation that lives on, until it is deleted."""
-    bed.add('app', template(), purse=0)
+    bed.add('app', template(), balance=0)
     bed.run(2)
     bed.cloud.barred = set(bed.cloud.trusts)
     bed.change('app', wish=DesiredState.DELETE)
@@ -336,7 +336,7 @@ def test_what_was_given_back_is_in_what_was_spent(bed):
     for metric in (3.0, 3.0, 3.0, 3.0, 0.1, 0.1, 0.1, 0.9):
         bed.report('web', metric=metric)
         bed.run(1)
-    assert {'grew', 'shrank'} <= set(bed.told('web'))
+    assert {'grew', 'shrank'} <= set(bed.actions('web'))
     ids = [why.split()[1] for why in bed.reasons('web', 'created')]
     rows = [one for s in ids for one in bed.stores.history.allocations_of(s, limit=1000)]
     counted = bed.app('web').memory['counted']
@@ -352,7 +352,7 @@ def test_what_was_given_back_is_in_what_was_spent(bed):
 
 
 def test_a_server_that_comes_late_is_not_left_behind(database):
-    """Its making was not answered: until it can not come any more its application is there."""
+    """Its making was not answered: until it cannot come any more its application is there."""
     bed = Bed(database, settings=replace(SETTINGS, settle_time=120.0))
     bed.add('app', template())
     bed.cloud.lost_answers = 1
@@ -381,11 +381,11 @@ def test_what_was_refused_does_not_keep_the_end_back(bed):
 
 
 def test_a_server_in_error_that_stays_is_tried_ever_less(bed):
-    """It can not be deleted: the pauses grow, and the owner's events are not filled with it."""
+    """It cannot be deleted: the pauses grow, and the owner's events are not filled with it."""
     bed.cloud.failing, bed.cloud.locked = {'worker-1'}, {'server-0001'}
     bed.add('app', template())
     bed.run(10)
-    assert 4 <= bed.told('app').count('failed') <= 7
+    assert 4 <= bed.actions('app').count('failed') <= 7
     assert bed.cloud.asked.count(('delete', 'server-0001')) <= 7
 
 

@@ -17,7 +17,7 @@ def crowd(database, count):
     """A cloud with an application of so many servers."""
     bed = Bed(database, hosts=[host(cores=400.0, mib=1638400.0)])
     given = template('horizontal', components=[component(count=(count, count))])
-    bed.add('app', given, purse=100_000.0)
+    bed.add('app', given, balance=100_000.0)
     bed.market.engine.tick()
     return bed
 
@@ -54,12 +54,12 @@ def test_a_server_that_nova_fails_to_delete_keeps_no_other(database, monkeypatch
     assert list(bed.cloud.made) == [broken]
 
 
-def test_servers_that_can_not_be_made_are_not_asked_for_one_by_one(database):
+def test_servers_that_cannot_be_made_are_not_asked_for_one_by_one(database):
     """What keeps one of a component from being made keeps the others too: one asks, ever less."""
     bed = crowd(database, 30)
     bed.cloud.quota = 2
     bed.run(3)
-    assert len(bed.own('app')) == 2 and bed.told('app').count('refused') <= 5
+    assert len(bed.own('app')) == 2 and bed.actions('app').count('refused') <= 5
     events = bed.stores.events.events('app', limit=1000)
     pauses = [one.numbers['next_in'] for one in reversed(events) if one.action == 'refused']
     assert pauses[:3] == [15.0, 30.0, 60.0]

@@ -38,7 +38,7 @@ def test_a_trust_that_is_replaced_is_ended(bed, taken):
     assert bed.own('app') == made and len(made) == 1
 
 
-def test_what_can_not_be_ended_now_is_ended_later(bed, taken, caplog):
+def test_what_cannot_be_ended_now_is_ended_later(bed, taken, caplog):
     """The cloud is away, then whoever gave it is locked out: nothing is forgotten, said once in an hour."""
     bed.cloud.available = False
     bed.run()
@@ -47,8 +47,8 @@ def test_what_can_not_be_ended_now_is_ended_later(bed, taken, caplog):
     caplog.clear()
     bed.run(10)
     assert bed.stores.apps.replaced_trusts() == {'app': [taken[0]]}
-    said = [one.message for one in caplog.records if one.levelno >= logging.WARNING]
-    assert len(said) == 1 and 'its former trust is not ended' in said[0]
+    warnings = [one.message for one in caplog.records if one.levelno >= logging.WARNING]
+    assert len(warnings) == 1 and 'its former trust is not ended' in warnings[0]
     bed.cloud.barred.clear()
     bed.clock.advance(PAUSE)
     bed.run()

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """nova-market-report against the real API over HTTP, as it runs in a guest."""
 
-import argparse
 import ast
 import json
 import os
@@ -112,9 +111,9 @@ def test_progress_of_nonsense_is_refused(text):
         agent.progress_of(text, agent.Pace(), 0.0)
 
 
-def test_what_fails_is_said_once_and_tried_more_seldom(market_service, guest):
+def test_what_fails_is_printed_once_and_tried_more_seldom(market_service, guest):
     """A source that is away, a service that refuses, then all is well: three lines, growing pauses."""
-    path, said, slept = guest / 'latency', [], []
+    path, printed, slept = guest / 'latency', [], []
     reporter = agent.Reporter(options(market_service, guest, metric_file=path), 'wrong', APP, '')
 
     def sleep(seconds):
@@ -122,10 +121,14 @@ def test_what_fails_is_said_once_and_tried_more_seldom(market_service, guest):
         if len(slept) == 2:
             path.write_text('1')
         if len(slept) == 6:
-            reporter._credential = CREDENTIAL
+            reporter.credential = CREDENTIAL
 
-    agent.run(reporter, 10.0, said.append, sleep, rounds=7)
-    assert [line.split()[-1] for line in said] == [f"'{path}'", '(market.app.credential)', 'again']
+    agent.run(reporter, 10.0, printed.append, sleep, rounds=7)
+    assert [line.split()[-1] for line in printed] == [
+        f"'{path}'",
+        '(market.app.credential)',
+        'again',
+    ]
     assert slept == [20, 40, 80, 100, 100, 100, 10]
     assert reported(market_service)[''].metric == 1
 
@@ -179,7 +182,7 @@ def _gone(pid):
 
 
 @pytest.mark.parametrize(
-    ('given', 'said'),
+    ('given', 'expected'),
     [
         ({}, 'nothing to report'),
         ({'metric_file': 'x', 'metric_command': 'y'}, 'give a file or a command'),
@@ -190,28 +193,29 @@ def _gone(pid):
     ],
     ids=str,
 )
-def test_options_that_can_not_work(market_service, guest, capsys, given, said):
+def test_options_that_cannot_work(market_service, guest, capsys, given, expected):
     """One line, exit status 2."""
     given = vars(options(market_service, guest)) | given
     words = [f'--{name.replace("_", "-")}={v}' for name, v in given.items() if v and v is not True]
     assert agent.main(words) == 2
-    assert said in capsys.readouterr().err
+    assert expected in capsys.readouterr().err
 
 
 @pytest.mark.parametrize('interval', ['0', '-1', 'nan', 'inf', 'x'])
-def test_an_interval_has_bounds(interval):
+def test_an_interval_has_bounds(interval, capsys):
     """A loop without a pause is refused."""
-    with pytest.raises(argparse.ArgumentTypeError, match='1 to 86400'):
-        agent._seconds(interval)
+    with pytest.raises(SystemExit):
+        agent.parser().parse_args([f'--interval={interval}'])
+    assert 'give seconds, 1 to 86400' in capsys.readouterr().err
 
 
 class Elsewhere(BaseHTTPRequestHandler):
     """Sends everybody elsewhere, and notes what it was told."""
 
-    told: list = []  # noqa: RUF012 (the handler is made anew for each request)
+    requests: list = []  # noqa: RUF012 (the handler is made anew for each request)
 
     def do_POST(self):
-        self.told.append((self.path, self.headers.get('X-App-Credential')))
+        self.requests.append((self.path, self.headers.get('X-App-Credential')))
         self.send_response(302)
         self.send_header('Location', f'http://127.0.0.1:{self.server.server_port}/elsewhere')
         self.send_header('Content-Length', '0')
@@ -226,7 +230,7 @@ class Elsewhere(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def elsewhere():
-    Elsewhere.told = []
+    Elsewhere.requests = []
     with ThreadingHTTPServer(('127.0.0.1', 0), Elsewhere) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
@@ -241,7 +245,7 @@ def test_the_credential_follows_no_redirect(market_service, guest, elsewhere):
     given.url = f'http://127.0.0.1:{elsewhere.server_port}'
     with pytest.raises(agent.Refused, match='302'):
         agent.Reporter(given, CREDENTIAL, APP, '').send({'metric': 1})
-    assert [path for path, _ in Elsewhere.told] == [f'/v1/apps/{APP}/reports']
+    assert [path for path, _ in Elsewhere.requests] == [f'/v1/apps/{APP}/reports']
 
 
 def test_a_service_that_is_away_is_no_end(market_service, guest):
@@ -293,9 +297,11 @@ def test_what_is_no_answer_is_no_end(market_service, guest, monkeypatch, answer)
 def test_certificates_are_checked(market_service, guest):
     """By default as any program does."""
     reporter = agent.Reporter(options(market_service, guest), CREDENTIAL, APP, '')
+    # private: what Python would accept shows in nothing but its context
     (https,) = [one for one in reporter._opener.handlers if type(one).__name__ == 'HTTPSHandler']
-    assert https._context.verify_mode is ssl.CERT_REQUIRED
-    assert https._context.check_hostname
+    context = https._context  # private: of Python, as above
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
 
 
 def test_who_it_is_comes_from_the_metadata(market_service, guest, monkeypatch):

@@ -104,7 +104,7 @@ def street():
     ids=['not an engine', 'a host as engine', 'engine as another', 'for another', 'too late'],
 )
 def test_who_is_not_believed(street, caplog, sender, changes, reason):
-    """Nothing is granted; it is counted, and said once."""
+    """Nothing is granted; it is counted, and logged once."""
     for _ in range(2):
         street.says(sender, written(message(street.clock, **changes)))
     assert street.granted.strength == 0.0
@@ -238,7 +238,7 @@ def test_an_engine_takes_over(street):
     assert street.engine.confirmed(7) == {}
 
 
-def test_what_cannot_be_said_is_said_to_nobody(street, caplog):
+def test_what_cannot_be_sent_is_sent_to_nobody(street, caplog):
     """A number that is none keeps one host from its message, not the others."""
     bad = Allocation(server_id='s1', cores=float('nan'), memory_mib=1.0)
     street.engine.send(

@@ -19,18 +19,18 @@ def run(tmp_path, capsys):
 
     def typed(host, *words):
         code = manage.main(['--path', str(tmp_path / host), '--name', host, 'keys', *words])
-        told = capsys.readouterr()
-        return code, told.out, told.err
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
 
     return typed
 
 
 def test_two_hosts_get_to_know_each_other(run, tmp_path):
     """By the line that `create` prints, and by the file that it leaves."""
-    code, told, _ = run('a', 'create')
+    code, shown, _ = run('a', 'create')
     assert code == 0
     run('b', 'create')
-    words = told.splitlines()[-1].split()
+    words = shown.splitlines()[-1].split()
     assert words[:3] == ['nova-market-manage', 'keys', 'add']
     assert run('b', *words[2:])[:2] == (0, 'a: one key\n')
     assert run('a', 'add', 'b', '--file', str(tmp_path / 'b' / 'b.pub'))[0] == 0
@@ -70,7 +70,7 @@ def test_a_rotation(run, tmp_path):
         (['add', 'b', 'short'], 'must be 64 hexadecimal digits'),
         (['add', 'b'], 'name its key or keys, or --file'),
         (['add', 'b', KEY, '--file', 'x'], 'and not both'),
-        (['add', 'b', '--file', '/nonexistent'], '/nonexistent: can not be read'),
+        (['add', 'b', '--file', '/nonexistent'], '/nonexistent: cannot be read'),
         (['add', '../b', KEY], 'host name'),
         (['remove', 'b'], 'not in the allow-list'),
         (['rotate', '--finish'], 'no rotation has begun'),
@@ -80,8 +80,8 @@ def test_a_rotation(run, tmp_path):
 def test_a_mistake_is_one_line(run, words, what):
     """On standard error, exit status 1, no traceback."""
     run('a', 'create')
-    code, told, complaint = run('a', *words)
-    assert code == 1 and told == ''
+    code, shown, complaint = run('a', *words)
+    assert code == 1 and shown == ''
     assert what in complaint and complaint.startswith('nova-market-manage: ')
     assert complaint.count('\n') == 1
 
@@ -90,8 +90,8 @@ def test_what_is_left_out_is_seen(run, tmp_path):
     """A host that is not believed because of its file makes `list` end with 2."""
     run('a', 'create')
     (tmp_path / 'a' / 'peers' / 'b.pub').write_text('nonsense')
-    code, told, complaint = run('a', 'list')
-    assert code == 2 and told == ''
+    code, shown, complaint = run('a', 'list')
+    assert code == 2 and shown == ''
     assert 'b.pub' in complaint
 
 
@@ -111,6 +111,6 @@ def test_usage(words, capsys):
     """Without an action, or with --help, it explains itself."""
     with pytest.raises(SystemExit) as caught:
         manage.main(words)
-    told = capsys.readouterr()
-    assert 'usage: nova-market-manage' in told.out + told.err
+    shown = capsys.readouterr()
+    assert 'usage: nova-market-manage' in shown.out + shown.err
     assert caught.value.code == (0 if '--help' in words else 2)

@@ -53,9 +53,16 @@ def transport():
 
 
 @pytest.fixture
-def exchange(transport):
+def clock():
+    return ManualClock()
+
+
+@pytest.fixture
+def exchange(transport, clock):
     """A started exchange of host a that hears itself."""
-    made = over(OsloTransport(conf=transport.conf, host='a', ttl=TTL, transport=transport))
+    made = over(
+        OsloTransport(conf=transport.conf, host='a', ttl=TTL, transport=transport), clock=clock
+    )
     made.start()
     numbers = iter(range(1000))
 
@@ -130,9 +137,9 @@ def test_a_drop_is_logged_once_per_reason(exchange, stranger, caplog):
     assert any('another service use this name' in message for message in ours)
 
 
-def test_nobody_else_can_make_the_transport_look_alive(exchange, stranger):
+def test_nobody_else_can_make_the_transport_look_alive(exchange, stranger, clock):
     """Only a report that this host has sent tells that the transport works."""
-    exchange._clock.advance(100.0)
+    clock.advance(100.0)
     stranger(encode(report('a', incarnation=99)))
     assert eventually(lambda: exchange.dropped.get('our_name') == 1)
     assert exchange.totals().age == 100.0
@@ -176,7 +183,7 @@ def test_stop_without_start():
 @pytest.mark.parametrize(
     'url', ['kafka://u:geheim@h:9092/', 'nonsense://u:geheim@h/', 'rabbit://u:geheim@h:port/', '::']
 )
-def test_a_transport_that_can_not_work_is_a_clear_error(url):
+def test_a_transport_that_cannot_work_is_a_clear_error(url):
     """It names the option and what to do, and never the password."""
     with configured('fake://') as conf:
         conf.set_override('transport_url', url)

@@ -127,7 +127,7 @@ def test_a_bid_is_set_by_name_and_changed_in_part(market_service, connect, run):
 
 
 @pytest.mark.parametrize(
-    ('words', 'said'),
+    ('words', 'expected'),
     [
         (('bid', 'set', OF_BOB, '--cpu', '1', '--memory', '1'), 'market.server.not_found'),
         (('bid', 'set', DELETED, '--cpu', '1', '--memory', '1'), 'market.server.not_found'),
@@ -144,11 +144,11 @@ def test_a_bid_is_set_by_name_and_changed_in_part(market_service, connect, run):
     ],
     ids=lambda value: ' '.join(value[:3]) if isinstance(value, tuple) else '',
 )
-def test_a_refusal_is_said_with_its_code(market_service, run, words, said):
+def test_a_refusal_is_printed_with_its_code(market_service, run, words, expected):
     """The service's own sentence is shown, without addresses and traces; the status is 1."""
     status, out, err = run('alice', *words)
     assert (status, out) == (1, '')
-    assert said in err and 'http://' not in err and 'Traceback' not in err
+    assert expected in err and 'http://' not in err and 'Traceback' not in err
 
 
 @pytest.mark.parametrize('amount', ['-1', 'nan', 'inf', '1e99', '0.0000001', 'much', ''])

@@ -80,11 +80,11 @@ def test_notifications():
     transport = oslo_messaging.get_notification_transport(conf, 'fake://')
     conf.set_override('driver', ['messaging'], 'oslo_messaging_notifications')
     conf.set_override('transport_url', 'fake://', 'oslo_messaging_notifications')
-    heard = []
+    received = []
 
     class Ear:
         def info(self, context, publisher, event, payload, metadata):
-            heard.append((publisher, event, payload))
+            received.append((publisher, event, payload))
 
     listener = oslo_messaging.get_notification_listener(
         transport, [oslo_messaging.Target(topic='notifications')], [Ear()], executor='threading'
@@ -92,14 +92,14 @@ def test_notifications():
     listener.start()
     notices = MessagingNotices(conf, 'e')
     notices.tell('market.credit.low', 'red', {'balance': 5})
-    assert eventually(lambda: bool(heard))
+    assert eventually(lambda: bool(received))
     notices.stop()
     listener.stop()
     listener.wait()
-    assert heard == [('nova-market.e', 'market.credit.low', {'project_id': 'red', 'balance': 5})]
+    assert received == [('nova-market.e', 'market.credit.low', {'project_id': 'red', 'balance': 5})]
 
 
-def test_a_broker_that_can_not_be_used():
+def test_a_broker_that_cannot_be_used():
     """The URL may hold a password: it is not told."""
     conf = cfg.ConfigOpts()
     oslo_messaging.get_notification_transport(conf, 'fake://')  # registers the options
@@ -142,7 +142,7 @@ def account_at(url):
 
 
 @pytest.mark.parametrize(
-    ('lines', 'said'),
+    ('lines', 'expected'),
     [
         ('reserve_price_cpu = -1', 'reserve_price_cpu'),
         ('pricing = guess', 'guess'),
@@ -150,11 +150,11 @@ def account_at(url):
         ('return_delay = soon', 'return_delay'),
     ],
 )
-def test_options_that_can_not_work(configured, database, lines, said):
+def test_options_that_cannot_work(configured, database, lines, expected):
     """One line that names the option and its value; exit status 78."""
     done = command(configured(lines), 'once')
     assert done.returncode == 78, done.stderr
-    assert said in done.stderr.splitlines()[-1]
+    assert expected in done.stderr.splitlines()[-1]
     assert 'Traceback' not in done.stderr
 
 
@@ -175,7 +175,7 @@ def test_a_round_of_the_real_command(configured, market, database):
     assert json.loads(shown.stdout)['rounds'][0]['state'] == 'settled'
 
 
-def test_an_exchange_that_can_not_be_opened_ends_the_engine(configured, database, tmp_path):
+def test_an_exchange_that_cannot_be_opened_ends_the_engine(configured, database, tmp_path):
     """Keys are read when the exchange is opened: one line and exit status 78, as for every option."""
     keys = f'members = a=tcp://127.0.0.1:9\nzmq_engine_key_path = {tmp_path}/none'
     done = command(configured('', account_at('http://127.0.0.1:9'), 'zmq', keys), 'run')

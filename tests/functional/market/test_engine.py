@@ -115,7 +115,7 @@ def test_limits_of_a_server(market):
     assert market.cores()['r1'] == 0.5
 
 
-def test_who_can_not_pay_is_scaled_down_and_told_once(database):
+def test_who_cannot_pay_is_scaled_down_and_notified_once(database):
     """B2, F4: its servers run on with less; M4: one notice, not one a round."""
     market = Market(
         database,
@@ -128,7 +128,7 @@ def test_who_can_not_pay_is_scaled_down_and_told_once(database):
     market.grant('red', 14)
     market.grant('blue', 1000)
     market.run(5)
-    events = [(event, project) for event, project, _ in market.notices.told]
+    events = [(event, project) for event, project, _ in market.notices.sent]
     assert events == [('market.credit.low', 'red'), ('market.bid.scaled', 'red')]
     assert market.balance('red') <= 1
     assert market.cores() == pytest.approx({'r': 0.0, 'b': 4.0}, abs=1e-5)
@@ -155,7 +155,7 @@ def test_a_host_that_does_not_answer_takes_no_part(market):
     assert 'does not answer' in market.decided[-1].stored.document['servers'][0]['reasons'][-1]
 
 
-def test_a_host_that_confirms_what_it_was_not_told_of(market):
+def test_a_host_that_confirms_what_it_was_not_sent(market):
     """A server that has moved within the period is told by the next round, and charged from then on."""
     market.enforcement.silent.add(HostName('a'))
     market.engine.tick()
@@ -184,9 +184,9 @@ def test_default_bids_follow_the_price(database):
 
 
 @pytest.mark.parametrize('error', [CloudUnavailable('gone'), DatabaseUnavailable('gone')])
-def test_an_outage_is_said_once(market, error, caplog):
+def test_an_outage_is_logged_once(market, error, caplog):
     """F3: rounds are skipped, and go on by themselves."""
-    rounds, decide = market.engine._rounds, market.engine._rounds.decide
+    rounds, decide = market.rounds, market.rounds.decide
 
     def fail(period):
         raise error
@@ -203,7 +203,7 @@ def test_an_outage_is_said_once(market, error, caplog):
 
 def test_a_round_that_nobody_has_sent_is_undone(market):
     """F1: its engine died before the hosts heard of it."""
-    market.engine._rounds.decide(market.engine.period())
+    market.rounds.decide(market.engine.period())
     market.clock.advance(PERIOD)
     market.run(2, market.another('second', SoleLeader()))
     assert states(market) == ['undone', 'settled', 'planned']
@@ -316,7 +316,7 @@ def test_rounds_go_on_where_the_last_engine_ended(market):
 
 def test_an_undone_round_is_not_gone_on_from(market):
     """What was never carried out is no last price."""
-    market.engine._rounds.decide(market.engine.period())
+    market.rounds.decide(market.engine.period())
     market.clock.advance(PERIOD)
     market.run()
     assert market.decided[-1].inputs.past.period == 0

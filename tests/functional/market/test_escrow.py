@@ -86,7 +86,7 @@ def test_who_moves_his_credits_away_each_period_pays(market):
     assert market.cores()['r'] < 0.1
 
 
-def test_what_is_held_can_not_be_moved(market):
+def test_what_is_held_cannot_be_moved(market):
     """The transfer is refused."""
     market.engine.tick()
     assert market.balances()[RED] == 50 * CREDIT
@@ -122,7 +122,7 @@ def test_what_is_not_confirmed_comes_back(market):
 
 def test_an_undone_round_gives_back_what_it_held(market):
     """Decided, never sent: the next engine releases everything."""
-    market.engine._rounds.decide(market.engine.period())
+    market.rounds.decide(market.engine.period())
     assert market.balances()[ESCROW] == 55 * CREDIT
     market.clock.advance(SETTINGS.period)
     found = settled(market)

@@ -60,7 +60,7 @@ def test_a_bid_raised_by_command_is_in_force_in_the_next_period(
     assert seen[1]['CPU'] == pytest.approx(3.0) and seen[1]['Confirmed']
 
 
-def test_who_runs_out_of_credits_is_scaled_down_and_told_why(
+def test_who_runs_out_of_credits_is_scaled_down_and_notified_why(
     market_service,
     connect,
     run,

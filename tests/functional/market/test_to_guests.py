@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a bid to a guest's CPU and back to a charge: engine, letters, agent and host, on one clock."""
+"""From a bid to a guest's CPU and back to a charge: engine, messages, agent and host, on one clock."""
 
 from dataclasses import replace
 
@@ -68,7 +68,7 @@ class City:
             controls=('cpu',),
             exchange=exchange,
             settings=settings,
-            journal=OriginalValues(JsonFile(str(self.path / 'originals.json')), 'boot'),
+            originals=OriginalValues(JsonFile(str(self.path / 'originals.json')), 'boot'),
             clock=self.clock,
             market=line,
         )

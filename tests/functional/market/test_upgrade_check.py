@@ -34,8 +34,8 @@ def check(tmp_path, capsys):
         path = tmp_path / 'nova_market.conf'
         path.write_text(f'[database]\nconnection = {connection}\nmax_retries = 0\n{more}')
         code = status.main(['--config-file', str(path), 'upgrade', 'check', '--json'])
-        told = json.loads(capsys.readouterr().out)
-        return code, {one['check']: (one['result'], one['details']) for one in told['checks']}
+        results = json.loads(capsys.readouterr().out)
+        return code, {one['check']: (one['result'], one['details']) for one in results['checks']}
 
     call.connection = connection
     return call
@@ -56,31 +56,31 @@ def unused_port():
 
 def test_without_an_account_it_is_a_warning(check, synced):
     """The database is as it should be; an account may not be needed on this machine."""
-    code, told = check()
+    code, results = check()
     assert code == 1
-    assert told['Configuration'] == told['Database revision'] == (0, None)
-    assert 'auth_type is not set' in told['Account of the engine'][1]
+    assert results['Configuration'] == results['Database revision'] == (0, None)
+    assert 'auth_type is not set' in results['Account of the engine'][1]
 
 
 def test_a_database_that_is_behind_is_a_failure(check):
     """The command that mends it is named."""
-    code, told = check()
+    code, results = check()
     assert code == 2
-    assert 'nova-market-manage db sync' in told['Database revision'][1]
+    assert 'nova-market-manage db sync' in results['Database revision'][1]
 
 
-def test_a_database_that_can_not_be_reached_is_a_failure(check):
+def test_a_database_that_cannot_be_reached_is_a_failure(check):
     """It says which option to look at, and the password is not shown."""
-    code, told = check(connection='sqlite:////nowhere/market.sqlite')
+    code, results = check(connection='sqlite:////nowhere/market.sqlite')
     assert code == 2
-    assert '[database]connection' in told['Database revision'][1]
+    assert '[database]connection' in results['Database revision'][1]
 
 
 def test_options_that_contradict_each_other_are_a_failure(check, synced):
     """Named with their values."""
-    code, told = check('[rebalancing]\ncool_down = 100\nlongest_cool_down = 10\n')
+    code, results = check('[rebalancing]\ncool_down = 100\nlongest_cool_down = 10\n')
     assert code == 2
-    assert 'longest_cool_down = 10' in told['Configuration'][1]
+    assert 'longest_cool_down = 10' in results['Configuration'][1]
 
 
 @pytest.mark.parametrize(
@@ -94,23 +94,23 @@ def test_options_that_contradict_each_other_are_a_failure(check, synced):
 )
 def test_an_option_the_engine_would_refuse_is_a_failure(check, synced, options, why):
     """As the engine would say it at start."""
-    code, told = check(options)
-    assert code == 2 and told['Configuration'][0] == 2
-    assert why in told['Configuration'][1]
+    code, results = check(options)
+    assert code == 2 and results['Configuration'][0] == 2
+    assert why in results['Configuration'][1]
 
 
 def test_a_keystone_that_does_not_answer_is_a_warning(check, synced):
     """The reason is told, the password is not."""
-    code, told = check(ACCOUNT.format(port=unused_port()))
+    code, results = check(ACCOUNT.format(port=unused_port()))
     assert code == 1
-    result, why = told['Account of the engine']
+    result, why = results['Account of the engine']
     assert result == 1 and 'ConnectFailure' in why and 'secret' not in why
 
 
 def test_half_an_account_is_a_failure(check, synced):
     """A plug-in that does not exist is named."""
-    code, told = check('[openstack]\nauth_type = nonsense\n')
-    assert code == 2 and 'nonsense' in told['Account of the engine'][1]
+    code, results = check('[openstack]\nauth_type = nonsense\n')
+    assert code == 2 and 'nonsense' in results['Account of the engine'][1]
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,7 @@ def test_a_server_that_moved_rests(bed):
 
 
 def test_the_cloud_changes_while_a_plan_waits(bed):
-    """Each move is looked at again before it is made; one that can not be made is dropped and says why."""
+    """Each move is looked at again before it is made; one that cannot be made is dropped and says why."""
     engine = bed.engine(mode='advise')
     bed.cloud.put_server(server('d', 'h1'))
     bed.round(engine)
@@ -252,16 +252,16 @@ def test_a_leader_that_died_between_writing_and_asking(bed, asked):
 class Deaf:
     """A cloud whose next answers to `migrate` get lost: the request was heard, or it was not."""
 
-    def __init__(self, cloud, heard):
+    def __init__(self, cloud, arrives):
         self._cloud = cloud
-        self._heard = heard
+        self._arrives = arrives
         self.lost = 1
 
     def __getattr__(self, name):
         return getattr(self._cloud, name)
 
     def migrate(self, server_id, destination):
-        if self.lost and not self._heard:
+        if self.lost and not self._arrives:
             self.lost -= 1
             raise CloudUnavailable('no connection')
         self._cloud.migrate(server_id, destination)
@@ -270,11 +270,11 @@ class Deaf:
             raise CloudUnavailable('the answer got lost')
 
 
-@pytest.mark.parametrize('heard', [True, False])
-def test_an_answer_that_got_lost(bed, heard):
+@pytest.mark.parametrize('arrives', [True, False])
+def test_an_answer_that_got_lost(bed, arrives):
     """Whether Nova heard the request is found out; the server moves once."""
     cloud = bed.cloud
-    bed.cloud = Deaf(cloud, heard)
+    bed.cloud = Deaf(cloud, arrives)
     engine = bed.engine()
     bed.round(engine)
     bed.ticks(engine, 12)

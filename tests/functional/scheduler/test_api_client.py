@@ -58,7 +58,7 @@ def test_the_published_round_is_read(market_service, tmp_path):
 
 
 @pytest.mark.parametrize(('user', 'password'), [('alice', PASSWORD), ('root', 'wrong')])
-def test_who_may_not_read_is_told(market_service, tmp_path, user, password):
+def test_who_may_not_read_is_refused(market_service, tmp_path, user, password):
     """A tenant's account, or a wrong password: an error that says so, without the password."""
     add_round(market_service.market)
     api = MarketApi(nova_conf(tmp_path, login(market_service.url, user, password)))

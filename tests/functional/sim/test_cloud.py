@@ -193,7 +193,7 @@ def test_a_dask_cluster_gives_the_same(scenario, tmp_path, capsys):
     assert tables(tmp_path / 'here', *names) == tables(tmp_path / 'there', *names)
 
 
-def test_no_cluster_is_said(scenario, tmp_path, capsys, monkeypatch):
+def test_no_cluster_is_reported(scenario, tmp_path, capsys, monkeypatch):
     """An address where nobody listens: one line, exit code 2."""
     if os.environ.get('CI') != 'true':
         pytest.importorskip('distributed')

@@ -44,17 +44,17 @@ def engine_market(tmp_path):
     made = Database({'connection': f'sqlite:///{tmp_path}/sim.sqlite', 'sqlite_synchronous': False})
     schema.sync(made)
 
-    def market(park, setting, targets, project, rate):
+    def market(hosts, setting, targets, project, rate):
         def stores(wall):
             return stores_of(made, wall), DatabasePlans(made, wall)
 
-        return EngineMarket(park, setting, targets, project, rate, stores)
+        return EngineMarket(hosts, setting, targets, project, rate, stores)
 
     yield market
     made.close()
 
 
-def told(market, **how):
+def recorded(market, **how):
     """(what was decided in each round, the result): prices, allocations, hosts, balances."""
     jobs, wanted = mixed(count=8, widest=4, span=400.0, longest=1200.0)
     seen = []
@@ -96,8 +96,8 @@ def test_both_markets_decide_the_same(engine_market, money):
     """Round by round: prices, every server's allocation, charges, migrations, every balance."""
     moves = MoveSetting(every=2, rest=120.0, balance=BalanceSettings(tolerated_error=0.01))
     how = {'money': MONEY[money], 'moves': moves, 'period': 120.0}
-    ours, result = told(VectorMarket, **how)
-    theirs, other = told(engine_market, **how)
+    ours, result = recorded(VectorMarket, **how)
+    theirs, other = recorded(engine_market, **how)
     assert len(ours) > 10 and len(ours) == len(theirs)
     for one, two in zip(ours, theirs, strict=True):
         assert one == two

@@ -82,8 +82,8 @@ def test_a_mistake_is_named(scenario, tmp_path, capsys, old, new, complaint):
     """Exit code 2, one line, no traceback, nothing written."""
     scenario.write_text(SCENARIO.replace(old, new), encoding='utf-8')
     assert run(scenario, tmp_path / 'out') == 2
-    said = capsys.readouterr().err
-    assert complaint in said and said.startswith('nova-market-sim: ')
+    printed = capsys.readouterr().err
+    assert complaint in printed and printed.startswith('nova-market-sim: ')
     assert not (tmp_path / 'out').exists()
 
 

@@ -54,7 +54,7 @@ class MarketBed:
         self.api = Daemon(
             'api',
             directory / 'api',
-            self._options(),
+            self.options(),
             words=('--port', str(api_port or port_of(environment['NOVA_MARKET_API_URL']))),
         )
         self.services = {
@@ -110,7 +110,7 @@ class MarketBed:
     def manage(self, *words: str) -> str:
         """nova-market-manage; its standard output."""
         program = [sys.executable, '-m', 'nova_market.cmd.manage']
-        return said([*program, '--config-file', str(self.api.config), *words])
+        return output_of([*program, '--config-file', str(self.api.config), *words])
 
     def market(self, project: str, *words: str) -> Any:
         """`openstack market ...` as the project's user or as admin; what it says as JSON."""
@@ -119,7 +119,7 @@ class MarketBed:
     def say(self, project: str, *words: str) -> str:
         """The same, for commands that print nothing to be read."""
         program = [sys.executable, '-m', 'openstackclient.shell', 'market']
-        return said([*program, *words], env=self.who(project))
+        return output_of([*program, *words], env=self.who(project))
 
     def connection(self, project: str) -> Any:
         """openstacksdk's, as the project's user or as admin, with the market."""
@@ -180,7 +180,7 @@ class MarketBed:
             except ProcessLookupError:
                 continue
 
-    def _options(self) -> dict[str, dict[str, object]]:
+    def options(self) -> dict[str, dict[str, object]]:
         environment = self._environment
         account: dict[str, object] = {
             'auth_type': 'password',
@@ -210,7 +210,7 @@ class MarketBed:
         }
 
     def _engine(self, name: str, mode: str) -> Daemon:
-        options = self._options()
+        options = self.options()
         options['market'] |= {'name': name}
         options |= self.engine_options
         options['rebalancing'] = {
@@ -222,7 +222,7 @@ class MarketBed:
         return Daemon('engine', self._directory / name, options)
 
     def _host_options(self, host: str, cpu: int) -> Options:
-        options = self._options()
+        options = self.options()
         del options['database'], options['openstack'], options['keystone_authtoken'], options['api']
         options['fairness'] |= {
             'interval': INTERVAL,
@@ -238,7 +238,7 @@ def port_of(url: str) -> int:
     return int(url.rpartition(':')[2])
 
 
-def said(command: Sequence[str], env: Mapping[str, str] | None = None) -> str:
+def output_of(command: Sequence[str], env: Mapping[str, str] | None = None) -> str:
     """Standard output; its standard error is in the assertion when it fails."""
     done = subprocess.run(
         command, check=False, capture_output=True, text=True, timeout=180, env=env

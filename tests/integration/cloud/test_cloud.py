@@ -97,7 +97,7 @@ def test_secrets_are_root_s_own(cloud: Cloud) -> None:
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'said'),
+    ('arguments', 'expected'),
     [
         (['upp'], "unknown command 'upp'"),
         (['down', '--all'], "unknown option '--all'"),
@@ -106,10 +106,10 @@ def test_secrets_are_root_s_own(cloud: Cloud) -> None:
         (['status', '--state', '/nonexistent'], 'there is no cloud in /nonexistent'),
     ],
 )
-def test_a_mistake_gets_one_clear_line(cloud: Cloud, arguments: list[str], said: str) -> None:
+def test_a_mistake_gets_one_clear_line(cloud: Cloud, arguments: list[str], expected: str) -> None:
     done = cloud.attempt(*arguments)
     assert done.returncode == 1
-    assert said in done.stderr
+    assert expected in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
 
 

@@ -82,7 +82,7 @@ def bed(
 
 @pytest.fixture(scope='module')
 def controller(bed: MarketBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    options = bed._options() | {'controller': {'interval': 2, 'first_pause': 2, 'report_life': 600}}
+    options = bed.options() | {'controller': {'interval': 2, 'first_pause': 2, 'report_life': 600}}
     made = Daemon('controller', tmp_path_factory.mktemp('controller'), options)
     made.launch()
     yield made
@@ -152,11 +152,11 @@ def cluster(bed: MarketBed, name: str) -> Json:
     return dict(show(bed, name)['clusters'][0])
 
 
-def report(environment: dict[str, str], app: Json, **said: object) -> None:
+def report(environment: dict[str, str], app: Json, **values: object) -> None:
     """As an application does, which has a credential and no token."""
     answer = requests.post(
         f'{environment["NOVA_MARKET_API_URL"]}/v1/apps/{app["id"]}/reports',
-        json=said,
+        json=values,
         headers={'X-App-Credential': app['credential']},
         timeout=30,
     )

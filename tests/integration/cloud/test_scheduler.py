@@ -21,7 +21,7 @@ from nova_market.core.ledger.money import MICRO
 from nova_market.core.rebalancing.cordon import CLOSED_TRAIT
 from tests.integration.cloud.conftest import Cloud, within
 from tests.integration.cloud.deployed_market import PERIOD, STATE, MarketBed, port_of
-from tests.integration.cloud.gate import DOWN, OPEN, SLOW, Gate
+from tests.integration.cloud.fault_proxy import DOWN, OPEN, SLOW, FaultProxy
 
 pytestmark = [
     pytest.mark.cloud('mariadbd', 'libvirtd', 'ovs-vswitchd', 'qemu-system-x86_64'),
@@ -50,11 +50,11 @@ Connection = openstack.connection.Connection
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """The market with a gate before its API; place(flavor): where a new server of emil goes."""
+    """The market with a proxy before its API; place(flavor): where a new server of emil goes."""
 
     bed: MarketBed
     api: str
-    gate: Gate
+    proxy: FaultProxy
     admin: Connection
     emil: Connection
 
@@ -71,7 +71,7 @@ class Scene:
         finally:
             remove(self.admin, [server])
 
-    def told(self) -> Json:
+    def snapshot(self) -> Json:
         """What the API tells the scheduler, or {} before the first round."""
         url = f'{self.api}/v1/scheduler-snapshot'
         token = {'X-Auth-Token': self.admin.auth_token}
@@ -154,26 +154,26 @@ def scene(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Scene]:
     port = port_of(environment['NOVA_MARKET_API_URL'])
-    gate = Gate(port, port + 1)
+    proxy = FaultProxy(port, port + 1)
     bed = MarketBed(cloud, environment, tmp_path_factory.mktemp('market'), api_port=port + 1)
     made = Scene(
         bed=bed,
         api=f'http://127.0.0.1:{port + 1}',
-        gate=gate,
+        proxy=proxy,
         admin=admin,
         emil=bed.connection('emil'),
     )
     try:
-        gate.be(OPEN)
+        proxy.be(OPEN)
         servers = bidders(made)
         bed.start()
         endow(made)
-        within(12 * PERIOD, lambda: bids(made.told()).get('h1', 0.0) > 19.9 * MICRO)
+        within(12 * PERIOD, lambda: bids(made.snapshot()).get('h1', 0.0) > 19.9 * MICRO)
         yield made
         remove(admin, servers)
     finally:
         bed.close()
-        gate.be(DOWN)
+        proxy.be(DOWN)
 
 
 def bidders(scene: Scene) -> list[str]:
@@ -202,9 +202,13 @@ def endow(scene: Scene) -> None:
         scene.bed.market('admin', 'account', 'revoke', ids['emil'], str(balance / MICRO))
 
 
-def bids(told: Json) -> dict[str, float]:
+def bids(snapshot: Json) -> dict[str, float]:
     """Host -> what is bid there for CPU."""
-    return dict(zip(told['hosts']['name'], told['hosts']['bids'][0], strict=True)) if told else {}
+    return (
+        dict(zip(snapshot['hosts']['name'], snapshot['hosts']['bids'][0], strict=True))
+        if snapshot
+        else {}
+    )
 
 
 @contextmanager
@@ -271,8 +275,8 @@ def test_the_real_hosts_tell_how_heavy_projects_are(scene: Scene):
     """From nova-fairness through a round to the scheduler: of both projects and of both hosts."""
 
     def heavy() -> bool:
-        told = scene.told()
-        parts = [told[part].get('heaviness', []) for part in ('projects', 'hosts')]
+        snapshot = scene.snapshot()
+        parts = [snapshot[part].get('heaviness', []) for part in ('projects', 'hosts')]
         return all(sum(value is not None for value in part) >= 2 for part in parts)
 
     within(6 * PERIOD, heavy)
@@ -315,32 +319,34 @@ def test_the_last_round_counts_while_the_api_restarts(scene: Scene):
     within(120.0, lambda: is_known(scene))
     since = logged()
     scene.bed.api.kill()
-    scene.gate.be(DOWN)
+    scene.proxy.be(DOWN)
     try:
         assert scene.place('tiny') == 'h2'
     finally:
         scene.bed.api.launch()
-        scene.gate.be(OPEN)
+        scene.proxy.be(OPEN)
         within(120.0, scene.bed.answers)
     assert STALE not in since()
 
 
-def lie(told: Json) -> bytes:
-    return json.dumps({'scheduler_snapshot': told}).encode()
+def lie(snapshot: Json) -> bytes:
+    return json.dumps({'scheduler_snapshot': snapshot}).encode()
 
 
 WAYS: dict[str, tuple[int, Callable[[Json], str | bytes]]] = {
-    'down': (1, lambda told: DOWN),
-    'slow': (1, lambda told: SLOW),
-    'garbage': (1, lambda told: b'<html>welcome</html>'),
-    'of another format': (1, lambda told: lie(told | {'format': 99})),
+    'down': (1, lambda snapshot: DOWN),
+    'slow': (1, lambda snapshot: SLOW),
+    'garbage': (1, lambda snapshot: b'<html>welcome</html>'),
+    'of another format': (1, lambda snapshot: lie(snapshot | {'format': 99})),
     'with negative capacity': (
         1,
-        lambda told: lie(told | {'period': 1, 'hosts': told['hosts'] | {'capacity': [[-1], [-1]]}}),
+        lambda snapshot: lie(
+            snapshot | {'period': 1, 'hosts': snapshot['hosts'] | {'capacity': [[-1], [-1]]}}
+        ),
     ),
-    'stale': (0, lambda told: lie(told | {'age': 1e6})),
+    'stale': (0, lambda snapshot: lie(snapshot | {'age': 1e6})),
 }
-"""name -> (lines that say it can't be read, what the gate is then)"""
+"""name -> (lines that say it can't be read, what the proxy is then)"""
 
 
 @pytest.mark.usefixtures('loud')
@@ -352,18 +358,18 @@ def test_without_a_market_servers_are_placed_as_by_nova(scene: Scene, way: str):
     since = logged()
     if way == 'down':
         scene.bed.api.kill()
-    scene.gate.be(answer(scene.told()) if way != 'down' else DOWN)
+    scene.proxy.be(answer(scene.snapshot()) if way != 'down' else DOWN)
     try:
         within(180.0, lambda: not is_known(scene))
         assert scene.place('tiny') == 'h1'
-        said = since()
+        lines = since()
     finally:
         if way == 'down':
             scene.bed.api.launch()
-        scene.gate.be(OPEN)
+        scene.proxy.be(OPEN)
         within(120.0, scene.bed.answers)
     within(120.0, lambda: is_known(scene))
-    assert (said.count(UNREAD), said.count(STALE)) == (unread, 1)
+    assert (lines.count(UNREAD), lines.count(STALE)) == (unread, 1)
     after = since()
     assert after.count(KNOWN) == 1
     assert 'Traceback' not in after

@@ -264,7 +264,7 @@ def test_when_a_guest_left_the_others_are_to_be_written(bed: NetworkBed, classes
     assert len(guest_classes(bed)) == 2
 
 
-def test_what_can_not_be_taken_away_is_not_asked_for_each_round(
+def test_what_cannot_be_taken_away_is_not_asked_for_each_round(
     bed: NetworkBed, classes: NetworkClasses
 ):
     """Somebody else's filter holds the class of a guest that left: HTB keeps it."""

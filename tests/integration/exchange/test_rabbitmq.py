@@ -123,8 +123,8 @@ def exchange(rabbitmq, members):
 
 def rounds(exchange, owners=('d',)):
     """Host `here` publishes every interval."""
-    said = report('here', dict.fromkeys(owners, (1.0,)), incarnation=7)
-    return Rounds(exchange, said, INTERVAL, time.monotonic)
+    reported = report('here', dict.fromkeys(owners, (1.0,)), incarnation=7)
+    return Rounds(exchange, reported, INTERVAL, time.monotonic)
 
 
 @both_topologies
@@ -196,7 +196,7 @@ def test_an_aggregator_that_is_killed(rabbitmq, exchange, peers, members):
                 and all(peer.last['owners'] == {'d': 3.0} for peer in others)
             )
         )
-        assert {said['d'] for said in publishing.seen} <= {4.0, 3.0}
+        assert {reported['d'] for reported in publishing.seen} <= {4.0, 3.0}
         assert exchange.totals().age <= TTL
     print(f'another aggregator was asked {took:.1f} s after the first was killed')  # noqa: T201
 

@@ -96,14 +96,14 @@ def over_tls(broker, **options):
                 conf.clear_override(name, 'oslo_messaging_rabbit')
 
 
-def host(conf, name):
+def host(conf, name, transport=None):
     return put_together(
         'aggregate',
         host=name,
         metric='greediness',
         ttl=3.0,
         clock=SystemClock(),
-        transport=OsloTransport(conf=conf, host=name, ttl=3.0),
+        transport=transport or OsloTransport(conf=conf, host=name, ttl=3.0),
         membership=Roll('a', 'b'),
     )
 
@@ -114,7 +114,7 @@ def test_sums_over_tls(broker):
         hosts = {name: host(conf, name) for name in 'ab'}
         numbers = iter(range(1000))
 
-        def heard():
+        def added_up():
             number = next(numbers)
             for name, one in hosts.items():
                 one.publish(report(name, {'d': (1.0,)}, sequence=number))
@@ -123,7 +123,7 @@ def test_sums_over_tls(broker):
         for one in hosts.values():
             one.start()
         try:
-            assert eventually(heard, 60.0)
+            assert eventually(added_up, 60.0)
         finally:
             for one in hosts.values():
                 one.stop()
@@ -133,20 +133,21 @@ def test_sums_over_tls(broker):
     'wrong', [{'ssl_ca_file': 'stranger.pem'}, {'ssl_cert_file': '', 'ssl_key_file': ''}]
 )
 def test_a_broker_or_a_host_that_is_not_believed(broker, wrong):
-    """A broker with a certificate of somebody else, a host without one: nothing is said, the reason is."""
+    """A broker with a certificate of somebody else, a host without one: nothing is sent; it is known why."""
     directory = broker.directory.parent
     options = {name: str(directory / value) if value else '' for name, value in wrong.items()}
     with over_tls(broker, **options) as conf:
-        one = host(conf, 'a')
+        transport = OsloTransport(conf=conf, host='a', ttl=3.0)
+        one = host(conf, 'a', transport)
         one.start()
         numbers = iter(range(1000))
 
         def refused():
             one.publish(report('a', {'d': (1.0,)}, sequence=next(numbers)))
-            return one._transport.trouble
+            return transport.trouble
 
         try:
             assert eventually(refused, 60.0)
-            assert broker.password not in one._transport.trouble
+            assert broker.password not in transport.trouble
         finally:
             one.stop()

@@ -108,14 +108,14 @@ def test_bytes_that_are_no_zeromq(bed):
 def test_a_peer_that_misbehaves(bed):
     """What it says again is old, what is no message is dropped; both are counted, and nobody is misled."""
     liar = bed.hosts[-1]
-    heard = [
+    counted = [
         h for h in (bed.aggregators if bed.topology == 'aggregate' else bed.hosts) if h != liar
     ]
     for order, reason in (('malformed', 'malformed'), ('replay', 'stale')):
-        before = dropped(bed, reason, heard)
+        before = dropped(bed, reason, counted)
         bed.peers[liar].order(order)
         assert eventually(
-            lambda b=before, r=reason: all(n > b[h] for h, n in dropped(bed, r, heard).items())
+            lambda b=before, r=reason: all(n > b[h] for h, n in dropped(bed, r, counted).items())
         )
     assert bed.everybody_sees(bed.hosts)
 

@@ -26,7 +26,7 @@ CROWD = 30
 KILLS = 6
 PATIENCE = 20.0
 SMALL = 500
-"""Bytes; a journal that knows the crowd is larger, an empty one is smaller."""
+"""Bytes; a file of originals of the whole crowd is larger, an empty one is smaller."""
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ class Crowd:
         return {guest['id']: guest['originals']['cpu'] for guest in guests}
 
     def saved_since(self, wall_ns: int, least: int = 0) -> bool:
-        """Has the journal been written since then, with at least so many bytes?"""
+        """Has the file of originals been written since then, with at least so many bytes?"""
         try:
             found = self._journal.stat()
         except FileNotFoundError:
@@ -82,7 +82,7 @@ def wait(until: Callable[[], bool], service: subprocess.Popen[bytes]) -> None:
 
 
 def moment(crowd: Crowd, trial: int, chance: random.Random) -> Callable[[], bool]:
-    """When to kill: right after the journal, between two writes, or while originals are put back."""
+    """When to kill: right after the originals are stored, between two writes, or while they are put back."""
     launched, left = time.time_ns(), crowd.changed()
     if trial % 3 == 0:
         return lambda: crowd.saved_since(launched, SMALL)
@@ -118,7 +118,7 @@ def test_killed_in_the_middle(world: WorldOfLibvirt, tmp_path: Path):
             assert all(crowd.before[name] == value for name, value in noted.items())
             untouched += bool(noted) and not touched
             halfway += 0 < len(touched) < CROWD
-        assert untouched >= 1, 'no kill fell between the journal and the first write'
+        assert untouched >= 1, 'no kill fell between storing the originals and the first write'
         assert halfway >= KILLS // 3, 'too few kills fell between two writes'
         service.start()
         assert 'putting back the original values' in service.log.read_text()

@@ -53,7 +53,7 @@ def test_two_hundred_guests_at_once(world: WorldOfLibvirt, tmp_path: Path):
             membership=Roll(host),
         ),
         settings=settings,
-        journal=OriginalValues(JsonFile(str(tmp_path / 'originals.json')), 'boot'),
+        originals=OriginalValues(JsonFile(str(tmp_path / 'originals.json')), 'boot'),
         clock=clock,
     )
     first = world.start(0, owner='first')

@@ -75,7 +75,7 @@ def test_queues_have_expired_when_the_broker_answers_again(
     def see(hosts: int) -> bool:
         return all(service.status()['cloud']['hosts'] == hosts for service in services)
 
-    def said(words: str) -> bool:
+    def logged(words: str) -> bool:
         return all(words in service.log.read_text() for service in services)
 
     with running(*services):
@@ -87,10 +87,10 @@ def test_queues_have_expired_when_the_broker_answers_again(
             rabbitmq.ctl('close_all_connections', 'outage')
             eventually(lambda: not expiring(rabbitmq))
             eventually(lambda: see(1))
-            eventually(lambda: said('the exchange is down'))
+            eventually(lambda: logged('the exchange is down'))
         finally:
             rabbitmq.ctl('resume_listeners')
         eventually(lambda: see(2), 90.0)
-        eventually(lambda: said('the exchange works again'))
+        eventually(lambda: logged('the exchange works again'))
         assert expiring(rabbitmq)
         assert all(service.status()['cloud']['fresh'] for service in services)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-fairness under the market on real guests: they get the CPU that letters over ZeroMQ allocate."""
+"""nova-fairness under the market on real guests: they get the CPU that messages over ZeroMQ allocate."""
 
 import json
 import logging

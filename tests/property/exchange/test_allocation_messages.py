@@ -85,7 +85,7 @@ def test_a_message_with_garbage_in_it(changes):
 
 
 @pytest.mark.parametrize(
-    ('changes', 'said'),
+    ('changes', 'expected'),
     [
         ({'v': 0}, 'v: 0'),
         ({'engine': ''}, "engine: ''"),
@@ -108,7 +108,7 @@ def test_a_message_with_garbage_in_it(changes):
         ({'kind': 'market.other'}, "kind: 'market.other' is none of"),
     ],
 )
-def test_what_is_wrong_is_named(changes, said):
+def test_what_is_wrong_is_named(changes, expected):
     with pytest.raises(MalformedReport) as caught:
         from_values(GOOD | changes)
-    assert said in str(caught.value)
+    assert expected in str(caught.value)

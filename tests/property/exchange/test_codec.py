@@ -135,13 +135,13 @@ def tables(draw):
 
 
 @given(st.lists(st.tuples(tables(), st.booleans()), min_size=1, max_size=4), st.integers(1, 3))
-def test_a_wild_table_is_dropped_or_asked_for_by_name(said, widest):
+def test_a_wild_table_is_dropped_or_asked_for_by_name(sent, widest):
     """Whatever comes in a frame, nobody is told of owners or sums that are none."""
     one = Aggregator('x', 'm', 30.0, 'e')
     more = {'incarnation': 1, 'metric': 'm', 'epoch': 'e', 'aggregator_set': 'r'}
     one.receive(StateUpdate(host='b', sequence=1, full=True, owners=ROWS[1], **more), 0.0)
     one.receive(StateUpdate(host='c', sequence=1, full=True, owners=ROWS[widest], **more), 0.0)
-    for sequence, (table, all_of_it) in enumerate(said, start=2):
+    for sequence, (table, all_of_it) in enumerate(sent, start=2):
         message = StateUpdate(host='b', sequence=sequence, full=all_of_it, owners=table, **more)
         frame = CompactFormat().encode(message)
         try:

@@ -66,12 +66,12 @@ def _openstack_problem(words: list[str]) -> str:
 
 
 def _parsed(parser: argparse.ArgumentParser, words: list[str]) -> str:
-    heard = io.StringIO()
-    with contextlib.redirect_stderr(heard):
+    printed = io.StringIO()
+    with contextlib.redirect_stderr(printed):
         try:
             parser.parse_args(words)
         except SystemExit:
-            return heard.getvalue().strip().splitlines()[-1]
+            return printed.getvalue().strip().splitlines()[-1]
     return ''
 
 

@@ -158,7 +158,7 @@ state_path = {folder}
             controls=('cpu',),
             exchange=exchange,
             settings=settings,
-            journal=OriginalValues(JsonFile(str(self.folder / 'originals.json')), 'boot'),
+            originals=OriginalValues(JsonFile(str(self.folder / 'originals.json')), 'boot'),
             clock=clock,
             dry_run=self._dry,
             market=None if self._policy == 'fairness' else Granted(self._allocations()),

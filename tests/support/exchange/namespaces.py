@@ -185,7 +185,7 @@ def inside(namespace: str) -> list[str]:
 
 
 def run(*words: str) -> str:
-    """:raises AssertionError: with what the program said."""
+    """:raises AssertionError: with what the program printed."""
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f'{" ".join(words)}: {done.stderr}'
     return done.stdout

@@ -17,7 +17,7 @@ from nova_market.adapters.in_memory.directory import StaticDirectory
 from nova_market.adapters.in_memory.trusts import StaticTrusts
 from nova_market.api.app import make_application
 from nova_market.api.microversion import HEADER
-from nova_market.api.stores import Settings, Stores
+from nova_market.api.stores import ApiStores, Settings
 from nova_market.conf import api as api_options
 from nova_market.db.database import Database
 from nova_market.wiring.api import database_stores
@@ -80,7 +80,7 @@ class Market:
     """The service, its database and stores, and a client of it."""
 
     database: Database
-    stores: Stores
+    stores: ApiStores
     application: Wsgi
     client: Client
     wall: Wall

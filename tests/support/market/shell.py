@@ -64,7 +64,7 @@ def run(
             # a client lives as long as its process, which serves one command
             for cache in vars(ClientManager).values():
                 if hasattr(cache, '_handle'):
-                    cache._handle = None
+                    cache._handle = None  # private: of osc_lib, which never clears it
             shell = OpenStackShell()
             shells.append(shell)
             # each shell adds handlers of its own

@@ -73,7 +73,7 @@ def test_purge_says_what_went(run, capsys):
             run('purge', '--older-than', days)
 
 
-def test_a_database_that_can_not_be_opened(run, tmp_path):
+def test_a_database_that_cannot_be_opened(run, tmp_path):
     """One line that says so."""
     with pytest.raises(DatabaseUnavailable, match='unable to open'):
         run('version', connection=f'sqlite:///{tmp_path}/no/such/directory/x')

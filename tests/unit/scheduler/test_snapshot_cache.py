@@ -61,7 +61,7 @@ def test_nothing_before_the_first_answer(caplog):
 
 
 def test_a_snapshot_counts_until_it_is_too_old(caplog):
-    """Its age is that of the round, not of the reading; growing old is said once, so is coming back."""
+    """Its age is that of the round, not of the reading; growing old is logged once, so is coming back."""
     caplog.set_level(logging.INFO, NAME)
     clock, first, second = ManualClock(), quiet(), quiet(period=8)
     feed = feed_of(Source((first, 40.0), (second, 0.0)), clock)
@@ -114,14 +114,14 @@ def test_what_lies_is_asked_less_and_less_often():
     assert pauses == [40.0, 80.0, 100.0, 100.0, 20.0, 40.0, 20.0]
 
 
-def test_options_that_can_not_be_read_end_no_thread(monkeypatch, caplog):
-    """It is said once, and the market is looked at meanwhile."""
+def test_options_that_cannot_be_read_end_no_thread(monkeypatch, caplog):
+    """It is logged once, and the market is looked at meanwhile."""
     monkeypatch.setattr(feeding, 'PAUSE', 0.001)
-    told, again = [ValueError('refresh is no number')] * 3, threading.Event()
+    errors, again = [ValueError('refresh is no number')] * 3, threading.Event()
 
     def refresh():
-        if told:
-            raise told.pop()
+        if errors:
+            raise errors.pop()
         again.set()
         return 1000.0
 
@@ -136,15 +136,15 @@ def test_options_that_can_not_be_read_end_no_thread(monkeypatch, caplog):
 @pytest.mark.parametrize(
     'error', [CloudUnavailable('down'), BadSnapshot('lies'), RuntimeError('a fault of ours')]
 )
-def test_trouble_changes_nothing_and_is_said_once(error, caplog):
+def test_trouble_changes_nothing_and_is_logged_once(error, caplog):
     """Down, lying or broken: the snapshot stays until it is too old, and plug-ins never see an error."""
     only = quiet()
     feed = feed_of(Source((only, 0.0), error, error, (None, 1.0)))
     for _ in range(4):
         feed.look()
         assert feed.current() is only
-    said = [one for one in levels(caplog) if one in {'WARNING', 'ERROR'}]
-    assert said == ['ERROR' if isinstance(error, RuntimeError) else 'WARNING']
+    logged = [one for one in levels(caplog) if one in {'WARNING', 'ERROR'}]
+    assert logged == ['ERROR' if isinstance(error, RuntimeError) else 'WARNING']
 
 
 def test_the_thread_starts_when_somebody_asks_and_only_once():

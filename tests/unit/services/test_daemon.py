@@ -73,7 +73,7 @@ def test_a_wake_up_brings_the_next_tick_and_many_bring_one(work):
     assert work.stopped == [True]
 
 
-def test_work_that_does_not_end_is_told_so(work, caplog):
+def test_work_that_does_not_end_is_logged(work, caplog):
     """The stop waits for its time limit only, and the work knows that a tick goes on."""
     work.open.clear()
     service = started(work, 60.0)

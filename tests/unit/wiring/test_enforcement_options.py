@@ -10,8 +10,9 @@ from nova_market.conf import exchange, fairness, opts
 from nova_market.errors import ConfigurationError
 from nova_market.services.exchange.allocation_receiver import AllocationReceiver
 from nova_market.services.fairness.settings import load_settings
-from nova_market.wiring.exchange import build_enforcement, build_exchange, engines_of
+from nova_market.wiring.exchange import build_enforcement, build_exchange, engines_of, wire_format
 from tests.support.exchange.oslo import configured
+from tests.support.host_builders import report
 
 
 @pytest.fixture
@@ -57,14 +58,27 @@ def test_named_engines_are_heard(conf, policy):
         ({'priority_mode': 'paper'}, r'\[fairness\]priority_mode = paper: set it to centred'),
     ],
 )
-def test_what_can_not_work_on_a_host(conf, options, wanted):
+def test_what_cannot_work_on_a_host(conf, options, wanted):
     choose(conf, **({'policy': 'market', 'exchange': 'oslo'} | options))
     with pytest.raises(ConfigurationError, match=wanted):
         engines_of(conf)
 
 
-def test_the_line_goes_between_transport_and_topology(conf):
+class Noted:
+    """A transport that carries nothing and notes whom it was to send to."""
+
+    def __init__(self):
+        self.receivers = []
+
+    def send(self, to, frame):
+        self.receivers.append(to)
+
+
+def test_the_receiver_of_allocations_carries_the_reports_too(conf):
+    """It goes between the transport and the topology."""
     choose(conf, policy='market', exchange='oslo', members=['compute2'])
+    conf.set_override('aggregators', ['compute2'], 'exchange')
+    noted = Noted()
     made = build_exchange(
         conf,
         'compute1',
@@ -72,13 +86,14 @@ def test_the_line_goes_between_transport_and_topology(conf):
         ManualClock(),
         lambda transport, wire: AllocationReceiver(
             host='compute1',
-            transport=transport,
+            transport=noted,
             wire=wire,
             clock=ManualClock(),
             engines=['engine1'],
         ),
     )
-    assert isinstance(made._transport, AllocationReceiver)
+    made.publish(report('compute1', {'d': (1.0,)}))
+    assert noted.receivers == ['compute2']
 
 
 def test_an_engine_over_oslo(conf):
@@ -86,25 +101,27 @@ def test_an_engine_over_oslo(conf):
     choose(conf, exchange='oslo')
     conf.set_override('topology', 'broadcast', 'exchange')
     made = build_enforcement(conf, 'engine1', ManualClock(), 60.0)
-    assert made._transport._server_name == 'engine1'
-    assert isinstance(made._wire, PlainFormat)
+    # private: the queue's name shows at the broker only
+    assert made.transport._server_name == 'engine1'
+    assert isinstance(wire_format(conf), PlainFormat)
 
 
 def test_an_engine_over_zmq(conf, tmp_path):
     """It knows where hosts are, and takes no part itself."""
     choose(conf, exchange='zmq', members=['compute1=tcp://10.0.0.1:9653'])
     made = build_enforcement(conf, 'engine1', ManualClock(), 60.0)
-    assert isinstance(made._wire, CompactFormat)
-    assert made._transport._bind == 'tcp://127.0.0.1:*'
-    assert made._transport._keys.path == '/etc/nova_market/engine-keys'
+    assert isinstance(wire_format(conf), CompactFormat)
+    assert made.transport.endpoint == 'tcp://127.0.0.1:*'
+    with pytest.raises(ConfigurationError, match='/etc/nova_market/engine-keys'):
+        made.start()
     # the configuration is that of the whole process: it stays as it was
     assert conf.exchange.zmq_key_path == str(tmp_path)
-    assert isinstance(made._membership, StaticMembers)
-    assert made._membership.members()['compute1'] == 'tcp://10.0.0.1:9653'
+    assert isinstance(made.membership, StaticMembers)
+    assert made.membership.members()['compute1'] == 'tcp://10.0.0.1:9653'
     choose(conf, exchange='zmq', url=f'file://{tmp_path}')
     made = build_enforcement(conf, 'engine1', ManualClock(), 60.0)
-    assert isinstance(made._membership, ToozMembers)
-    assert made._membership.members() == {}
+    assert isinstance(made.membership, ToozMembers)
+    assert made.membership.members() == {}
 
 
 @pytest.mark.parametrize(
@@ -116,7 +133,7 @@ def test_an_engine_over_zmq(conf, tmp_path):
         ({'exchange': 'zmq', 'members': ['compute1']}, r"\[exchange\]members: 'compute1'"),
     ],
 )
-def test_what_can_not_work_on_an_engine(conf, options, wanted):
+def test_what_cannot_work_on_an_engine(conf, options, wanted):
     choose(conf, **({'exchange': 'oslo'} | options))
     with pytest.raises(ConfigurationError, match=wanted):
         build_enforcement(conf, 'engine1', ManualClock(), 60.0)

@@ -29,24 +29,36 @@ def conf():
 
 
 def built(conf, transport, **options):
+    return built_with_wire(conf, transport, **options)[0]
+
+
+def built_with_wire(conf, transport, **options):
+    """The exchange, and the format that its messages have."""
+    formats = []
     conf.set_override('exchange', transport, 'fairness')
     for name, value in options.items():
         conf.set_override(name, value, 'exchange')
-    return build_exchange(conf, 'compute1', SETTINGS, ManualClock())
+
+    def unchanged(carrier, wire):
+        formats.append(wire)
+        return carrier
+
+    made = build_exchange(conf, 'compute1', SETTINGS, ManualClock(), unchanged)
+    return made, formats[0]
 
 
 def test_the_default_is_this_host_alone(conf):
     made = build_exchange(conf, 'compute1', SETTINGS, ManualClock())
     assert isinstance(made, BroadcastExchange)
-    assert made._membership.members() == {'compute1': ''}
+    assert made.membership.members() == {'compute1': ''}
 
 
 def test_over_oslo(conf):
     """Aggregators by default, and plain text, since oslo.messaging carries JSON."""
-    made = built(conf, 'oslo', aggregators=['compute2', 'compute3'])
+    made, wire = built_with_wire(conf, 'oslo', aggregators=['compute2', 'compute3'])
     assert isinstance(made, AggregateExchange)
-    assert isinstance(made._wire, PlainFormat)
-    assert set(made._membership.members()) == {'compute1', 'compute2', 'compute3'}
+    assert isinstance(wire, PlainFormat)
+    assert set(made.membership.members()) == {'compute1', 'compute2', 'compute3'}
 
 
 def test_broadcast_over_oslo_needs_no_more(conf):
@@ -56,9 +68,9 @@ def test_broadcast_over_oslo_needs_no_more(conf):
 
 def test_over_zmq(conf, tmp_path):
     members = ['compute1=tcp://10.0.0.1:9653', 'compute2 = tcp://[fd00::2]:9653']
-    made = built(conf, 'zmq', members=members, zmq_key_path=str(tmp_path))
-    assert isinstance(made._wire, CompactFormat)
-    assert made._membership.members() == {
+    made, wire = built_with_wire(conf, 'zmq', members=members, zmq_key_path=str(tmp_path))
+    assert isinstance(wire, CompactFormat)
+    assert made.membership.members() == {
         'compute1': 'tcp://10.0.0.1:9653',
         'compute2': 'tcp://[fd00::2]:9653',
     }
@@ -81,14 +93,14 @@ def test_what_a_host_says_of_where_it_listens(conf, tmp_path, options, address):
         zmq_key_path=str(tmp_path),
         **options,
     )
-    assert isinstance(made._membership, ToozMembers)
-    assert made._membership.members() == {'compute1': address}
+    assert isinstance(made.membership, ToozMembers)
+    assert made.membership.members() == {'compute1': address}
 
 
 def test_a_list_without_this_host_still_has_it(conf):
     made = built(conf, 'oslo', members=['compute2'])
-    assert isinstance(made._membership, StaticMembers)
-    assert made._membership.members() == {'compute1': '', 'compute2': ''}
+    assert isinstance(made.membership, StaticMembers)
+    assert made.membership.members() == {'compute1': '', 'compute2': ''}
 
 
 @pytest.mark.parametrize(
@@ -108,14 +120,14 @@ def test_a_list_without_this_host_still_has_it(conf):
         ('pigeon', {}, 'pigeon.*local, oslo, zmq'),
     ],
 )
-def test_what_can_not_work_is_a_clear_error(conf, tmp_path, transport, options, wanted):
+def test_what_cannot_work_is_a_clear_error(conf, tmp_path, transport, options, wanted):
     """It names the option and what to do, and no password."""
     with pytest.raises(ConfigurationError, match=wanted) as caught:
         built(conf, transport, zmq_key_path=str(tmp_path), **options)
     assert 'geheim' not in str(caught.value)
 
 
-def test_epochs_differ_where_sums_can_not_be_compared():
+def test_epochs_differ_where_sums_cannot_be_compared():
     """By metric, interval and resources; not by what only matters here."""
     same = epoch_of(FairnessSettings(resources=tuple(reversed(SETTINGS.resources)), idle=0.5))
     others = {

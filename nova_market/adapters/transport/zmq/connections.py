@@ -64,9 +64,14 @@ class Connections:
         self._by_route: dict[bytes, Connection] = {}
         self._made = 0
         self.socket = tuned(context)
-        self.monitor = watched(self.socket, 'lines', LINE_EVENTS)
+        self.monitor = watched(self.socket, 'connections', LINE_EVENTS)
         if ring is not None:
             identify(self.socket, ring.own)
+
+    @property
+    def up(self) -> tuple[HostName, ...]:
+        """Hosts whose connection carries frames. May be read from any thread."""
+        return tuple(line.host for line in list(self._lines.values()) if line.up)
 
     @property
     def hosts(self) -> tuple[HostName, ...]:

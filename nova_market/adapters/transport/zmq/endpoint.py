@@ -33,16 +33,21 @@ class Endpoint:
         """
         self._context: Context = zmq.Context(io_threads=1)
         try:
-            self._gate = Listener(self._context, bind, host, ring, refuse)
+            self._listener = Listener(self._context, bind, host, ring, refuse)
         except BaseException:
             self._context.destroy(linger=0)
             raise
-        self.lines = Connections(self._context, host, ring, refuse)
-        self.endpoint = self._gate.endpoint
+        self.connections = Connections(self._context, host, ring, refuse)
+        self.endpoint = self._listener.endpoint
         self._poller = zmq.Poller()
         self._poller.register(wake, zmq.POLLIN)
-        sockets = [self._gate.socket, self._gate.monitor, self.lines.socket, self.lines.monitor]
-        for socket in [*sockets, *([self._gate.zap] if self._gate.zap is not None else [])]:
+        sockets = [
+            self._listener.socket,
+            self._listener.monitor,
+            self.connections.socket,
+            self.connections.monitor,
+        ]
+        for socket in [*sockets, *([self._listener.zap] if self._listener.zap is not None else [])]:
             self._poller.register(socket, zmq.POLLIN)
 
     def wait(self, seconds: float) -> Ready:
@@ -51,33 +56,33 @@ class Endpoint:
 
     def frames(self, ready: Ready) -> Iterator[ReceivedFrame]:
         """Admit the connections that wait for it, then yield what was received."""
-        gate, lines = self._gate, self.lines
-        if gate.zap in ready:
-            gate.answer_zap()
-        if gate.socket in ready:
-            yield from gate.frames(ROUND)
-        if lines.socket in ready:
-            yield from lines.frames(ROUND)
+        listener, connections = self._listener, self.connections
+        if listener.zap in ready:
+            listener.answer_zap()
+        if listener.socket in ready:
+            yield from listener.frames(ROUND)
+        if connections.socket in ready:
+            yield from connections.frames(ROUND)
 
     def changes(self, ready: Ready, now: float) -> Iterator[tuple[HostName, str]]:
-        """(host, 'up' | 'down' | 'refused') for each line that has changed."""
-        if self._gate.monitor in ready:
-            self._gate.note_failures(now)
-        if self.lines.monitor in ready:
-            yield from self.lines.note_events(now)
+        """(host, 'up' | 'down' | 'refused') for each connection that has changed."""
+        if self._listener.monitor in ready:
+            self._listener.note_failures(now)
+        if self.connections.monitor in ready:
+            yield from self.connections.note_events(now)
 
     def send(self, to: HostName, frame: bytes, now: float) -> bool:
-        """Over our line to that host, else over the one that it came by; False when neither takes it."""
-        return self.lines.send(to, frame, now) or self._gate.reply(to, frame)
+        """Over our connection to that host, else over the one it came by; False when neither takes it."""
+        return self.connections.send(to, frame, now) or self._listener.reply(to, frame)
 
     def renew(self, ring: KeyRing | None, now: float) -> None:
         """Use these keys from now on; to be called now and then."""
-        self._gate.note_failures(now)
-        self._gate.ring = ring
-        self.lines.renew(ring, now)
+        self._listener.note_failures(now)
+        self._listener.ring = ring
+        self.connections.renew(ring, now)
 
     def close(self) -> None:
         """Takes LINGER_MS at most, while what was sent last leaves."""
-        self._gate.close()
-        self.lines.close()
+        self._listener.close()
+        self.connections.close()
         self._context.term()

@@ -74,7 +74,7 @@ class KeyDirectory:
     """Reads and changes the key files of one host."""
 
     def __init__(self, path: str, host: HostName) -> None:
-        """:raises ConfigurationError: the host's name can not be the name of a file."""
+        """:raises ConfigurationError: the host's name cannot be the name of a file."""
         self.path = path
         self.host = HostName(checked_name(host))
 
@@ -259,7 +259,7 @@ class KeyDirectory:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise ConfigurationError(f'{path}: can not be read ({error.strerror})') from None
+            raise ConfigurationError(f'{path}: cannot be read ({error.strerror})') from None
         if mode & 0o077:
             raise ConfigurationError(
                 f'{path}: mode {mode:04o} lets others read the secret key; "chmod 600 {path}", and make '
@@ -294,7 +294,7 @@ class KeyDirectory:
         try:
             handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix='.')
         except OSError as error:
-            raise ConfigurationError(f'{path}: can not be written ({error.strerror})') from None
+            raise ConfigurationError(f'{path}: cannot be written ({error.strerror})') from None
         try:
             with os.fdopen(handle, 'w', encoding='ascii') as stream:
                 stream.write(text)
@@ -319,7 +319,7 @@ class KeyDirectory:
 
 
 def checked_name(name: str) -> str:
-    """:raises ConfigurationError: a key file can not be named so."""
+    """:raises ConfigurationError: a key file cannot be named so."""
     if not _NAME.fullmatch(name):
         raise ConfigurationError(
             f'host name {name[:80]!r}: must be 1 to 253 letters, digits, ".", "_" or "-", and begin with a '
@@ -358,7 +358,7 @@ def _keys(path: str, *, secret: bool = False) -> list[bytes]:
         with open(path, encoding='ascii') as stream:
             text = stream.read(MAX_FILE + 1)
     except OSError as error:
-        raise ConfigurationError(f'{path}: can not be read ({error.strerror})') from None
+        raise ConfigurationError(f'{path}: cannot be read ({error.strerror})') from None
     except ValueError:
         raise ConfigurationError(f'{path}: is not a text file of keys') from None
     if len(text) > MAX_FILE:

@@ -38,7 +38,7 @@ ZAP_FRAMES = 7
 
 FAILED = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
 ENDED = FAILED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH
-GATE_EVENTS = ENDED | zmq.EVENT_ACCEPTED
+LISTENER_EVENTS = ENDED | zmq.EVENT_ACCEPTED
 
 RIPE = HANDSHAKE_MS / 1000.0 + 1.0
 """Seconds after which a connection must have ended its handshake, one way or another."""
@@ -92,7 +92,7 @@ class Listener:
             self.zap.linger = 0
             self.zap.bind(ZAP_ENDPOINT)
         self.socket = tuned(context)
-        self.monitor = watched(self.socket, 'gate', GATE_EVENTS)
+        self.monitor = watched(self.socket, 'listener', LISTENER_EVENTS)
         try:
             if ring is not None:
                 self.socket.curve_server = True
@@ -103,7 +103,7 @@ class Listener:
         except zmq.ZMQError as error:
             self.close()
             raise ConfigurationError(
-                f'[exchange]zmq_bind = {bind}: can not be listened on ({error.strerror}); it must be '
+                f'[exchange]zmq_bind = {bind}: cannot be listened on ({error.strerror}); it must be '
                 'tcp://ADDRESS:PORT with an address of this host and a port that is free'
             ) from None
         self.endpoint = self.socket.getsockopt_string(zmq.LAST_ENDPOINT)

@@ -92,7 +92,7 @@ class ZmqTransport:
         self._wake = -1
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self._junction: Endpoint | None = None
+        self._sockets: Endpoint | None = None
         self._signature: tuple[object, ...] = ()
         self._ring: KeyRing | None = None
 
@@ -110,6 +110,12 @@ class ZmqTransport:
         """Where this host listens, with the port that the system has chosen for ':*'."""
         return self._bind
 
+    @property
+    def connected(self) -> tuple[HostName, ...]:
+        """Hosts to which a connection of this host carries frames now."""
+        sockets = self._sockets
+        return sockets.connections.up if sockets is not None else ()
+
     def start(self, receive: Receive) -> None:
         """:raises ConfigurationError: the secret key or the address can't be used."""
         signature: tuple[object, ...] = ()
@@ -122,11 +128,11 @@ class ZmqTransport:
         self._ring = ring
         wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         try:
-            self._junction = Endpoint(self._bind, self._host, ring, self._drop, wake)
+            self._sockets = Endpoint(self._bind, self._host, ring, self._drop, wake)
         except BaseException:
             os.close(wake)
             raise
-        self._bind = self._junction.endpoint
+        self._bind = self._sockets.endpoint
         self._wake = wake
         self._thread = threading.Thread(target=self._run, name='exchange-zmq', daemon=True)
         self._thread.start()
@@ -188,18 +194,18 @@ class ZmqTransport:
 
     def _turn(self) -> None:
         """Wait for something, take what has come, send what can be sent."""
-        junction = self._junction
-        if junction is None:
+        sockets = self._sockets
+        if sockets is None:
             self._stopping.wait(TICK)
             return
-        ready = junction.wait(TICK)
+        ready = sockets.wait(TICK)
         rung = self._wake in ready
         if rung:
             os.eventfd_read(self._wake)
-        for received in junction.frames(ready):
+        for received in sockets.frames(ready):
             self._deliver(received.sender, received.frame)
         now = time.monotonic()
-        changes = list(junction.changes(ready, now))
+        changes = list(sockets.changes(ready, now))
         for host, state in changes:
             self._tell_line(host, state)
         if rung or changes:
@@ -214,13 +220,13 @@ class ZmqTransport:
     def _send_all(self, now: float) -> None:
         with self._lock:
             waiting = [host for host, box in self._mail.items() if box]
-        if not waiting or self._junction is None:
+        if not waiting or self._sockets is None:
             return
         addresses = self._addresses()
         for host in waiting:
-            self._send_to(self._junction, host, addresses.get(host, ''), now)
+            self._send_to(self._sockets, host, addresses.get(host, ''), now)
 
-    def _send_to(self, junction: Endpoint, host: HostName, address: str, now: float) -> None:
+    def _send_to(self, sockets: Endpoint, host: HostName, address: str, now: float) -> None:
         """Send what waits for a host, in order, as far as it goes now."""
         while True:
             with self._lock:
@@ -228,17 +234,17 @@ class ZmqTransport:
                 if not box:
                     return
                 frame = box.popleft()
-            if junction.send(host, frame, now):
+            if sockets.send(host, frame, now):
                 continue
             with self._lock:
                 if len(box) < MAILBOX:
                     box.appendleft(frame)
                 else:
                     self._dropped[UNSENT] += 1
-            self._connect(junction, host, address, now)
+            self._connect(sockets, host, address, now)
             return
 
-    def _connect(self, junction: Endpoint, host: HostName, address: str, now: float) -> None:
+    def _connect(self, sockets: Endpoint, host: HostName, address: str, now: float) -> None:
         """Make a line to a host; without an address its mail is thrown away."""
         problem: str | None
         if not usable(address):
@@ -248,7 +254,7 @@ class ZmqTransport:
             reason = NO_LINE
             problem = f'host {host} at {address}: without keys only loopback addresses are used'
         else:
-            reason, problem = NO_LINE, junction.lines.open(host, address, now)
+            reason, problem = NO_LINE, sockets.connections.open(host, address, now)
         if problem is None:
             return
         with self._lock:
@@ -259,21 +265,21 @@ class ZmqTransport:
     def _tend(self, now: float) -> None:
         """Keep lines as addresses and keys are now; forget mail of hosts that are gone."""
         addresses = self._addresses()
-        if self._junction is None:
+        if self._sockets is None:
             self._reopen()
         else:
-            lines = self._junction.lines
-            for host in lines.hosts:
-                if lines.address(host) != addresses.get(host):
-                    lines.close_line(host)
-            self._junction.renew(self._ring, now)
+            connections = self._sockets.connections
+            for host in connections.hosts:
+                if connections.address(host) != addresses.get(host):
+                    connections.close_line(host)
+            self._sockets.renew(self._ring, now)
         with self._lock:
             for host in [h for h, box in self._mail.items() if not box and h not in addresses]:
                 del self._mail[host]
 
     def _reopen(self) -> None:
         try:
-            self._junction = Endpoint(self._bind, self._host, self._ring, self._drop, self._wake)
+            self._sockets = Endpoint(self._bind, self._host, self._ring, self._drop, self._wake)
             self._trouble = ''
         except ConfigurationError as error:
             self._trouble = str(error)
@@ -292,17 +298,17 @@ class ZmqTransport:
         self._tell_problems(ring)
         own_is_new = ring.own != self._ring.own
         self._ring = ring
-        if own_is_new and self._junction is not None:
+        if own_is_new and self._sockets is not None:
             LOG.info('this host has another key, all connections are made anew')
-            self._junction.close()
-            self._junction = None
+            self._sockets.close()
+            self._sockets = None
 
     def _close(self) -> None:
         with self._lock:
             wake, self._wake = self._wake, -1
         os.close(wake)
-        if self._junction is not None:
-            self._junction.close()
+        if self._sockets is not None:
+            self._sockets.close()
 
     # -- telling
 

@@ -100,7 +100,7 @@ def test_memory_on_huge_pages_is_left_alone(tmp_path: Path, make_host: MakeHost)
     assert memory.write({guests[0].id: PAGE}, guests) == {guests[0].id: 'backed by huge pages'}
 
 
-def test_without_the_memory_controller_the_reason_is_said(tmp_path: Path, make_host: MakeHost):
+def test_without_the_memory_controller_the_reason_is_reported(tmp_path: Path, make_host: MakeHost):
     kernel = KernelTree(tmp_path)
     host, guests = populate(kernel, make_host, 1)
     (kernel.account(guests[0], 'memory') / 'memory.low').unlink()

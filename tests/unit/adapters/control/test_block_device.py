@@ -56,7 +56,7 @@ def test_a_stack_is_controllable_when_every_device_under_it_is(
     assert (why_not(tmp_path, str(disk)) is None) is controllable
 
 
-def test_what_can_not_be_decided_is_said(tmp_path: Path, disk: Path):
+def test_what_cannot_be_decided_is_reported(tmp_path: Path, disk: Path):
     assert why_not(tmp_path, '') == 'not controllable: a network disk'
     assert 'no single block device' in why_not(tmp_path, str(disk))
     assert 'No such file' in why_not(tmp_path, str(tmp_path / 'vanished'))

@@ -147,7 +147,7 @@ def test_a_record_of_another_boot_is_void(make_bed: MakeBed):
 
 
 @pytest.mark.parametrize('groups', ['[]', '{"/x": "1"}', '{"/x": true}', 'null'])
-def test_a_damaged_record_is_ignored_and_said(
+def test_a_damaged_record_is_ignored_and_logged(
     make_bed: MakeBed, groups: str, caplog: pytest.LogCaptureFixture
 ):
     bed = make_bed()

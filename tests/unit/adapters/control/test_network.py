@@ -111,7 +111,7 @@ def test_guests_are_known_by_all_their_mac_addresses():
         ((('tap1', 'fa:16:3e:00:00:01'),), 'guest a has the same MAC address fa:16:3e:00:00:01'),
     ],
 )
-def test_a_guest_that_can_not_be_told_apart_has_a_reason(interfaces, why):
+def test_a_guest_that_cannot_be_distinguished_has_a_reason(interfaces, why):
     first = guest('a', 'o', interfaces=(('tap0', 'fa:16:3e:00:00:01'),))
     known, reasons = mac_addresses([guest('b', 'o', interfaces=interfaces), first])
     assert list(known) == ['a']
@@ -218,7 +218,7 @@ def test_errors_of_a_batch_are_those_of_their_requests():
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'said'),
+    ('arguments', 'expected'),
     [
         ({'device': 'nm-nowhere'}, r'network_device = nm-nowhere: no such device; there are .*lo'),
         ({'device': 'x' * 40}, r'no such device'),
@@ -229,8 +229,8 @@ def test_errors_of_a_batch_are_those_of_their_requests():
         ({'default_share': float('nan')}, r'default_share = nan'),
     ],
 )
-def test_what_can_not_work_stops_the_start(arguments, said):
-    with pytest.raises(ConfigurationError, match=said):
+def test_what_cannot_work_stops_the_start(arguments, expected):
+    with pytest.raises(ConfigurationError, match=expected):
         NetworkClasses(**({'device': 'lo', 'rate_bps': 10_000_000} | arguments))
 
 

@@ -68,7 +68,7 @@ def test_the_user_can_be_the_owner():
         '<instance>no namespace</instance>',
     ],
 )
-def test_an_unusable_owner_is_the_fallback_and_is_said(about: str):
+def test_an_unusable_owner_is_the_fallback_and_is_reported(about: str):
     found = reading(domain(about=about))
     assert found.guest.owner == 'nobody'
     assert found.guest.fallback
@@ -88,7 +88,7 @@ def test_an_unusable_owner_is_the_fallback_and_is_said(about: str):
         '\x00',
     ],
 )
-def test_xml_that_can_not_be_read_gives_a_guest_of_the_fallback_owner(xml: str):
+def test_xml_that_cannot_be_read_gives_a_guest_of_the_fallback_owner(xml: str):
     found = reading(xml)
     assert found.guest.owner == 'nobody'
     assert found.guest.vcpus == 1
@@ -101,7 +101,7 @@ def test_no_text_in_place_of_xml_raises(text: str):
 
 
 @given(st.text(alphabet=st.characters(blacklist_categories=['Cs', 'Cc']), max_size=300))
-def test_names_of_tenants_can_not_break_the_reading(name: str):
+def test_names_of_tenants_cannot_break_the_reading(name: str):
     found = reading(domain(about=metadata(flavor=name, extra_specs={'market:note': name})))
     assert found.guest.owner == PROJECT
     assert len(found.guest.flavor) <= 255

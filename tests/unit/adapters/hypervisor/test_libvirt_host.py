@@ -38,7 +38,7 @@ def test_guests_come_in_the_order_of_their_ids(host: LibvirtHost):
     assert [one.owner for one in guests] == ['p0', 'p1', 'p2']
 
 
-def test_an_owner_that_can_not_be_read_is_said_once_per_start(
+def test_an_owner_that_cannot_be_read_is_logged_once_per_start(
     host: LibvirtHost, caplog: pytest.LogCaptureFixture
 ):
     domain = start_domain(host, 0, project='"quoted"')
@@ -89,7 +89,7 @@ def test_guests_that_were_never_sampled_are_gone(host: LibvirtHost):
     assert not host.runs(guest)
 
 
-def test_a_socket_without_a_libvirtd_is_unavailable_and_said_once(
+def test_a_socket_without_a_libvirtd_is_unavailable_and_logged_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     host = LibvirtHost(
@@ -98,8 +98,8 @@ def test_a_socket_without_a_libvirtd_is_unavailable_and_said_once(
         'nobody',
         root=str(tmp_path),
     )
-    heard: list[str] = []
-    host.subscribe(heard.append)
+    reasons: list[str] = []
+    host.subscribe(reasons.append)
     for call in (host.sample, host.supply):
         with pytest.raises(HostUnavailable, match=f'{tmp_path}/none'):
             call()

@@ -131,9 +131,9 @@ def test_a_busy_host_is_not_calibrated(machine: Path):
         calibrate(str(machine / 'cache'), str(machine), lambda: 100.0)
 
 
-def test_a_cache_that_can_not_be_written_is_said(machine: Path):
+def test_a_cache_that_cannot_be_written_is_reported(machine: Path):
     put(machine / 'file', '')
-    with pytest.raises(ConfigurationError, match='can not be kept'):
+    with pytest.raises(ConfigurationError, match='cannot be kept'):
         calibrate(str(machine / 'file/cache'), str(machine), lambda: 100.0)
 
 

@@ -90,7 +90,7 @@ def test_a_nova_that_is_away_costs_one_timeout(directory, nova, clock):
     assert nova.asked == 2
 
 
-def test_what_is_known_is_told_without_nova(directory, nova, clock):
+def test_what_is_known_is_returned_without_nova(directory, nova, clock):
     """Until it is too old; only for a name that is not known Nova is needed."""
     directory.flavor('small')
     nova.away = True
@@ -113,7 +113,7 @@ def test_names_that_nobody_knows_do_not_list_all_flavors_each(directory, nova, c
 
 
 @pytest.mark.parametrize('access', ['somebody', 'service'])
-def test_private_flavors_are_not_told(directory, nova, access):
+def test_private_flavors_are_not_returned(directory, nova, access):
     """Of another project, or of the service's own: what they hold is not for everybody."""
     nova.add('secret', access)
     assert directory.flavor('secret') is None

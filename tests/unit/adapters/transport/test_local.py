@@ -101,7 +101,7 @@ def test_alone(topology):
 
 
 @pytest.mark.parametrize('wrong', [{'delay': -1.0}, {'delay': float('nan')}, {'loss': 1.1}])
-def test_a_hub_that_can_not_be(wrong):
+def test_a_hub_that_cannot_be(wrong):
     with pytest.raises(ValueError, match='delay'):
         LocalHub(**wrong)
 

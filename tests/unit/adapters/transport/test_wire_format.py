@@ -121,7 +121,7 @@ def test_no_number_that_is_none():
 
 @pytest.mark.parametrize('wire', WRITERS)
 @pytest.mark.parametrize(
-    ('changes', 'said'),
+    ('changes', 'expected'),
     [
         ({'sequence': -1}, 'sequence: -1 was given, expected `int` >= 0'),
         ({'v': 'x' * 100}, "v: 'xxx"),
@@ -132,12 +132,12 @@ def test_no_number_that_is_none():
     ],
     ids=lambda value: f'{value!s:.12}',
 )
-def test_a_refusal_names_field_value_and_limit(wire, changes, said):
+def test_a_refusal_names_field_value_and_limit(wire, changes, expected):
     """In both formats, also where the value lies deep inside."""
     values = to_values(update()) | changes
     write = json.dumps if isinstance(wire, PlainFormat) else msgspec.msgpack.encode
     frame = write(values)
-    with pytest.raises(MalformedReport, match='^' + said):
+    with pytest.raises(MalformedReport, match='^' + expected):
         wire.decode(frame.encode() if isinstance(frame, str) else frame)
 
 

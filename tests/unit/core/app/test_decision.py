@@ -28,8 +28,8 @@ from nova_market.core.app.slots import slots_for
 from nova_market.core.app.template import document, parsed
 from nova_market.core.app.view import (
     AppView,
+    BudgetState,
     MarketNow,
-    Purse,
     fresh,
     is_finished,
     learned,
@@ -89,7 +89,7 @@ def view(
         carried=replace(carried, **more.pop('carried', {})),
         slots=slots,
         allocations={one.server_id: got for one in slots} if got else {},
-        purse=Purse(balance=100_000_000, renew_amount=100_000_000),
+        budget=BudgetState(balance=100_000_000, renew_amount=100_000_000),
     )
     return replace(made, **more)
 
@@ -111,21 +111,21 @@ def decided(one, policy=vertical, **more):
 
 
 @pytest.mark.parametrize(
-    ('purse', 'deadline', 'allowed'),
+    ('budget', 'deadline', 'allowed'),
     [
-        (Purse(balance=600), None, 10.0),
-        (Purse(balance=600), NOW + 600.0, 60.0),
-        (Purse(balance=600), NOW - 600.0, 600.0),
-        (Purse(balance=10, renew_amount=600, project=10_000), None, 600.0),
-        (Purse(balance=10, renew_amount=600, project=100), None, 110.0),
+        (BudgetState(balance=600), None, 10.0),
+        (BudgetState(balance=600), NOW + 600.0, 60.0),
+        (BudgetState(balance=600), NOW - 600.0, 600.0),
+        (BudgetState(balance=10, renew_amount=600, project=10_000), None, 600.0),
+        (BudgetState(balance=10, renew_amount=600, project=100), None, 110.0),
         # period 100: the next renewal comes with the settlement of 102, so three rounds live of this
-        (Purse(balance=300, renew_amount=600, renew_every=34, project=10_000), None, 150.0),
-        (Purse(balance=10, renew_amount=500, renew_every=10, project=10_000), None, 50.0),
+        (BudgetState(balance=300, renew_amount=600, renew_every=34, project=10_000), None, 150.0),
+        (BudgetState(balance=10, renew_amount=500, renew_every=10, project=10_000), None, 50.0),
     ],
 )
-def test_a_budget_lasts_until_there_is_more(purse, deadline, allowed):
+def test_a_budget_lasts_until_there_is_more(budget, deadline, allowed):
     """In equal parts: until it renews itself, until the deadline, or over the horizon."""
-    assert spendable(purse, market(), 60, deadline) == pytest.approx(allowed)
+    assert spendable(budget, market(), 60, deadline) == pytest.approx(allowed)
 
 
 # reports
@@ -171,7 +171,7 @@ def test_a_server_that_says_nothing_has_its_work_before_it():
     assert progress_of(none) is None and not is_finished(none)
 
 
-def test_the_end_is_told_by_each_server_or_by_the_whole():
+def test_the_end_is_reported_by_each_server_or_by_the_whole():
     """More than all of one part is not part of another; what was told before the start is another run's."""
     parts = [report(server_id=f's{n}', total=10.0, done=done) for n, done in ((1, 19.0), (2, 1.0))]
     assert not is_finished(view(reports=parts, count=2))
@@ -199,15 +199,15 @@ def test_the_time_of_an_iteration_is_measured_between_reports():
 def test_an_outlier_does_not_end_an_application():
     """Twice as long at most in one report; nothing is learned over a suspension."""
     one = view(reports=[report(total=50.0, done=15.0, seconds_each=900.0)])
-    told = {'components': one.carried.components, 'at': NOW - 60, 'done': 14.0, 'each': 10.0}
-    assert learned(replace(one, carried=ControllerState(**told))).each == 20.0
+    reported = {'components': one.carried.components, 'at': NOW - 60, 'done': 14.0, 'each': 10.0}
+    assert learned(replace(one, carried=ControllerState(**reported))).each == 20.0
     resumed = replace(
-        one, app=replace(one.app, changed_at=NOW - 30), carried=ControllerState(**told)
+        one, app=replace(one.app, changed_at=NOW - 30), carried=ControllerState(**reported)
     )
     carried = learned(resumed)
     assert (carried.at, carried.done, carried.each) == (NOW, 15.0, 10.0)
     rests = replace(
-        one, app=replace(one.app, state=AppState.SUSPENDED), carried=ControllerState(**told)
+        one, app=replace(one.app, state=AppState.SUSPENDED), carried=ControllerState(**reported)
     )
     assert learned(rests).each == 10.0
 
@@ -281,7 +281,7 @@ def test_a_deadline_without_any_word_of_the_work_starts_small():
     one = view(slo, state=AppState.WAITING, count=0, got=None)
     found = decided(one, full_deadline)
     assert found.state is AppState.RUNNING
-    assert found.carried.of('w').bid[0] < 0.1 * one.purse.balance
+    assert found.carried.of('w').bid[0] < 0.1 * one.budget.balance
 
 
 def test_an_end_counts_what_the_last_round_costs():
@@ -366,7 +366,7 @@ def test_nothing_runs_and_pays_past_its_deadline(state, more, after):
     assert found.state is after
 
 
-def test_what_can_not_be_done_any_more_ends_after_its_deadline():
+def test_what_cannot_be_done_any_more_ends_after_its_deadline():
     """Though nothing new is told."""
     slo = {'deadline': stamp(NOW)}
     one = view(slo, reports=[report(at=NOW - 900, total=10.0, done=1.0)])
@@ -380,13 +380,13 @@ def test_what_can_not_be_done_any_more_ends_after_its_deadline():
 
 
 def test_what_ends_while_its_servers_boot_says_why():
-    told = [report(total=1000.0, done=0.0, seconds_each=60.0)]
-    one = view({'deadline': stamp(NOW + 60)}, got=None, reports=told, carried={'doubts': 2})
+    reported = [report(total=1000.0, done=0.0, seconds_each=60.0)]
+    one = view({'deadline': stamp(NOW + 60)}, got=None, reports=reported, carried={'doubts': 2})
     (ended,) = decided(one, full_deadline).events
     assert ended.action == 'dropped' and 'not even full allocations' in ended.reason
 
 
-def test_a_component_that_can_not_be_made_holds_no_other():
+def test_a_component_that_cannot_be_made_holds_no_other():
     """Bids of the others follow; of its own nothing is said."""
     one = view(reports=[report(metric=1.8)])
     parts = [{**dict(one.app.template['components'][0]), 'name': name} for name in ('w', 'bad')]
@@ -437,7 +437,7 @@ def test_suspending_makes_no_servers():
     }
 
 
-def test_marks_can_not_be_overwritten():
+def test_marks_cannot_be_overwritten():
     given = NewServer(
         app_id='a',
         slot='w-1',

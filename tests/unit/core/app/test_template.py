@@ -98,7 +98,7 @@ def test_a_throughput_is_turned_round():
 
 
 @pytest.mark.parametrize(
-    ('template', 'said'),
+    ('template', 'expected'),
     [
         ([], 'the template: a value of type list: give an object'),
         (changed(slo=None), 'slo is missing'),
@@ -142,7 +142,7 @@ def test_a_throughput_is_turned_round():
     ],
     ids=str,
 )  # fmt: skip
-def test_what_can_not_be_run_is_refused(template, said):
+def test_what_cannot_be_run_is_refused(template, expected):
     """The refusal names the entry, its value and what may be given."""
     with pytest.raises((BadDocument, BadTemplate)) as refused:
         checked(template)
@@ -150,4 +150,4 @@ def test_what_can_not_be_run_is_refused(template, said):
     text = str(error)
     if isinstance(error, BadDocument):
         text = f'{entry_name(error.path) or "the template"}: {error.problem}'
-    assert said in text
+    assert expected in text

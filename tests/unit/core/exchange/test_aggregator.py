@@ -55,8 +55,8 @@ def test_an_answer_holds_what_the_others_add_to_the_hosts_own_owners():
     assert reply.cloud.vectors == vectors(1.0)
 
 
-def test_only_what_the_host_may_not_know_is_said():
-    """A sum is said until the host has heard it, and again when it has moved by more than 1 %."""
+def test_only_what_the_host_may_not_know_is_sent():
+    """A sum is sent until the host has acknowledged it, and again when it has moved by more than 1 %."""
     one = aggregator()
     owners = {'d': (1.0,), 'e': (100.0,)}
     assert set(sums(one.receive(update('a', owners=owners), 0.0))) == {'d', 'e'}
@@ -73,19 +73,19 @@ def test_only_what_the_host_may_not_know_is_said():
 
 
 def test_steps_too_small_to_say_add_up():
-    """What is compared is what was said, not what was the last time."""
+    """What is compared is what was sent, not what was the last time."""
     one = aggregator()
     one.receive(update('a', owners={'d': (1.0,)}), 0.0)
     one.receive(update('b', owners={'d': (1.0,)}), 0.0)
-    said = []
+    sent = []
     for n in range(2, 12):
         one.receive(update('b', n, owners={'d': (1.0 + 0.004 * n,)}), 0.0)
         reply = one.receive(update('a', n, acked=n - 1), 0.0)
-        said.extend(sums(reply).values())
-    assert said == [1.008, 1.02, 1.032, 1.044]
+        sent.extend(sums(reply).values())
+    assert sent == [1.008, 1.02, 1.032, 1.044]
 
 
-def test_the_cloud_is_said_again_when_it_changes():
+def test_the_cloud_is_sent_again_when_it_changes():
     one = aggregator()
     assert one.receive(update('a', vectors=vectors(1.0)), 0.0).cloud.hosts == 0
     assert one.receive(update('a', 2), 1.0).cloud.hosts == 0  # not heard yet
@@ -136,8 +136,8 @@ def test_who_is_alone_has_nothing_elsewhere():
     rng, sequence, one = np.random.default_rng(1), itertools.count(1), aggregator()
 
     def tell(host, owners, supply):
-        said = {'owners': {o: (v,) for o, v in owners.items()}, 'vectors': vectors(supply)}
-        return one.receive(update(host, next(sequence), full=True, **said), 0.0)
+        sent = {'owners': {o: (v,) for o, v in owners.items()}, 'vectors': vectors(supply)}
+        return one.receive(update(host, next(sequence), full=True, **sent), 0.0)
 
     for _ in range(100):
         first, second, third = (10.0 ** rng.uniform(-3, 3, size=3)).tolist()
@@ -232,8 +232,8 @@ def test_a_refused_statement_does_not_prolong_a_life():
     assert isinstance(one.receive(update('a', incarnation=3), 30.0), TotalsReply)
 
 
-def test_what_is_said_again_is_answered_again_once_and_changes_nothing():
-    """Each answer may be the first that arrives, so they are the same whatever others have said meanwhile."""
+def test_what_is_sent_again_is_answered_again_once_and_changes_nothing():
+    """Each answer may be the first that arrives, so they are the same whatever others have sent meanwhile."""
     one = aggregator()
     one.receive(update('b', owners={'d': (1.0,)}), 0.0)
     first = one.receive(update('a', owners={'d': (1.0,)}), 1.0)
@@ -247,10 +247,10 @@ def test_what_is_said_again_is_answered_again_once_and_changes_nothing():
     one.receive(update('a', 3), 8.0)
     one.receive(update('c', retransmitted=True), 8.0)
     one.receive(update('a', 3, retransmitted=True), 37.9)
-    assert one.receive(update('a', 4), 38.0).resync, 'what is said again prolongs no life'
+    assert one.receive(update('a', 4), 38.0).resync, 'what is sent again prolongs no life'
 
 
-def test_what_is_said_again_counts_where_the_first_was_lost():
+def test_what_is_sent_again_counts_where_the_first_was_lost():
     one = aggregator()
     reply = one.receive(update('a', owners={'d': (1.0,)}, retransmitted=True), 0.0)
     assert sums(reply) == {'d': 0.0}
@@ -385,7 +385,7 @@ def test_one_reader_is_asked_for_the_quotas_that_nobody_reads():
     reply = one.receive(update('b', owners={'f': (1.0,)}, reads_quotas=True), 0.0)
     assert reply.asked == ('d', 'e')
     assert one.receive(update('c', reads_quotas=True), 0.0).asked == ()
-    # c has rights, b has none: c is asked instead, also for what it has said already
+    # c has rights, b has none: c is asked instead, also for what it has sent already
     quotas = {'d': (1, 1)}
     reply = one.receive(update('c', 2, reads_quotas=True, quotas=quotas), 1.0)
     assert reply.asked == ('d', 'e', 'f')
@@ -417,17 +417,17 @@ def test_tables_and_names_give_the_same_sums():
         count = 12 if sequence % 4 else 5
         chosen = owners[:count] if sequence % 5 else [*rng.permutation(owners[:count]).tolist()]
         width = 1 if sequence < 20 else 1 + sequence % 3
-        said = {owner: tuple(rng.normal(size=width).tolist()) for owner in chosen}
+        sent = {owner: tuple(rng.normal(size=width).tolist()) for owner in chosen}
         gone = tuple(owner for owner in owners[10:] if owner not in chosen)
         more = {'full': sequence <= 3 or sequence % 11 == 0, 'gone': gone, 'acked': sequence - 6}
         more |= {'vectors': vectors(sequence % 3 + 1.0)} if sequence % 2 else {}
-        one = by_name.receive(update(host, sequence, said, reads_numbers=False, **more), 0.0)
+        one = by_name.receive(update(host, sequence, sent, reads_numbers=False, **more), 0.0)
         listed = known.get(host, NOBODY)
-        if said.keys() <= set(listed.owners):
-            said = pack(said, listed)
+        if sent.keys() <= set(listed.owners):
+            sent = pack(sent, listed)
         before = () if more['full'] else listed.owners
         known[host] = owner_list({*before, *chosen}.difference(gone))
-        other = by_table.receive(update(host, sequence, said, **more), 0.0)
+        other = by_table.receive(update(host, sequence, sent, **more), 0.0)
         assert isinstance(one.owners, dict) and one.owners == other.owners
         assert isinstance(other.owners, PackedSums) or not other.owners
         assert one.cloud == other.cloud

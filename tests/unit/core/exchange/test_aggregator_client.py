@@ -65,7 +65,7 @@ def test_aggregated_totals_are_those_of_broadcast(aggregators):
 
 
 def test_own_numbers_count_at_once():
-    """Whatever the transport does; what the others said last stays."""
+    """Whatever the transport does; what the others sent last stays."""
     post = Post('ab')
     post.round(cloud(1, 'ab'), 10.0)
     post.round(cloud(2, 'ab'), 20.0)
@@ -108,12 +108,12 @@ def test_age_counts_from_when_the_statement_was_published():
     post = Post('ab', delay=2)
     for n in range(1, 6):
         post.round(cloud(n, 'ab'), 10.0 * n)
-    # there and back take 20 s: the answer at 50 is to what was said at 30
+    # there and back take 20 s: the answer at 50 is to what was sent at 30
     assert post.totals('b', 50.0).age == 20.0
 
 
-def test_what_is_unchanged_is_not_said():
-    """Neither by hosts nor by aggregators; a heartbeat is said in every interval."""
+def test_what_is_unchanged_is_not_sent():
+    """Neither by hosts nor by aggregators; a heartbeat is sent in every interval."""
     post = Post('abc')
     for n in range(1, 5):
         post.round(cloud(n), 10.0 * n)
@@ -153,7 +153,7 @@ def test_an_owner_that_leaves_and_returns():
 
 @pytest.mark.parametrize('delay', [0, 1, 2])
 @pytest.mark.parametrize('loss', [0.0, 0.3])
-def test_what_is_lost_is_said_again(delay, loss):
+def test_what_is_lost_is_sent_again(delay, loss):
     """Whatever was lost before, once a statement and its answer get through the host knows all."""
     post = Post('abc', ('a', 'b'), delay, loss)
     for n in range(1, 30):
@@ -185,7 +185,7 @@ def test_delay_does_not_defeat_suppression():
 
 
 def test_an_owner_that_leaves_and_returns_unheard():
-    """The aggregator never knew, so it does not say again what it has said: the host must not forget it."""
+    """The aggregator never knew, so it does not send again what it has sent: the host must not forget it."""
     post = Post('ab')
     for n in (1, 2):
         post.round(cloud(n, 'ab'), 10.0 * n)
@@ -227,7 +227,7 @@ def test_a_request_that_crosses_its_fulfilment_is_not_obeyed_twice():
 
 
 def test_an_aggregator_that_restarts_asks_for_everything():
-    """Meanwhile what it said before is used, not the sums that it is only beginning to collect."""
+    """Meanwhile what it sent before is used, not the sums that it is only beginning to collect."""
     post = Post('abc', ('x',))
     for n in (1, 2, 3):
         post.round(cloud(n), 10.0 * n)
@@ -394,7 +394,7 @@ def test_quotas_that_are_no_longer_read_are_taken_back():
     assert post.totals('b', 40.0).quota_tally.known == (0, 0)
 
 
-def test_each_owner_is_said_to_its_own_aggregator_only():
+def test_each_owner_is_sent_to_its_own_aggregator_only():
     post = Post('abc', ('x', 'y'))
     post.round(cloud(1), 10.0)
     for to, message in post.messages:
@@ -403,7 +403,7 @@ def test_each_owner_is_said_to_its_own_aggregator_only():
             assert (message.vectors is not None) == (aggregator_of(message.host, 'xy') == to)
 
 
-def test_tables_are_for_those_who_have_said_that_they_read_them():
+def test_tables_are_for_those_who_have_reported_that_they_read_them():
     """The first statement goes by name, and all to who does not answer: it may be an older version."""
     post = Post('b', ('x',))
     form = []

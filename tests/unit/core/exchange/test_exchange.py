@@ -304,7 +304,7 @@ def test_an_echo_out_of_order_or_twice_is_stale():
     ('version', 'reply'), [((1, 6), FOREIGN_NAME), ((2, 0), FOREIGN_NAME), ((0, 99), STALE)]
 )
 def test_somebody_speaks_in_our_name(version, reply):
-    """What we have not said yet is foreign; an earlier life of this host may still be heard."""
+    """What we have not sent yet is foreign; an earlier life of this host may still be heard."""
     echo = LoopbackMonitor(0.0, TTL)
     echo.publish((1, 5), 0.0)
     assert echo.receive(version) == reply

@@ -40,11 +40,11 @@ def test_another_process_agrees():
         'from nova_market.core.exchange.rendezvous import aggregator_of, elect, set_digest\n'
         f'h = {HOSTS!r}\nprint([aggregator_of(str(n), h) for n in range(20)], elect(h, 3), set_digest(h))'
     )
-    said = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, '-c', code], capture_output=True, text=True, check=True
     ).stdout
     here = [aggregator_of(str(n), HOSTS) for n in range(20)]
-    assert said.strip() == f'{here} {elect(HOSTS, 3)} {set_digest(HOSTS)}'
+    assert printed.strip() == f'{here} {elect(HOSTS, 3)} {set_digest(HOSTS)}'
 
 
 def test_names_do_not_run_together():

@@ -81,7 +81,7 @@ QUOTAS = {'d': (30, 4096), 'e': (10, -1), 'f': (20, 1024), 'h': (-1, 2048)}
 )
 def test_a_host_decides_as_with_broadcast(changes, aggregators):
     """Though it is told of its own owners only: heaviness and weights of every VM agree within the 1 % that
-    is not said, and exactly in the number of owners and what quotas add up to."""
+    is not sent, and exactly in the number of owners and what quotas add up to."""
     settings = FairnessSettings(resources=('cpu', 'memory'), **changes)
     worlds = []
     for post in (BroadcastPost(), Post('abc', tuple(aggregators))):
@@ -131,8 +131,8 @@ def test_steady_under_delay(delay):
 @pytest.mark.parametrize('delay', [0, 1, 2])
 @pytest.mark.parametrize('seed', range(1, 7))
 def test_steady_under_loss(delay, seed):
-    """30 % of all letters vanish, so half of the statements stay unanswered at first and a quarter when they
-    are said again. The share wanders no more than with broadcast, where each letter is lost once."""
+    """30 % of all messages vanish, so half of the updates get no reply at first and a quarter when they
+    are sent again. The share wanders no more than with broadcast, where each message is lost once."""
     share = staged(Post('ab', ('x',), delay, 0.3, seed, retransmitted=True))[50:]
     assert np.ptp(share) < 0.3
     assert share.std() < 0.075
@@ -141,7 +141,7 @@ def test_steady_under_loss(delay, seed):
 
 @pytest.mark.parametrize('delay', [0, 1, 2])
 @pytest.mark.parametrize('seed', [1, 2])
-def test_no_limit_cycle_when_nothing_is_said_again(delay, seed):
+def test_no_limit_cycle_when_nothing_is_sent_again(delay, seed):
     """As when answers take so long that nobody waits for them. Old totals make weights decay and a silent
     host drops out, so the share wanders; it does not swing from end to end as a loop of too high a gain does
     (0.7 and more), and the light owner stays ahead on average."""

@@ -139,7 +139,7 @@ def test_the_newest_period_counts():
     assert book.look(1.0).allocations['a'].cores == 3.0
 
 
-def test_an_expired_letter_is_refused():
+def test_an_expired_message_is_refused():
     assert ReceivedAllocations().take(message(expires=100.0), wall=100.0, now=0.0) == EXPIRED
 
 
@@ -155,7 +155,7 @@ def test_each_look_after_the_end_is_half_way():
     assert book.take(message(3, expires=200.0), wall=150.0, now=1100.0) == ''  # counted anew
 
 
-def test_the_life_of_a_letter_is_bounded():
+def test_the_life_of_a_message_is_bounded():
     """A clock that is wrong by years, or an engine that is, does not bind the host for years."""
     book = ReceivedAllocations()
     book.take(message(expires=1e12, a=1.0), wall=0.0, now=0.0)

@@ -67,7 +67,7 @@ def test_free_when_everybody_has_enough():
     assert outcome.charges[0, 0] == 0
 
 
-def test_who_cannot_pay_is_scaled_down_and_told():
+def test_who_cannot_pay_is_scaled_down_and_notified():
     """B2: 150 available for bids of 300: half of each, rounded down; the other payer's bid stands."""
     servers = [(0, 100, 0, 9.0, 9.0, 0), (0, 200, 0, 9.0, 9.0, 0), (0, 150, 0, 9.0, 9.0, 1)]
     outcome = decide(snapshot([(6.0, 6.0)], servers, available=[150, 900]))

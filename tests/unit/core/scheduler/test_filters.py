@@ -8,7 +8,7 @@ import pytest
 
 from nova_market.core.scheduler.filters import UNKNOWN, affordable_hosts, unreserved, within_share
 from nova_market.core.scheduler.snapshot import HostLease
-from tests.support.scheduler_builders import ask, quiet, told, world
+from tests.support.scheduler_builders import ask, published, quiet, world
 
 BOTH = np.array([0, 1])
 COST = 2 * 1000 + 1024
@@ -62,7 +62,7 @@ def test_a_high_bid_costs_no_more_than_the_price():
 def test_a_crowded_host_is_dearer():
     """Where bids buy half of what they buy elsewhere, twice as much is needed."""
     servers = [(0, 8000, 0, 8.0, 1.0), (0, 8000, 0, 8.0, 1.0)]
-    snapshot = told(*world(servers))
+    snapshot = published(*world(servers))
     one = 10.0 * (2 * float(snapshot.price[0]) + 1024)
     snapshot = dataclasses.replace(snapshot, available=np.array([one]))
     assert passes(snapshot, ask()) == [False, True]

@@ -9,7 +9,7 @@ import pytest
 from nova_market.core.scheduler.request import request_of
 from nova_market.core.scheduler.snapshot import HostLease, document_of, snapshot_from
 from nova_market.errors import BadSnapshot
-from tests.support.scheduler_builders import quiet, told, world
+from tests.support.scheduler_builders import published, quiet, world
 
 FULL = {
     'share': np.array([0.5, np.nan]),
@@ -22,7 +22,7 @@ FULL = {
 
 @pytest.mark.parametrize(
     'snapshot',
-    [quiet(), quiet(**FULL), quiet(0), told(*world([(0, 8000, 10, 8.0, 512.0)]))],
+    [quiet(), quiet(**FULL), quiet(0), published(*world([(0, 8000, 10, 8.0, 512.0)]))],
     ids=['bare', 'full', 'no host', 'of a round'],
 )
 def test_what_is_written_is_read_back(snapshot):
@@ -38,7 +38,7 @@ def test_what_is_written_is_read_back(snapshot):
     assert again.leases == snapshot.leases
 
 
-def test_what_was_read_can_not_be_changed():
+def test_what_was_read_cannot_be_changed():
     """Threads share a snapshot: its arrays are read-only."""
     with pytest.raises(ValueError, match='read-only'):
         snapshot_from(document_of(quiet())).demand[0] = 1.0

@@ -10,7 +10,7 @@ from nova_market.core.market.round import allocation_errors, decide
 from nova_market.core.scheduler import weights
 from nova_market.core.scheduler.filters import UNKNOWN
 from nova_market.core.scheduler.host_demand import levels_after, newcomers_since
-from tests.support.scheduler_builders import ask, nobody, quiet, told, world
+from tests.support.scheduler_builders import ask, nobody, published, quiet, world
 
 BOTH = np.array([0, 1])
 
@@ -78,7 +78,7 @@ def test_the_error_is_that_of_the_round_with_the_server_on_the_host(cap):
     servers = [(0, 8000, 10, cap, 512.0), (0, 8000, 10, cap, 512.0), (1, 2000, 10, 2.0, 512.0)]
     known = world(servers)
     request = ask(8.0, 512.0)
-    found = -weights.by_allocation_error(told(*known), request, BOTH, nobody(2))
+    found = -weights.by_allocation_error(published(*known), request, BOTH, nobody(2))
     wanted = [exact_error(known, request, host) for host in (0, 1)]
     assert found == pytest.approx(wanted, abs=1e-6)
     assert found[1] < found[0]
@@ -100,7 +100,7 @@ def test_between_the_points_the_error_is_close():
         ]
         known = world(servers, hosts=4, reserve=(10.0, 0.001))
         request = ask(4.0, 64.0)
-        found = -weights.by_allocation_error(told(*known), request, np.arange(4), nobody(4))
+        found = -weights.by_allocation_error(published(*known), request, np.arange(4), nobody(4))
         wanted = np.array([exact_error(known, request, host) for host in range(4)])
         assert (found <= wanted + 1e-4).all()
         assert (found >= wanted - 0.05).all()
@@ -113,7 +113,7 @@ def test_a_host_with_room_has_no_error():
 
 def test_levels_fall_as_servers_ask_for_more():
     """The level is monotone in what is asked for and stays within [0, 1]."""
-    snapshot = told(*world([(0, 8000, 8000, 8.0, 8192.0), (1, 100, 100, 8.0, 8192.0)]))
+    snapshot = published(*world([(0, 8000, 8000, 8.0, 8192.0), (1, 100, 100, 8.0, 8192.0)]))
     levels = [levels_after(snapshot, ask(v, 512.0 * v), BOTH) for v in (0.5, 1.0, 2.0, 8.0, 64.0)]
     for more, less in zip(levels[1:], levels, strict=False):
         assert (more <= less + 1e-12).all()
@@ -122,7 +122,7 @@ def test_levels_fall_as_servers_ask_for_more():
 
 def test_at_price_zero_a_full_host_is_worse():
     """Without a reserve price nothing costs anything; hosts still fill up."""
-    snapshot = told(*world([(0, 100, 100, 8.0, 8192.0)], reserve=(0.0, 0.0)))
+    snapshot = published(*world([(0, 100, 100, 8.0, 8192.0)], reserve=(0.0, 0.0)))
     assert snapshot.price.tolist() == [0.0, 0.0]
     full, empty = weights.by_allocation_error(snapshot, ask(), BOTH, nobody(2))
     assert full < empty == 0.0

@@ -33,7 +33,7 @@ class Wire:
 
 
 class World:
-    """Host a asks, host x adds up; host b has said that owner d has 2.0."""
+    """Host a asks, host x adds up; host b has reported that owner d has 2.0."""
 
     def __init__(self, lost_of_a=(), lost_of_x=()):
         self.clock, roll, hosts = ManualClock(), Roll('a', 'b', 'x'), {}
@@ -68,12 +68,12 @@ class World:
 ALL = range(10_000)
 
 
-def test_what_is_answered_is_said_once():
+def test_what_is_answered_is_sent_once():
     assert World().round(1) == ({'d': 3.0}, 1)
 
 
 @pytest.mark.parametrize('lost', [{'lost_of_a': [1]}, {'lost_of_x': [2]}], ids=['update', 'reply'])
-def test_what_is_lost_is_said_again_within_the_round(lost):
+def test_what_is_lost_is_sent_again_within_the_round(lost):
     """x's first message is its answer to b."""
     assert World(**lost).round(1) == ({'d': 3.0}, 2)
 
@@ -130,8 +130,8 @@ def test_an_interval_that_is_changed_host_by_host():
             for name, exchange in exchanges.items():
                 sequences[name] += 1
                 if sequences[name] % (5 if name in changed else 10) == 0:
-                    said = report(name, {'d': (1.0,)}, sequence=sequences[name])
-                    exchange.publish(said)
+                    reported = report(name, {'d': (1.0,)}, sequence=sequences[name])
+                    exchange.publish(reported)
         return [sums(exchanges[name])['d'] for name in names]
 
     changed = set()

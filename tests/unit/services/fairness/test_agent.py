@@ -35,6 +35,7 @@ class World:
 
     def agent(self, name, controls=('cpu',), settings=CPU_ONLY, **changes):
         host = self.hosts[name]
+        exchange = changes.pop('exchange', None) or self.exchange(name, settings)
         return Agent(
             **(
                 {
@@ -42,9 +43,9 @@ class World:
                     'driver': host,
                     'actuators': host.actuators(),
                     'controls': controls,
-                    'exchange': self.exchange(name, settings),
+                    'exchange': exchange,
                     'settings': settings,
-                    'journal': OriginalValues(
+                    'originals': OriginalValues(
                         JsonFile(str(self.tmp_path / f'{name}.json')), 'boot'
                     ),
                     'clock': self.clock,
@@ -167,7 +168,7 @@ def test_originals_come_back_after_a_crash(world, tmp_path):
 
 
 def test_a_restarted_guest_is_not_given_old_values(world):
-    """After a hard reboot Nova's values are in force; the journal must not overwrite them."""
+    """After a hard reboot Nova's values are in force; the stored ones must not overwrite them."""
     host = world.hosts['a']
     host.add(guest('d1', 'd'), BUSY)
     host.add(guest('d2', 'd'), BUSY)

@@ -61,7 +61,7 @@ def test_a_hostile_peer_is_forgotten_without_a_trace(tmp_path, lie, metric):
 
 
 class Refusing:
-    """A control of which one guest's state change lock can not be had."""
+    """A control of which one guest's state change lock cannot be had."""
 
     def __init__(self, actuator):
         self.actuator, self.name, self.refuses = actuator, actuator.name, False
@@ -76,7 +76,7 @@ class Refusing:
         return self.actuator.write(rest, guests) | {'e1': 'cannot acquire state change lock'}
 
 
-def test_what_can_not_be_restored_is_kept_for_the_next_try(world):
+def test_what_cannot_be_restored_is_kept_for_the_next_try(world):
     host = world.hosts['a']
     refusing = Refusing(host.actuators()[0])
     agent = world.agents['a'] = world.agent('a', actuators=[refusing])
@@ -113,7 +113,7 @@ def test_nothing_is_written_before_originals_are_on_disk(world, tmp_path):
     """The disk is full at first: every round fails before a guest is touched, until it is not."""
     file = FullDisk(str(tmp_path / 'full.json'))
     host = world.hosts['a']
-    world.agents['a'] = world.agent('a', journal=OriginalValues(file, 'boot'))
+    world.agents['a'] = world.agent('a', originals=OriginalValues(file, 'boot'))
     for _ in range(2):
         with pytest.raises(OSError, match='No space left'):
             world.rounds(1)

@@ -41,9 +41,9 @@ class Market(World):
         self.engine.start()
 
     def agent(self, name, settings=MARKET, **changes):
-        agent = super().agent(name, settings=settings, **changes)
-        agent._market = self.lines[name]
-        return agent
+        exchange = self.exchange(name, settings)
+        parts = {'exchange': exchange, 'market': self.lines[name]} | changes
+        return super().agent(name, settings=settings, **parts)
 
     def exchange(self, name, settings):
         self.lines[name] = AllocationReceiver(
@@ -88,7 +88,7 @@ def values(world, *names):
 
 
 def test_guests_get_what_is_allocated(world):
-    """In the first round after the letter, and it is confirmed then."""
+    """In the first round after the message, and it is confirmed then."""
     world.busy('s1', 's2', 's3')
     world.allocate(7, s1=3 / 6, s2=2 / 6, s3=1 / 6)
     assert world.confirmed(7) == set()
@@ -146,7 +146,7 @@ def test_a_dry_run_confirms_nothing(tmp_path):
     assert values(world, 's1', 's2') == [1024, 1024]
 
 
-def test_confirmations_that_are_lost_are_said_again(world):
+def test_confirmations_that_are_lost_are_sent_again(world):
     world.busy('s1')
     world.allocate(7, s1=0.5)
     world.engine.stop()
@@ -158,7 +158,7 @@ def test_confirmations_that_are_lost_are_said_again(world):
 
 
 def test_a_silent_market_fades_to_the_base_values(world, caplog):
-    """Half way in each round; said once; nothing is confirmed; the next letter counts at once."""
+    """Half way in each round; logged once; nothing is confirmed; the next message counts at once."""
     world.busy('s1', 's2')
     world.allocate(7, s1=0.25, s2=0.75)
     world.rounds(17)

@@ -12,7 +12,7 @@ from nova_market.sim.cloud.accounts import MoneySetting, SimulatedAccounts, budg
 JOBS = np.array([0, 1])
 
 
-def purses(targets=(10, 20), project=(0, 0), **setting):
+def accounts(targets=(10, 20), project=(0, 0), **setting):
     made = SimulatedAccounts(
         MoneySetting(**{'total': 100 * MICRO, **setting}),
         np.array(targets) * MICRO,
@@ -28,14 +28,14 @@ def held(made, name):
 
 def test_the_first_round_gives_projects_their_part():
     """A hundred credits in equal parts."""
-    made = purses(projects=2)
+    made = accounts(projects=2)
     assert [amount / MICRO for amount in made.projects()] == [50.0, 50.0]
     assert held(made, MINT) == -100.0
 
 
 def test_a_budget_is_filled_every_period_and_given_back():
     """Ten credits at the start; what was spent comes from the project; the rest returns."""
-    made = purses(return_delay=10)
+    made = accounts(return_delay=10)
     made.open(JOBS, 2)
     assert [amount / MICRO for amount in made.available(JOBS)] == [10.0, 20.0]
     made.charge(2, {0: 4 * MICRO, 1: 20 * MICRO})
@@ -47,7 +47,7 @@ def test_a_budget_is_filled_every_period_and_given_back():
 
 def test_charges_return_after_the_delay():
     """Two periods later the project has them again."""
-    made = purses(return_delay=2)
+    made = accounts(return_delay=2)
     made.open(JOBS, 2)
     made.charge(2, {1: 20 * MICRO})
     made.charge(3, {})
@@ -58,7 +58,7 @@ def test_charges_return_after_the_delay():
 
 def test_a_project_that_has_nothing_fills_no_budget():
     """Fifteen credits for budgets of thirty: divided by what lacks, then nothing."""
-    made = purses(total=15 * MICRO, return_delay=50)
+    made = accounts(total=15 * MICRO, return_delay=50)
     made.open(JOBS, 2)
     assert [amount / MICRO for amount in made.available(JOBS)] == [10.0, 5.0]
     made.charge(2, {0: 10 * MICRO})
@@ -67,7 +67,7 @@ def test_a_project_that_has_nothing_fills_no_budget():
 
 def test_nobody_pays_more_than_he_has():
     """The book refuses; the round has charged more than the bids it was given."""
-    made = purses()
+    made = accounts()
     made.open(JOBS, 2)
     with pytest.raises(BalanceTooLow):
         made.charge(2, {0: 11 * MICRO})
@@ -83,7 +83,7 @@ def test_grants_are_there_before_the_first_round():
 
 def test_the_sum_over_all_accounts_is_zero():
     """After any rounds, with taxes and renewals."""
-    made = purses(project=(0, 1), projects=2, tax_rate=100_000, renew_every=2, return_delay=3)
+    made = accounts(project=(0, 1), projects=2, tax_rate=100_000, renew_every=2, return_delay=3)
     made.open(JOBS, 2)
     rng = np.random.default_rng(1)
     for period in range(2, 30):

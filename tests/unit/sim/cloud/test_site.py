@@ -65,7 +65,7 @@ def test_nothing_is_left_on_the_hosts():
     run, market = cloud_run(jobs, wanted, moves=moves, costs=Costs(), placing=PACKED)
     run.run()
     run.site.servers.free(np.inf)
-    assert run.site.parts.park.servers.sum() == 0 and not run.site.parts.park.used.any()
+    assert run.site.parts.hosts.servers.sum() == 0 and not run.site.parts.hosts.used.any()
     assert not [name for name in market.balances() if name.startswith('budget:')]
     assert sum(market.balances().values()) == 0
 
@@ -78,9 +78,9 @@ def test_no_host_gives_more_than_it_has():
 
     def checking(period, offers):
         ruling = decide(period, offers)
-        for r, room in enumerate(run.site.parts.park.room):
+        for r, room in enumerate(run.site.parts.hosts.room):
             given = np.bincount(offers.host, ruling.outcome.actual[r], len(room))
-            assert (given <= run.site.parts.park.capacity[r] * (1 + 1e-9)).all()
+            assert (given <= run.site.parts.hosts.capacity[r] * (1 + 1e-9)).all()
             assert (np.bincount(offers.host, offers.size[r], len(room)) <= room * (1 + 1e-9)).all()
         looked.append(period)
         return ruling
@@ -110,7 +110,7 @@ def test_a_suspended_server_holds_its_ram_until_it_is_written():
     run.site.servers.free(400.0)
     assert run.site.servers.host[0] == 0 and not run.site.house(run.apps, 0)
     run.site.servers.free(480.0)
-    assert run.site.servers.host[0] == -1 and run.site.parts.park.servers.sum() == 0
+    assert run.site.servers.host[0] == -1 and run.site.parts.hosts.servers.sum() == 0
 
 
 def test_migrations_even_out_a_packed_cloud():

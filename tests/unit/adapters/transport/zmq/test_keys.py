@@ -90,7 +90,7 @@ def test_peers_are_allowed_and_revoked(keys):
     assert keys.load().peers == {}
 
 
-def test_what_can_not_be_allowed(keys):
+def test_what_cannot_be_allowed(keys):
     """Three keys, another host's key, this host's key under another name, this host's secret."""
     own = keys.load().own
     keys.add('b', [KEY, OTHER])
@@ -109,7 +109,7 @@ def test_what_can_not_be_allowed(keys):
     assert keys.load().peers == {'b': (KEY, OTHER)}
 
 
-def test_what_can_not_be_revoked(keys):
+def test_what_cannot_be_revoked(keys):
     """The error says where it was looked for."""
     keys.add('b', [KEY])
     with pytest.raises(ConfigurationError, match='c: not in the allow-list'):

@@ -13,7 +13,7 @@ LATE_SECONDS = 120.0
 """A connection that nobody answers is dropped then."""
 
 
-class Gate:
+class FaultProxy:
     """Listens on `port` and passes connections on to `behind`, both on 127.0.0.1.
 
     be(OPEN); be(DOWN): connections are refused; be(SLOW): accepted and never answered; be(bytes): this is the
