@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.conftest import group
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -76,3 +78,15 @@ def test_tests_of_one_server_share_a_process(tmp_path: Path) -> None:
     assert [len(one) for one in used.values()] == [8, 8]
     assert len(set(used['rabbit'])) == 1
     assert set(used['other']) - set(used['rabbit'])
+
+
+def test_tests_with_guests_share_a_process() -> None:
+    """Two guests of one UUID, at the same time, would be taken for each other."""
+    ids = [
+        'tests/contract/hypervisor/test_actuator.py::test_both_ends[libvirt-cpu]',
+        'tests/integration/fairness/test_outage.py::test_a_broker_away',
+        'tests/integration/cloud/test_testbed.py::test_two_hosts',
+        'tests/integration/market/test_enforcement.py::test_bids',
+    ]
+    assert {group(one) for one in ids} == {'guests'}
+    assert group('tests/unit/core/test_share.py::test_a_sum') == 'tests/unit/core/test_share.py'
