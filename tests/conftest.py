@@ -71,12 +71,12 @@ SHARED = ('rabbit', 'mariadb', 'postgresql')
 """Servers that the tests of a process share, as their ids name them."""
 
 GUESTS = ('libvirt', 'integration/fairness/', 'integration/market/test_enforcement', 'test_testbed')
-"""What ids of tests with guests contain. A guest is found by its UUID among all processes of the machine, and the
-guests of two tests have the same one."""
+"""What ids of tests with guests contain. A guest is found by its UUID among all processes of the machine, and
+the guests of two tests have the same one."""
 
 
 def group(nodeid: str) -> str:
-    """The tests of one group run in one process: those with guests, those of one server, else those of one file."""
+    """Tests of one group run in one process: those with guests, those of one server, else those of a file."""
     if any(one in nodeid for one in GUESTS):
         return 'guests'
     return next((one for one in SHARED if one in nodeid), nodeid.partition('::')[0])
