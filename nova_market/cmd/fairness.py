@@ -13,7 +13,7 @@ from nova_market.adapters.hypervisor.calibration import calibrate
 from nova_market.adapters.state_file import JsonFile
 from nova_market.cmd import program
 from nova_market.errors import NovaMarketError
-from nova_market.services.daemon import Daemon
+from nova_market.services.daemon import STALE_INTERVALS, Daemon
 from nova_market.services.fairness import status
 from nova_market.services.fairness.rounds import FairnessRounds
 from nova_market.services.fairness.settings import load_settings
@@ -21,7 +21,7 @@ from nova_market.wiring import agent
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point; the exit code: 0 done, 1 failed, 3 not running (status), 78 options that cannot work."""
+    """Entry point; the exit code: 0 done, 1 failed, 3 not running or late (status), 78 bad options."""
     return PROGRAM.main(argv)
 
 
@@ -40,7 +40,10 @@ def _register(conf: cfg.ConfigOpts) -> None:
 def _commands(commands: program.Commands) -> None:
     commands.add('run', _run, 'Run the service in the foreground (the default).')
     commands.add_status(
-        _status, "Show this host's VMs: load, heaviness, weights wanted and set, and the reasons."
+        _status,
+        "Show this host's VMs: load, heaviness, weights wanted and set, and the reasons. Exit status "
+        f'{program.EXIT_NOT_RUNNING}: the service does not run, or has finished no round for '
+        f'{STALE_INTERVALS} intervals (at least {status.SOONEST:g} s).',
     )
     commands.add(
         'restore', _restore, 'Restore the values that guests had before the service changed them.'
@@ -67,8 +70,10 @@ def _run(conf: cfg.ConfigOpts) -> int:
             conf.fairness.exchange,
             ', DRY RUN' if dry_run else '',
         )
-        rounds = FairnessRounds(parts.agent, parts.observe, parts.collector.failed)
-        run = Daemon(rounds, settings.interval)
+        rounds = FairnessRounds(
+            parts.agent, parts.observe, parts.collector.failed, parts.show_under_way
+        )
+        run = Daemon(rounds, settings.interval, patience=status.patience(settings.interval))
         parts.subscribe(run.wake)
         program.serve(conf, run)
     return 0
@@ -76,17 +81,25 @@ def _run(conf: cfg.ConfigOpts) -> int:
 
 def _status(conf: cfg.ConfigOpts) -> int:
     path = agent.status_path(conf)
-    document = JsonFile(path).load()
-    if document is None or document.get('format') != status.FORMAT:
+    found, under_way = JsonFile(path).load(), JsonFile(agent.under_way_path(conf)).load()
+    alive, now = agent.is_running(conf), time.time()
+    if found is None or found.get('format') != status.FORMAT:
+        if alive and under_way:
+            raise NovaMarketError(
+                f'no round has ended yet: {status.under_way_text(under_way, now)}'
+            )
         raise NovaMarketError(
             f'no status in {path}: nova-fairness has not run a round here, or you may not read it'
         )
-    alive = agent.is_running(conf)
+    under_way = status.still_under_way(found, under_way) if alive else None
+    late = status.is_late(found, now)
     if conf.command.format == 'json':
-        print(json.dumps(document | {'running': alive}, indent=2))  # type: ignore[operator]
+        print(
+            json.dumps({**found, 'running': alive, 'late': late, 'under_way': under_way}, indent=2)
+        )
     else:
-        print(status.render(document, time.time(), alive))
-    return 0 if alive else program.EXIT_NOT_RUNNING
+        print(status.render(found, now, alive, under_way))
+    return 0 if alive and not late else program.EXIT_NOT_RUNNING
 
 
 def _restore(conf: cfg.ConfigOpts) -> int:

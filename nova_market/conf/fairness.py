@@ -197,8 +197,21 @@ get almost nothing beside other processes of the host, and its memory limits are
         default=0.05,
         min=0.0,
         max=1.0,
-        help='A VM that uses less than this part of its CPU endowment is not counted when the part of its '
-        'owner is divided among VMs.',
+        help="""
+Part of its endowment below which a VM is idle: idle VMs do not count when a host is divided, neither among
+owners nor among an owner's VMs. From twice as much on a VM counts fully. For CPU `idle_cores` is the least
+value; a VM also counts that waits for a CPU most of the time, however little it gets.
+""",
+    ),
+    cfg.FloatOpt(
+        'idle_cores',
+        default=0.05,
+        min=0.0,
+        max=1.0,
+        help="""
+Cores below which a VM is idle, however small its endowment is. Raise it when guests that do nothing use more,
+and `nova-fairness status` does not show them as idle: under emulation they use 0.02 to 0.03 of a core.
+""",
     ),
     cfg.FloatOpt(
         'write_threshold',
@@ -206,6 +219,18 @@ get almost nothing beside other processes of the host, and its memory limits are
         min=0.0,
         max=1.0,
         help='Relative change of a value below which it is not written again.',
+    ),
+    cfg.FloatOpt(
+        'least_cores',
+        default=0.01,
+        min=0.0,
+        max=0.1,
+        help="""
+CPU weights are raised so that each guest has at least so many cores when all guests are busy; 0 = as little
+as the kernel allows. QEMU's own threads are in the CPU group of their guest: with less, its monitor answers
+after seconds, and whatever asks it (statistics of other programs, migration, stop) waits so long. All least
+weights of a host together take a quarter of its cores at most. Not with priority_mode `paper`.
+""",
     ),
 ]
 

@@ -44,6 +44,16 @@ models.
         min=0,
         help="RAM that is not for guests; Nova's reserved_host_memory_mb.",
     ),
+    cfg.BoolOpt(
+        'measure_supply',
+        default=True,
+        help="""
+Count as supply only what other processes of this host leave to guests: CPU time that neither guests nor the
+idle loop used, and that a hypervisor below stole, and memory that is neither available nor held by guests,
+are taken off. With False, the supply is all of the CPUs in `cpus` and all RAM but `reserved_memory_mib`;
+users with many guests then lose to users with few where other processes are busy.
+""",
+    ),
     cfg.FloatOpt(
         'disk_read_mbps',
         default=0.0,

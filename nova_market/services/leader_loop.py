@@ -92,6 +92,10 @@ class LeaderLoop(abc.ABC):
             LOG.exception('%s: a turn failed; it is tried again', self._name)
             self._due = self._clock.monotonic() + self._pause
 
+    def late(self) -> str:
+        """As services.daemon.Work. `status` finds the rounds that are missing in the database."""
+        return f'{self._name}: a turn'
+
     def await_lead(self, patience: float, sleep: Callable[[float], None] = time.sleep) -> None:
         """Tick until this one leads. The lead is asked for before the time is looked at, so that a patience
         of 0 is one attempt.

@@ -30,10 +30,12 @@ from nova_market.errors import ConfigurationError, MalformedReport, NovaMarketEr
 from nova_market.ports import Actuator, Clock, Exchange, HostDriver, Transport, WireFormat
 from nova_market.services.exchange.allocation_receiver import AllocationReceiver
 from nova_market.services.fairness.agent import Agent, FairnessRecord
+from nova_market.services.fairness.log_weights import LogWeights
 from nova_market.services.fairness.metrics import FairnessCollector
 from nova_market.services.fairness.originals import OriginalValues
+from nova_market.services.fairness.progress import RoundUnderWay
 from nova_market.services.fairness.quota_reader import QuotaReader
-from nova_market.services.fairness.status import status_document
+from nova_market.services.fairness.status import status_document, under_way_document
 from nova_market.wiring.exchange import build_exchange, engines_of
 from nova_market.wiring.options import check_values
 
@@ -54,6 +56,7 @@ class Parts:
     quotas: QuotaReader | None
     market: AllocationReceiver | None
     status: JsonFile
+    under_way: JsonFile
     interval: float
 
     def start(self) -> None:
@@ -63,6 +66,8 @@ class Parts:
         :raises ConfigurationError: the exchange cannot use an address or a key.
         """
         try:
+            # what an earlier run that hung has left
+            self.under_way.save({})
             if self.quotas is not None:
                 self.quotas.start()
             self.agent.start()
@@ -90,6 +95,10 @@ class Parts:
         """Show a round that was done."""
         self.collector.observe(record)
         self.status.save(status_document(record, self.host, self.interval, os.getpid()))
+
+    def show_under_way(self, found: RoundUnderWay | None) -> None:
+        """Show a round that takes too long, or None: that it has ended."""
+        self.under_way.save(under_way_document(found) if found else {})
 
 
 def build(conf: cfg.ConfigOpts, settings: FairnessSettings, *, dry_run: bool) -> Parts:
@@ -121,6 +130,7 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings, *, dry_run: bool) ->
         quotas=quotas,
         dry_run=dry_run,
         market=market,
+        log_weights=_log_weights(state),
     )
     return Parts(
         host=name,
@@ -132,12 +142,18 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings, *, dry_run: bool) ->
             name,
             lambda: getattr(exchange, 'dropped', {}),
             lambda: getattr(exchange, 'unused_allocations', 0),
+            agent.progress.under_way,
         ),
         quotas=quotas,
         market=market,
         status=JsonFile(status_path(conf), durable=False),
+        under_way=JsonFile(under_way_path(conf), durable=False),
         interval=settings.interval,
     )
+
+
+def _log_weights(state: str) -> LogWeights:
+    return LogWeights(JsonFile(os.path.join(state, 'log-weights.json'), durable=False), _boot())
 
 
 def _driver(conf: cfg.ConfigOpts) -> LibvirtHost:
@@ -158,6 +174,7 @@ def supply_settings(conf: cfg.ConfigOpts) -> SupplySettings:
         core_scores={model: _score(model, value) for model, value in options.core_scores.items()},
         calibration_cache=calibration_path(conf),
         reserved_memory_bytes=options.reserved_memory_mib * MEBI,
+        measured=options.measure_supply,
         disk_read_bps=options.disk_read_mbps * MEBI,
         disk_write_bps=options.disk_write_mbps * MEBI,
         disk_read_iops=options.disk_read_iops,
@@ -185,6 +202,10 @@ def check_options(conf: cfg.ConfigOpts) -> None:
 
 def status_path(conf: cfg.ConfigOpts) -> str:
     return os.path.join(conf.fairness.state_path, 'status.json')
+
+
+def under_way_path(conf: cfg.ConfigOpts) -> str:
+    return os.path.join(conf.fairness.state_path, 'round.json')
 
 
 def calibration_path(conf: cfg.ConfigOpts) -> str:

@@ -17,14 +17,19 @@ class FluidHost:
         self.name, self.guests, self.settings = name, guests, settings
         self.supply = supply_values or supply()
         self.used = np.zeros(len(guests))
+        self.ready = np.zeros(len(guests))
         self.weights = np.full(len(guests), 1024.0)
         self.measurement, self.state, self.plan = None, {}, None
 
     def run(self, now, demand, interval=10.0):
-        share = fair_shares(self.weights, np.array(demand, dtype=float), self.supply.cores)
+        wanted = np.array(demand, dtype=float)
+        share = fair_shares(self.weights, wanted, self.supply.cores)
         self.used += share * interval
+        # whoever gets less than he wants always has something to run
+        self.ready += np.where(share < wanted, 1.0, np.minimum(wanted, 1.0)) * interval
         pairs = zip(self.guests, self.used, strict=True)
-        self.measurement = measure(self.measurement, sample(now + interval, *pairs), self.supply)
+        seen = sample(now + interval, *pairs, ready=self.ready.tolist())
+        self.measurement = measure(self.measurement, seen, self.supply)
         return share
 
     def report(self, totals):

@@ -20,18 +20,24 @@ def guest(name: str, owner: str, **changes) -> Guest:
     return Guest(**(values | changes))
 
 
-def sample(time: float, *items: tuple[Guest, float], **counters) -> HostSample:
-    """items: (guest, CPU seconds used since it started)."""
+def sample(time: float, *items: tuple[Guest, float], ready=(), **counters) -> HostSample:
+    """items: (guest, CPU seconds used since it started); ready: of each, seconds that it ran or waited."""
+    waited = [(round(seconds * 1e9),) for seconds in ready] or [()] * len(items)
     return HostSample(
         time=time,
         guests=tuple(
             GuestSample(
                 guest=one,
                 counters=Counters(
-                    **({'cpu_time_ns': round(cpu * 1e9), 'rss_bytes': 64 * MIB} | counters)
+                    **{
+                        'cpu_time_ns': round(cpu * 1e9),
+                        'rss_bytes': 64 * MIB,
+                        'vcpu_ready_ns': seconds,
+                        **counters,
+                    }
                 ),
             )
-            for one, cpu in items
+            for (one, cpu), seconds in zip(items, waited, strict=True)
         ),
     )
 

@@ -4,7 +4,11 @@
 Takes the place of the RAM soft limit of IFI-2016.04, section IV-E. Units: bytes, whole pages.
 
 Cgroup v1: `soft_limit` through libvirt. Reclaim starts with groups above their soft limit; the default,
-UNLIMITED, is never above. Kernels drop it bit by bit, so a value counts only when it reads back.
+UNLIMITED, is never above. Kernels drop it bit by bit, so a value counts only when it reads back. It acts
+when the whole host is short of memory only, not where a group above the guests reaches a limit.
+
+Memory of a guest can be reclaimed at all where there is swap, or where it lies in files. Elsewhere nothing
+is protected from anything, which is reported as not controllable.
 
 Cgroup v2: memory.low, written into the group itself, because libvirt has no call for it (its soft_limit is
 memory.high, which throttles a guest on an idle host too). A group is protected only as far as all groups
@@ -12,6 +16,7 @@ above it are, so the account, the scope and every group above the scope (slice_g
 default, 0, is no protection.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -24,6 +29,7 @@ from nova_market.adapters.control.memory_slice import (
     level,
     write_level,
 )
+from nova_market.adapters.hypervisor.cgroup import read
 from nova_market.adapters.hypervisor.libvirt_host import LibvirtHost
 from nova_market.core.host.sample import Control, Guest, Limits
 from nova_market.core.resource import GuestId
@@ -34,6 +40,7 @@ LIBVIRT_UNLIMITED = (1 << 53) - 1
 
 SOFT_LIMIT = Limits(minimum=0, maximum=UNLIMITED, default=UNLIMITED)
 MEMORY_LOW = Limits(minimum=0, maximum=UNLIMITED, default=0)
+NO_SWAP = 'not controllable: no swap, so the kernel cannot take memory from guests'
 FILES = {1: 'memory.soft_limit_in_bytes', 2: 'memory.low'}
 
 
@@ -57,7 +64,8 @@ class MemoryLimit:
         if self._above.active:
             # a guest that left needs no write, its part of the sums does
             self._above.follow(self._sums(guests))
-        found = {guest.id: self._read(guest) for guest in guests}
+        swap = has_swap(self._host.cgroups.tree.root)
+        found = {guest.id: self._read(guest, swap) for guest in guests}
         return {guest_id: control for guest_id, control in found.items() if control is not None}
 
     def write(
@@ -77,9 +85,11 @@ class MemoryLimit:
         """Put back what the groups above guests had."""
         self._above.restore()
 
-    def _read(self, guest: Guest) -> Control | None:
+    def _read(self, guest: Guest, swap: bool) -> Control | None:
         if guest.hugepages:
             return Control(reason='backed by huge pages')
+        if not swap and not guest.file_backed:
+            return Control(reason=NO_SWAP) if self._host.runs(guest) else None
         group = self._host.cgroups.locate(guest, 'memory')
         value = level(group.account / FILES[group.version]) if group else None
         if value is None:
@@ -150,6 +160,12 @@ class MemoryLimit:
             for above in group.ancestors():
                 sums[above] = sums.get(above, 0) + promised
         return sums
+
+
+def has_swap(root: Path) -> bool:
+    """Whether the host has swap now; where the kernel does not say it, as if it had."""
+    found = re.search(r'^SwapTotal:\s+([0-9]+) kB$', read(root / 'proc/meminfo'), re.MULTILINE)
+    return found is None or int(found[1]) > 0
 
 
 def _kib(value: int) -> int:

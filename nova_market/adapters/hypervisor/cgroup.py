@@ -162,6 +162,18 @@ def resident_bytes(root: Path, pid: int) -> int | None:
     return None
 
 
+def cpu_time_ns(groups: GuestCgroups, guest: Guest) -> int | None:
+    """CPU time of all threads of a guest since its start, None where it is not seen. Call `search` before."""
+    if groups.tree.version('cpuacct') == 1:
+        group = groups.locate(guest, 'cpuacct')
+        return read_number(group.scope / 'cpuacct.usage') if group else None
+    group = groups.locate(guest, 'cpu')
+    for line in _lines(group.scope / 'cpu.stat') if group else ():
+        if line.startswith('usage_usec '):
+            return int(line.split()[1]) * 1000
+    return None
+
+
 def read(path: Path) -> str:
     """The whole file, '' when it is not there (or its process or group has gone meanwhile)."""
     try:

@@ -59,14 +59,28 @@ class GuestOdometers:
 
     def __init__(self) -> None:
         self._odometers = {name: _Odometer() for name in _SOURCES}
+        self._by_kernel = False
 
-    def read(self, statistics: Statistics, rss_bytes: int) -> Counters:
-        """Counters after one look; what the statistics lack stays as it was."""
+    def read(
+        self,
+        statistics: Statistics,
+        rss_bytes: int,
+        cpu_time_ns: int | None = None,
+        *,
+        vcpu_ready_ns: tuple[int, ...] = (),
+    ) -> Counters:
+        """Counters after one look; what the statistics lack stays as it was.
+
+        cpu_time_ns: as the kernel has it; from then on the statistics' one does not count, as it may be older
+        """
+        self._by_kernel = self._by_kernel or cpu_time_ns is not None
+        if self._by_kernel:
+            statistics = {**statistics, 'cpu.time': cpu_time_ns}
         values = {
             name: odometer.turn(_readings(statistics, *_SOURCES[name]))
             for name, odometer in self._odometers.items()
         }
-        return Counters(rss_bytes=rss_bytes, **values)
+        return Counters(rss_bytes=rss_bytes, vcpu_ready_ns=vcpu_ready_ns, **values)
 
 
 def rss_bytes(statistics: Statistics) -> int | None:

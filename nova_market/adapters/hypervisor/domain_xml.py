@@ -81,6 +81,7 @@ def read_guest(
         memory_bytes=_memory(domain, complaints),
         dedicated=_dedicated(domain, extra_specs),
         hugepages=domain.find('memoryBacking/hugepages') is not None,
+        file_backed=domain.find("memoryBacking/source[@type='file']") is not None,
         interfaces=_interfaces(domain),
         disks=_disks(domain),
     )

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guests of this host as libvirt sees them: one bulk call per round.
+"""The guests of this host as libvirt sees them: one bulk call per round, which waits for no guest.
 
 Implements the collection of resource utilization information of IFI-2016.04, section IV-B, without a call
-per guest: XML and Nova's metadata are read once per incarnation (and again when a device comes or goes).
+per guest: XML and Nova's metadata are read once per incarnation (and again when a device comes or goes). CPU
+time and memory come from the kernel, as libvirt's own do, but without a question to QEMU's monitor; what only
+the monitor knows is read beside (monitor_statistics).
 """
 
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,30 +17,43 @@ from pathlib import Path
 import libvirt
 
 from nova_market.adapters.clock import SystemClock
-from nova_market.adapters.hypervisor.cgroup import CgroupTree, GuestCgroups, resident_bytes
+from nova_market.adapters.hypervisor.cgroup import (
+    CgroupTree,
+    GuestCgroups,
+    cpu_time_ns,
+    resident_bytes,
+)
 from nova_market.adapters.hypervisor.connection import LibvirtLink, is_gone, is_lost
 from nova_market.adapters.hypervisor.counters import GuestOdometers, Statistics, devices, rss_bytes
 from nova_market.adapters.hypervisor.domain_xml import read_guest
-from nova_market.adapters.hypervisor.supply import SupplySettings, host_supply
-from nova_market.core.host.sample import Guest, GuestSample, HostSample, HostSupply, Limits
+from nova_market.adapters.hypervisor.host_use import host_use
+from nova_market.adapters.hypervisor.monitor_statistics import SCOPE, MonitorStatistics, Readings
+from nova_market.adapters.hypervisor.supply import SupplySettings, cpus_for_guests, host_supply
+from nova_market.adapters.hypervisor.vcpu_time import vcpu_ready_ns
+from nova_market.core.host.sample import (
+    Guest,
+    GuestSample,
+    HostSample,
+    HostSupply,
+    HostUse,
+    Limits,
+)
 from nova_market.core.resource import GuestId, OwnerId
 from nova_market.ports import Clock
 
 LOG = logging.getLogger(__name__)
 
-STATISTICS = (
-    libvirt.VIR_DOMAIN_STATS_STATE
-    | libvirt.VIR_DOMAIN_STATS_CPU_TOTAL
-    | libvirt.VIR_DOMAIN_STATS_BALLOON
-    | libvirt.VIR_DOMAIN_STATS_INTERFACE
-    | libvirt.VIR_DOMAIN_STATS_BLOCK
-)
-SCOPE = (
-    # ACTIVE and not RUNNING: a paused guest holds its memory. NOWAIT: a guest whose monitor is busy
-    # (migration) would hold up everybody's statistics for up to 30 s.
-    libvirt.VIR_CONNECT_GET_ALL_DOMAINS_STATS_ACTIVE
-    | libvirt.VIR_CONNECT_GET_ALL_DOMAINS_STATS_NOWAIT
-)
+STATISTICS = libvirt.VIR_DOMAIN_STATS_STATE | libvirt.VIR_DOMAIN_STATS_INTERFACE
+"""Those that libvirt has without asking QEMU."""
+
+PATIENCE = 1.0
+"""Seconds that a look waits for the statistics of monitors."""
+
+OCCUPIED = 2.0
+"""Seconds that a call on one guest waits for others on it to end: it must not hold up the round of all."""
+
+LOOK = 0.05
+"""Seconds between two looks at that."""
 
 
 @dataclass(slots=True)
@@ -73,7 +89,10 @@ class LibvirtHost:
         self._clock = clock or SystemClock()
         self._root = Path(root)
         self._supply: HostSupply | None = None
+        self._cpus: frozenset[int] | None = None
         self._running: dict[tuple[GuestId, int], _Running] = {}
+        self._monitors = MonitorStatistics(uri, self._clock)
+        self._seen_by_kernel = False
         self._generation = 0
 
     def supply(self) -> HostSupply:
@@ -100,26 +119,24 @@ class LibvirtHost:
         if self._generation != self.link.generation:
             # domain objects hold the old connection, and a restarted libvirtd may give an id again
             self._running = {}
+            self._monitors.close()
             self.cgroups.keep_only(())
             self._generation = self.link.generation
+        self._monitors.begin(kernel=self._seen_by_kernel)
+        asked = self._monitors.newest(PATIENCE)
         with self.link.guarded():
-            before = self._clock.monotonic()
             rows = connection.getAllDomainStats(STATISTICS, SCOPE)
-            moment = (before + self._clock.monotonic()) / 2
-            seen = [(self._recall(*row), row[1]) for row in rows]
-        present = [(running, statistics) for running, statistics in seen if running is not None]
+            seen = [self._recall(*_with_monitor(row, asked)) for row in rows]
+        present = [one for one in seen if one is not None]
         self._running = {running.guest.incarnation: running for running, _ in present}
         self.cgroups.keep_only(self._running.keys())
-        self._weigh_memory(present)
-        samples = (
-            GuestSample(
-                guest=running.guest,
-                counters=running.odometers.read(statistics, running.rss_bytes),
-            )
-            for running, statistics in present
-        )
+        moment = self._clock.monotonic()
+        use = self._use()
+        samples = self._read_kernel(present)
         return HostSample(
-            time=moment, guests=tuple(sorted(samples, key=lambda item: item.guest.incarnation))
+            time=moment,
+            guests=tuple(sorted(samples, key=lambda item: item.guest.incarnation)),
+            use=use,
         )
 
     def subscribe(self, callback: Callable[[str], None]) -> None:
@@ -128,6 +145,7 @@ class LibvirtHost:
 
     def close(self) -> None:
         self.link.close()
+        self._monitors.close()
         self._running = {}
 
     def domain(self, guest: Guest) -> libvirt.virDomain | None:
@@ -145,6 +163,8 @@ class LibvirtHost:
             return 'gone'
         with self.link.guarded():
             try:
+                if occupied := _occupied(domain):
+                    return occupied
                 call(domain)
             except libvirt.libvirtError as error:
                 if is_lost(error):
@@ -191,6 +211,15 @@ class LibvirtHost:
                     return False
                 raise
 
+    def _use(self) -> HostUse | None:
+        if not self._settings.measured:
+            return None
+        # the operator lists Nova's shared set, in which no dedicated guest runs
+        listed = bool(self._settings.cpus.strip())
+        if self._cpus is None:
+            self._cpus = cpus_for_guests(self._settings, self._root)
+        return host_use(self._root, self._cpus, without_dedicated=listed)
+
     def _left(self, guest: Guest) -> bool:
         """Whether this incarnation's process has gone: libvirt's handle means any incarnation."""
         if self.cgroups.pid(guest) is None or self.cgroups.tree.version('cpu') is None:
@@ -198,8 +227,10 @@ class LibvirtHost:
         group = self.cgroups.locate(guest, 'cpu')
         return group is None or not group.scope.exists()
 
-    def _recall(self, domain: libvirt.virDomain, statistics: Statistics) -> _Running | None:
-        """What is known of a guest, read anew when it is new or its devices have changed.
+    def _recall(
+        self, domain: libvirt.virDomain, statistics: Statistics
+    ) -> tuple[_Running, Statistics] | None:
+        """What is known of a guest, read anew when it is new or its devices have changed; and its statistics.
 
         None when it has vanished since the statistics were taken.
         """
@@ -207,7 +238,7 @@ class LibvirtHost:
         known = self._running.get((guest_id, domain_id))
         present = devices(statistics)
         if known is not None and known.devices == present:
-            return known
+            return known, statistics
         try:
             xml = domain.XMLDesc(0)
         except libvirt.libvirtError as error:
@@ -224,24 +255,52 @@ class LibvirtHost:
         )
         if known is not None:
             known.guest, known.devices = reading.guest, present
-            return known
+            return known, statistics
         for complaint in reading.complaints:
             LOG.warning('guest %s (domain %d): %s', guest_id, domain_id, complaint)
-        return _Running(
+        new = _Running(
             domain=domain, guest=reading.guest, devices=present, odometers=GuestOdometers()
         )
+        return new, statistics
 
-    def _weigh_memory(self, present: Sequence[tuple[_Running, Statistics]]) -> None:
-        """Resident memory from the statistics, else from the process, else as it was."""
-        lacking = []
+    def _read_kernel(self, present: Sequence[tuple[_Running, Statistics]]) -> list[GuestSample]:
+        """Counters with the CPU time and the resident memory that the kernel knows, else those of libvirt."""
+        self.cgroups.search([running.guest for running, _ in present])
+        samples, self._seen_by_kernel = [], bool(present)
         for running, statistics in present:
-            resident = rss_bytes(statistics)
-            if resident is None:
-                lacking.append(running)
-            else:
-                running.rss_bytes = resident
-        self.cgroups.search([running.guest for running in lacking])
-        for running in lacking:
-            pid = self.cgroups.pid(running.guest)
+            guest = running.guest
+            pid, cpu_time = self.cgroups.pid(guest), cpu_time_ns(self.cgroups, guest)
             resident = None if pid is None else resident_bytes(self._root, pid)
-            running.rss_bytes = running.rss_bytes if resident is None else resident
+            if resident is None or cpu_time is None:
+                self._seen_by_kernel = False
+            if resident is None:
+                resident = rss_bytes(statistics)
+            if resident is not None:
+                running.rss_bytes = resident
+            ready = () if pid is None else vcpu_ready_ns(self._root, pid)
+            counters = running.odometers.read(
+                statistics, running.rss_bytes, cpu_time, vcpu_ready_ns=ready
+            )
+            samples.append(GuestSample(guest=guest, counters=counters))
+        return samples
+
+
+def _occupied(domain: libvirt.virDomain) -> str:
+    """Why a call on a guest would hang, '' when it would not: libvirt lets it wait 30 s for another one."""
+    lasted_ms = 0
+    for _ in range(round(OCCUPIED / LOOK)):
+        state, _, lasted_ms = domain.controlInfo()
+        if state not in (libvirt.VIR_DOMAIN_CONTROL_JOB, libvirt.VIR_DOMAIN_CONTROL_OCCUPIED):
+            return ''
+        if lasted_ms > 1000 * OCCUPIED:
+            break
+        time.sleep(LOOK)
+    return f'its emulator has not answered another call for {lasted_ms / 1000:.0f} s'
+
+
+def _with_monitor(
+    row: tuple[libvirt.virDomain, Statistics], asked: Readings
+) -> tuple[libvirt.virDomain, Statistics]:
+    """Statistics of a guest, with what its monitor has answered last."""
+    domain, statistics = row
+    return domain, {**asked.get((GuestId(domain.UUIDString()), domain.ID()), {}), **statistics}

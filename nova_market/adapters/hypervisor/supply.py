@@ -31,6 +31,7 @@ class SupplySettings:
     smt_core:          what a further thread of a core counts, in cores
     core_scores:       part of the CPU's model name -> score above 0; the longest part that fits wins
     calibration_cache: file of `calibration.calibrate`, '' = none
+    measured:          other processes lessen it
     rates:             as in HostSupply, 0 = unknown
     """
 
@@ -39,6 +40,7 @@ class SupplySettings:
     core_scores: Mapping[str, float] = field(default_factory=dict)
     calibration_cache: str = ''
     reserved_memory_bytes: int = 0
+    measured: bool = True
     disk_read_bps: float = 0.0
     disk_write_bps: float = 0.0
     disk_read_iops: float = 0.0
@@ -78,20 +80,29 @@ def host_supply(
 def cores(settings: SupplySettings, root: Path) -> float:
     """Cores for guests: the first listed thread of a core counts 1, each further one `smt_core`."""
     cpu_root = root / 'sys/devices/system/cpu'
-    online = cpu_set(read(cpu_root / 'online').strip() or '0')
+    threads_of: dict[frozenset[int], int] = {}
+    for cpu in sorted(cpus_for_guests(settings, root)):
+        siblings = read(cpu_root / f'cpu{cpu}/topology/thread_siblings_list').strip()
+        core = cpu_set(siblings) if siblings else frozenset({cpu})
+        threads_of[core] = threads_of.get(core, 0) + 1
+    return sum(1 + (threads - 1) * settings.smt_core for threads in threads_of.values())
+
+
+def cpus_for_guests(settings: SupplySettings, root: Path) -> frozenset[int]:
+    """The CPUs that are listed, else all that are online.
+
+    :raises ConfigurationError: one that is listed is not online.
+    """
+    online_path = root / 'sys/devices/system/cpu/online'
+    online = cpu_set(read(online_path).strip() or '0')
     listed = cpu_set(settings.cpus, '[host]cpus') if settings.cpus.strip() else online
     if not listed <= online:
         missing = ', '.join(str(cpu) for cpu in sorted(listed - online))
         raise ConfigurationError(
             f'[host]cpus = {settings.cpus}: CPU {missing} is not online; '
-            f'online are {read(cpu_root / "online").strip()}'
+            f'online are {read(online_path).strip()}'
         )
-    threads_of: dict[frozenset[int], int] = {}
-    for cpu in sorted(listed):
-        siblings = read(cpu_root / f'cpu{cpu}/topology/thread_siblings_list').strip()
-        core = cpu_set(siblings) if siblings else frozenset({cpu})
-        threads_of[core] = threads_of.get(core, 0) + 1
-    return sum(1 + (threads - 1) * settings.smt_core for threads in threads_of.values())
+    return listed
 
 
 def core_score(settings: SupplySettings, mhz: float, root: Path) -> tuple[float, str]:

@@ -4,8 +4,9 @@
 Implements ports.Enforcement.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from nova_market.core.market.bid import MARKET_RESOURCES
 from nova_market.core.market.inventory import Allocation
 from nova_market.core.resource import HostName, OwnerId
 
@@ -13,10 +14,12 @@ from nova_market.core.resource import HostName, OwnerId
 class MemoryEnforcement:
     """silent: hosts that neither apply nor confirm. applied: host -> what it applied last.
 
-    heavy: what all hosts say of their owners
+    heavy: what all hosts say of their owners; controls: what all of them enforce; own: those that differ
     """
 
-    def __init__(self) -> None:
+    def __init__(self, controls: Iterable[str] = MARKET_RESOURCES) -> None:
+        self.controls = frozenset(controls)
+        self.own: dict[HostName, frozenset[str]] = {}
         self.silent: set[HostName] = set()
         self.heavy: dict[OwnerId, float] = {}
         self.applied: dict[HostName, tuple[Allocation, ...]] = {}
@@ -40,6 +43,9 @@ class MemoryEnforcement:
 
     def confirmed(self, period: int) -> Mapping[str, HostName]:
         return dict(self._confirmed) if period == self._period else {}
+
+    def enforced(self, hosts: Iterable[HostName]) -> Mapping[HostName, frozenset[str]]:
+        return {host: self.own.get(host, self.controls) for host in hosts}
 
     def heaviness(self) -> Mapping[OwnerId, float]:
         return dict(self.heavy)

@@ -22,9 +22,10 @@ from nova_market.core.host.sample import (
     GuestSample,
     HostSample,
     HostSupply,
+    HostUse,
     Limits,
 )
-from nova_market.core.resource import GuestId
+from nova_market.core.resource import Array, GuestId
 from nova_market.core.share import fair_shares
 from nova_market.errors import HostUnavailable
 from nova_market.ports import Clock
@@ -78,12 +79,21 @@ class _Inmate:
     values: dict[str, int]
     rss_bytes: int = 0
     used: dict[str, float] = field(default_factory=dict)
+    ready: list[float] = field(default_factory=list)
+
+    def wait(self, wanted: float, got: float, seconds: float) -> None:
+        """Count the time that its vCPUs, of which `wanted` have work, run or wait for a CPU."""
+        self.ready = self.ready or [0.0] * self.guest.vcpus
+        for index in range(self.guest.vcpus):
+            part = min(max(wanted - index, 0.0), 1.0)
+            self.ready[index] += seconds * (1.0 if part > 0 and got < wanted - 1e-9 else part)
 
     def counters(self) -> Counters:
         read, written = self.used.get('disk_read_bps', 0.0), self.used.get('disk_write_bps', 0.0)
         return Counters(
             cpu_time_ns=round(self.used.get('cpu', 0.0) * 1e9),
             rss_bytes=self.rss_bytes,
+            vcpu_ready_ns=tuple(round(seconds * 1e9) for seconds in self.ready),
             disk_read_bytes=int(read),
             disk_write_bytes=int(written),
             disk_read_ops=int(read / BYTES_PER_OPERATION),
@@ -108,8 +118,13 @@ class InMemoryHost:
         *,
         step: float = 1.0,
         uncontrollable: Mapping[str, str] | None = None,
+        others: Program | None = None,
     ) -> None:
-        """step: longest time over which demand counts as constant; uncontrollable: control -> reason."""
+        """step: longest time over which demand counts as constant; uncontrollable: control -> reason.
+
+        others: what processes that are no guests want of CPU and memory; of CPU they have the weight of one
+                guest per core, and no disk or network
+        """
         self.available = True
         self.refusals: dict[str, str] = {}
         self._clock = clock
@@ -117,6 +132,8 @@ class InMemoryHost:
         self._step = step
         self._uncontrollable = dict(uncontrollable or {})
         self._start = self._now = clock.monotonic()
+        self._others = others or steady(Demand())
+        self._others_cpu = self._gone_cpu = 0.0
         self._inmates: dict[GuestId, _Inmate] = {}
         self._callbacks: list[Callable[[str], None]] = []
         self._last_domain_id = 0
@@ -144,7 +161,7 @@ class InMemoryHost:
         :raises KeyError: it does not run.
         """
         self._catch_up()
-        del self._inmates[guest_id]
+        self._gone_cpu += self._inmates.pop(guest_id).used.get('cpu', 0.0)
         self._tell(guest_id, 'stopped')
 
     def restart(self, guest_id: GuestId) -> Guest:
@@ -166,6 +183,7 @@ class InMemoryHost:
                 GuestSample(guest=inmate.guest, counters=inmate.counters())
                 for _, inmate in sorted(self._inmates.items())
             ),
+            use=self._use(),
         )
 
     def subscribe(self, callback: Callable[[str], None]) -> None:
@@ -209,6 +227,18 @@ class InMemoryHost:
             return 'backed by huge pages'
         return self._uncontrollable.get(name, '')
 
+    def _use(self) -> HostUse:
+        held = sum(inmate.rss_bytes for inmate in self._inmates.values())
+        others = self._others(self._now - self._start).rss_bytes
+        return HostUse(
+            cpus=self._supply.cores,
+            all_seconds=(self._now - self._start) * self._supply.cores,
+            busy_seconds=self._gone_cpu
+            + self._others_cpu
+            + sum(inmate.used.get('cpu', 0.0) for inmate in self._inmates.values()),
+            available_bytes=self._supply.memory_bytes - held - others,
+        )
+
     def _tell(self, guest_id: GuestId, what: str) -> None:
         for callback in tuple(self._callbacks):
             callback(f'guest {guest_id} {what}')
@@ -223,8 +253,6 @@ class InMemoryHost:
 
     def _run(self, seconds: float) -> None:
         inmates = [inmate for _, inmate in sorted(self._inmates.items())]
-        if not inmates:
-            return
         demands = [inmate.program(self._now - self._start) for inmate in inmates]
         for inmate, demand in zip(inmates, demands, strict=True):
             inmate.rss_bytes = min(demand.rss_bytes, inmate.guest.memory_bytes)
@@ -232,7 +260,16 @@ class InMemoryHost:
             min(demand.cpu, inmate.guest.vcpus)
             for inmate, demand in zip(inmates, demands, strict=True)
         ]
-        self._divide('cpu', 'cpu', caps, self._supply.cores, inmates, seconds)
+        others = self._others(self._now - self._start).cpu
+        weights = [float(inmate.values['cpu']) for inmate in inmates]
+        weights.append(LIMITS['cpu'].default * self._supply.cores)
+        shares = fair_shares(
+            np.array(weights), np.array([*caps, others], dtype=float), self._supply.cores
+        )
+        self._others_cpu += float(shares[-1]) * seconds
+        _use('cpu', inmates, shares[:-1] * seconds)
+        for inmate, cap, share in zip(inmates, caps, shares.tolist(), strict=False):
+            inmate.wait(cap, share, seconds)
         for flow, control in _FLOWS.items():
             wanted = [getattr(demand, flow) for demand in demands]
             # an unknown supply is no bottleneck
@@ -250,8 +287,12 @@ class InMemoryHost:
     ) -> None:
         weights = np.array([inmate.values[control] for inmate in inmates], dtype=float)
         shares = fair_shares(weights, np.array(wanted, dtype=float), capacity)
-        for inmate, share in zip(inmates, shares, strict=True):
-            inmate.used[flow] = inmate.used.get(flow, 0.0) + float(share) * seconds
+        _use(flow, inmates, shares * seconds)
+
+
+def _use(flow: str, inmates: Sequence[_Inmate], amounts: Array) -> None:
+    for inmate, amount in zip(inmates, amounts.tolist(), strict=True):
+        inmate.used[flow] = inmate.used.get(flow, 0.0) + amount
 
 
 class MemoryActuator:

@@ -3,8 +3,6 @@
 
 from collections import Counter
 
-import numpy as np
-
 from nova_market.core.fairness import host_division
 from nova_market.core.fairness.round import RoundPlan
 from nova_market.core.host.sample import Guest
@@ -19,37 +17,39 @@ def explanations(plan: RoundPlan) -> tuple[str, ...]:
         return tuple(
             '; '.join([_allocation(plan, guest), *_itself(guest)]) for guest in plan.guests
         )
-    mean = float(np.mean(plan.priority)) if len(plan.guests) else 0.0
+    mean = plan.rivals.mean(plan.priority)
+    active = plan.rivals.part > 0
     mine = Counter(plan.owners.tolist())
-    busy = Counter(plan.owners[plan.active].tolist())
+    busy = Counter(plan.owners[active].tolist())
     return tuple(
         '; '.join(
             [
                 *([] if plan.policy == host_division.FAIRNESS else [_allocation(plan, guest)]),
-                _standing(plan, priority, x, mean),
+                _standing(plan, priority, x, mean, idle=not competes),
                 *_company(mine[owner], busy[owner]),
-                *([] if active else ['idle']),
                 *_itself(guest),
             ]
         )
-        for guest, owner, priority, x, active in zip(
+        for guest, owner, priority, x, competes in zip(
             plan.guests,
             plan.owners.tolist(),
             plan.priority.tolist(),
             plan.x.tolist(),
-            plan.active.tolist(),
+            active.tolist(),
             strict=True,
         )
     )
 
 
-def _standing(plan: RoundPlan, priority: float, x: float, mean: float) -> str:
+def _standing(plan: RoundPlan, priority: float, x: float, mean: float, *, idle: bool) -> str:
     if not plan.fresh:
         return f'no totals for {plan.totals.age:.0f} s: back to the local grouping'
+    if idle and x > -NEAR:
+        return 'idle: weight of the mean until it competes'
     relation = 'heavier than' if x < 0 else 'lighter than'
     if abs(x) < NEAR:
         relation = 'as heavy as'
-    return f'{relation} the mean ({priority:+.3f} against {mean:+.3f})'
+    return f'{"idle, " if idle else ""}{relation} the mean ({priority:+.3f} against {mean:+.3f})'
 
 
 def _company(mine: int, busy: int) -> list[str]:

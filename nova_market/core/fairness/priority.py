@@ -6,14 +6,21 @@ proportional weights). Arrays (vms,); heaviness and log-weights dimensionless.
 
 Differs from the paper, which leaves the mapping open. The controller:
 
-    H(v) = h_u(owner) + a * (emphasis(v) - mean emphasis of the owner's VMs here)
-    y(v) = -k * (H(v) - mean of H over the host)
-    x(v) <- clip((1 - lam) * x + lam * y, +-ln(span) / 2)
-    weight(v) ~ base(v) / sum of size of the owner's active VMs here * entitlement(owner) * exp(x(v))
+    H(v) = h_u(owner) + a * (emphasis(v) - mean emphasis of the owner's VMs that compete here)
+    y(v) = -k * (H(v) - mean of H) / max(1, mean of h_u - h_0)    means over those that compete, by their use
+    x(v) <- (1 - lam) * x + lam * (c * within_span(c * y) + (1 - c) * max(min(y, 0), -ln(span)))
+    weight(v) ~ base(v) / sum of c * size of the owner's VMs here * entitlement(owner) * exp(x(v))
+
+where c is how much v competes (core.fairness.competition) and h_0 the heaviness of an owner without VMs.
 
 Owner grouping comes first, so that starting a second VM does not double an owner's share at once; the
 feedback x then corrects what the owner uses elsewhere. Centring the emphasis keeps a user with one
 busy VM from being charged twice. k * lam <= 0.3 is stable with up to two intervals of delay.
+
+Idle guests change nothing between those that compete (rules H20 to H23): they are not in the means, and
+dividing by the mean heaviness takes out that U, the number of owners in the norm, grows with owners who use
+nothing. An idle guest has the weight of the mean, less when its owner is heavy elsewhere, and never more:
+whoever wakes has his part at once, and no more until it shows that he is light.
 
 Mode `paper` maps h_u + h_v as the 2016 service did (see paper_values).
 """
@@ -24,10 +31,15 @@ from math import log
 
 import numpy as np
 
-from nova_market.core.resource import Array, Flags, OwnerId, Rows
+from nova_market.core.fairness.competition import Competition
+from nova_market.core.resource import Array, OwnerId, Rows
+from nova_market.core.share import fair_shares
 
 MEMORY_FLOOR = 10 * 1024 * 1024
 """Smallest soft limit of the paper, bytes."""
+
+LEAST_COUNT = 1e-9
+"""Keeps the mean over an owner without VMs here from being 0 / 0; no guest counts so little."""
 
 PAPER_RANGES = {'cpu': (1, 100), 'disk': (100, 1000), 'network': (1, 98)}
 """Ranges of section IV-E. Memory goes from MEMORY_FLOOR to the size of the guest."""
@@ -47,28 +59,58 @@ class PrioritySettings:
 
 
 def priorities(
-    user_heaviness: Array, emphasis: Array, owners: Rows, settings: PrioritySettings
+    user_heaviness: Array, emphasis: Array, owners: Rows, part: Array, settings: PrioritySettings
 ) -> Array:
-    """H(v), shape (vms,). user_heaviness is that of each VM's owner; owners are row numbers."""
+    """H(v), shape (vms,). user_heaviness is that of each VM's owner; owners are row numbers.
+
+    part: how much each VM competes, in [0, 1]
+    """
     if settings.mode == 'paper':
         return user_heaviness + emphasis
-    return user_heaviness + settings.emphasis * (emphasis - _group_mean(emphasis, owners))
+    return user_heaviness + settings.emphasis * (emphasis - _group_mean(emphasis, owners, part))
 
 
-def log_weights(previous: Array, priority: Array, settings: PrioritySettings, fresh: bool) -> Array:
-    """x(v) after one step; towards 0 when the totals of the cloud are not fresh."""
+def log_weights(
+    previous: Array,
+    priority: Array,
+    rivals: Competition,
+    held: Array,
+    settings: PrioritySettings,
+    fresh: bool,
+) -> Array:
+    """x(v) after one step; towards 0 when the totals of the cloud are not fresh.
+
+    held: user heaviness of each VM's owner above that of an owner without VMs
+    """
     target = np.zeros_like(previous)
     if fresh and len(priority):
-        target = -settings.gain * (priority - priority.mean())
-    bound = log(settings.span) / 2
-    return np.clip((1 - settings.smoothing) * previous + settings.smoothing * target, -bound, bound)
+        scale = max(1.0, rivals.mean(np.nan_to_num(held)))
+        wanted = -settings.gain * (priority - rivals.mean(priority)) / scale
+        span = log(settings.span)
+        competing = rivals.part * within_span(rivals.part * wanted, span)
+        target = competing + (1 - rivals.part) * np.clip(wanted, -span, 0.0)
+    return (1 - settings.smoothing) * previous + settings.smoothing * target
+
+
+def within_span(values: Array, span: float) -> Array:
+    """Log-weights that lie no further apart than `span`, with 0 kept, in the same order (rule H21).
+
+    The gaps between neighbours are what is shortened, the widest first and all of these to the same width.
+    So whoever is far from the others doesn't push these together, and two that differ stay apart.
+    """
+    points = np.sort(np.append(values, 0.0))
+    gaps = np.diff(points)
+    places = np.append(0.0, np.cumsum(fair_shares(np.ones(len(gaps)), gaps, span)))
+    places -= places[np.searchsorted(points, 0.0)]
+    kept: Array = places[np.searchsorted(points, values)]
+    return kept
 
 
 def relative_weights(
     size: Array,
     base: Array,
     owners: Rows,
-    active: Flags,
+    part: Array,
     entitlement: Array,
     x: Array,
     settings: PrioritySettings,
@@ -77,17 +119,17 @@ def relative_weights(
 
     size:        what a VM of this many vCPUs would weigh by itself, any unit
     base:        the same, or the flavor's `quota:cpu_shares`; base / size is the tier of the flavor
-    owners:      row number of the owner of each VM; active: bool per VM
+    owners:      row number of the owner of each VM; part: how much each VM competes, in [0, 1]
     entitlement: relative right of each VM's owner (quota share), 1 = like everybody
-    An inactive VM gets what it would have if it woke up now.
+    An idle VM gets what it would have if it woke up now.
     """
     if not len(size):
         return size.copy()
-    part = base
+    due = base
     if settings.grouping:
-        together = np.bincount(owners, weights=size * active)[owners] + np.where(active, 0.0, size)
-        part = base / together
-    raw: Array = part * entitlement * np.exp(x)
+        together = np.bincount(owners, weights=size * part)[owners] + size * (1 - part)
+        due = base / together
+    raw: Array = due * entitlement * np.exp(x)
     weights: Array = raw / raw.mean()
     return weights
 
@@ -119,9 +161,12 @@ def owner_rows(owners: Sequence[OwnerId], order: Sequence[OwnerId]) -> Rows:
     return np.array([row[owner] for owner in owners], dtype=np.intp)
 
 
-def _group_mean(values: Array, owners: Rows) -> Array:
+def _group_mean(values: Array, owners: Rows, part: Array) -> Array:
+    """Of each owner's VMs that compete, as far as they do; of all of them when none does."""
     if not len(values):
         return values
-    sums = np.bincount(owners, weights=values)
-    means: Array = (sums / np.maximum(np.bincount(owners), 1))[owners]
+    competing = np.bincount(owners, weights=part)
+    counted = np.where(competing[owners] > 0, part, 1.0)
+    sums = np.bincount(owners, weights=counted * values)
+    means: Array = (sums / np.maximum(np.bincount(owners, weights=counted), LEAST_COUNT))[owners]
     return means

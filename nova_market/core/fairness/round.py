@@ -16,14 +16,15 @@ import numpy as np
 
 from nova_market.core.exchange.received_allocations import NOTHING, EffectiveAllocations
 from nova_market.core.exchange.totals import CloudTotals
-from nova_market.core.fairness import host_division, memory_guarantee, priority
+from nova_market.core.fairness import host_division, least_weight, memory_guarantee, priority
 from nova_market.core.fairness.cloud_norm import CloudNorm, actual_quotas, ratio, resource_weights
+from nova_market.core.fairness.competition import Competition, competition
 from nova_market.core.fairness.endowment import Endowment, host_share, virtual_resources
 from nova_market.core.fairness.heaviness import Greediness, Metric
 from nova_market.core.fairness.priority import PrioritySettings
 from nova_market.core.host.load import Incarnation, Measurement, supply_vector
 from nova_market.core.host.sample import Guest, HostSupply, Limits
-from nova_market.core.resource import CPU, MEMORY, RESOURCES, Array, Flags, OwnerId, Rows, Values
+from nova_market.core.resource import CPU, MEMORY, RESOURCES, Array, OwnerId, Rows, Values
 
 LEAST_ENTITLEMENT = 0.01
 """Right of an owner whose quota is 0, as a part of the mean: its guests run on, with little weight."""
@@ -35,7 +36,8 @@ class FairnessSettings:
 
     totals_ttl: seconds after which silence of the exchange makes weights decay to local grouping
     policy:     one of core.fairness.host_division.POLICIES
-    idle:       part of its endowment of CPU below which a VM counts as idle in its owner's group
+    idle, idle_cores: part of its endowment, and of a core, that a VM must use more of to compete
+    least_cores: cores that the CPU weight of a guest is worth at least, when all guests are busy
     entitlement: `equal`, or `quota`: owners weigh by their cores quota
     """
 
@@ -51,7 +53,9 @@ class FairnessSettings:
     entitlement: str = 'equal'
     policy: str = host_division.FAIRNESS
     idle: float = 0.05
+    idle_cores: float = 0.05
     threshold: float = 0.05
+    least_cores: float = 0.01
     totals_ttl: float = 30.0
     overcommit: tuple[float, float] = (4.0, 1.0)
 
@@ -75,7 +79,7 @@ class RoundPlan:
 
     user_heaviness: h_u of each VM's owner; priority: H(v) or p; x: log-weight; weights: of mean 1
     wanted:         control -> value per VM, in the unit of the control
-    state:          x by incarnation, for the next round
+    rivals:         how much each VM competes
     fresh:          were the totals of the cloud young enough to act on?
     policy, granted: who decided; what the market grants
     """
@@ -89,15 +93,19 @@ class RoundPlan:
     priority: Array
     x: Array
     weights: Array
-    active: Flags
+    rivals: Competition
     wanted: Mapping[str, Values]
-    state: Mapping[Incarnation, float]
     policy: str = host_division.FAIRNESS
     granted: EffectiveAllocations = NOTHING
 
     @property
     def guests(self) -> tuple[Guest, ...]:
         return self.weighing.measurement.guests
+
+    @property
+    def state(self) -> dict[Incarnation, float]:
+        """x by incarnation, for the next round."""
+        return {g.incarnation: float(x) for g, x in zip(self.guests, self.x, strict=True)}
 
     @property
     def owner_heaviness(self) -> dict[OwnerId, float]:
@@ -192,18 +200,17 @@ def decide(
     view, quota = view_of(totals, supply.core_score, settings)
     guests = weighing.measurement.guests
     rows = priority.owner_rows([g.owner for g in guests], totals.owners)
-    sums = _of_width(totals.sums, weighing.partial.shape[1])
-    user_heaviness = settings.metric.user(sums, quota, view)[rows]
-    ranked, user_heaviness, sound = _rank(user_heaviness, weighing, rows, settings)
+    heaviness, held = _of_owners(totals, weighing.partial.shape[1], quota, view, settings)
+    rivals = _rivals(weighing, view, supply, settings)
+    ranked, user_heaviness, sound = _rank(heaviness[rows], weighing, rows, rivals, settings)
     fresh = totals.age <= settings.totals_ttl and sound
     previous = np.array([state.get(g.incarnation, 0.0) for g in guests], dtype=float)
-    x = priority.log_weights(previous, ranked, settings.priority, fresh)
-    active = _active(weighing, settings)
+    x = priority.log_weights(previous, ranked, rivals, held[rows], settings.priority, fresh)
     entitled = _entitled(quota, view, settings)[rows]
-    division = _divide(guests, rows, active, entitled, x, settings, cpu_unit, granted)
+    division = _divide(guests, rows, rivals.part, entitled, x, settings, cpu_unit, granted)
     paper = priority.paper_priorities(ranked) if settings.priority.mode == 'paper' else None
     wanted = {
-        name: _wanted(name, limit, weighing, division, paper, supply)
+        name: _wanted(name, limit, weighing, division, paper, supply, settings)
         for name, limit in limits.items()
     }
     return RoundPlan(
@@ -216,19 +223,33 @@ def decide(
         priority=ranked,
         x=x,
         weights=division.weights,
-        active=active,
+        rivals=rivals,
         wanted=wanted,
-        state={g.incarnation: float(value) for g, value in zip(guests, x, strict=True)},
         policy=settings.policy,
         granted=granted,
     )
 
 
+def _of_owners(
+    totals: CloudTotals, width: int, quota: Array, view: CloudNorm, settings: FairnessSettings
+) -> tuple[Array, Array]:
+    """h_u of the owners of the totals, and what of it is above that of an owner without VMs."""
+    sums = _of_width(totals.sums, width)
+    heaviness = settings.metric.user(sums, quota, view)
+    return heaviness, heaviness - settings.metric.user(np.zeros_like(sums), quota, view)
+
+
 def _rank(
-    user_heaviness: Array, weighing: Weighing, rows: Rows, settings: FairnessSettings
+    user_heaviness: Array,
+    weighing: Weighing,
+    rows: Rows,
+    rivals: Competition,
+    settings: FairnessSettings,
 ) -> tuple[Array, Array, bool]:
     """H(v) and the user heaviness, 0 where they are no numbers; and whether all were numbers."""
-    ranked = priority.priorities(user_heaviness, weighing.emphasis, rows, settings.priority)
+    ranked = priority.priorities(
+        user_heaviness, weighing.emphasis, rows, rivals.part, settings.priority
+    )
     numbers = np.isfinite(ranked)
     kept = np.where(numbers, user_heaviness, 0.0)
     return np.where(numbers, ranked, 0.0), kept, bool(numbers.all())
@@ -237,7 +258,7 @@ def _rank(
 def _divide(
     guests: Sequence[Guest],
     rows: Rows,
-    active: Flags,
+    part: Array,
     entitled: Array,
     x: Array,
     settings: FairnessSettings,
@@ -250,7 +271,7 @@ def _divide(
     if settings.policy != host_division.FAIRNESS:
         tempering = x if settings.policy == host_division.COMBINED else None
         return host_division.by_allocations(guests, granted, base, cpu_unit, tempering)
-    weights = priority.relative_weights(size, base, rows, active, entitled, x, settings.priority)
+    weights = priority.relative_weights(size, base, rows, part, entitled, x, settings.priority)
     return host_division.by_weights(
         weights, np.array([g.memory_bytes for g in guests], dtype=float)
     )
@@ -270,11 +291,21 @@ def _of_width(sums: Array, width: int) -> Array:
     return result
 
 
-def _active(weighing: Weighing, settings: FairnessSettings) -> Flags:
-    """VMs that use more than a trace of their endowment, or whose use is not known yet."""
-    used, due = weighing.measurement.load[:, CPU], weighing.endowment[:, CPU]
-    active: Flags = ~weighing.measurement.seen | (used > settings.idle * due)
-    return active
+def _rivals(
+    weighing: Weighing, view: CloudNorm, supply: HostSupply, settings: FairnessSettings
+) -> Competition:
+    """Who competes for this host."""
+    measured = weighing.measurement
+    return competition(
+        np.where(measured.seen[:, None], measured.load, weighing.endowment),
+        weighing.endowment,
+        measured.ready,
+        measured.seen,
+        np.where(weighing.supply > 0, view.norm, 0.0),
+        supply.core_score,
+        settings.idle,
+        settings.idle_cores,
+    )
 
 
 def _entitled(quota: Array, view: CloudNorm, settings: FairnessSettings) -> Array:
@@ -291,6 +322,7 @@ def _wanted(
     division: host_division.Division,
     paper: Array | None,
     supply: HostSupply,
+    settings: FairnessSettings,
 ) -> Values:
     """Values of one control, shape (vms,), whole numbers within its limits."""
     guests = weighing.measurement.guests
@@ -314,4 +346,6 @@ def _wanted(
     else:
         centre = np.mean([nova_value(control, g, limits) for g in guests])
         values = division.weights * centre
+    if control == 'cpu' and paper is None:
+        values = least_weight.raised(values, supply.cores, settings.least_cores)
     return np.clip(np.rint(values), limits.minimum, limits.maximum).astype(np.int64)

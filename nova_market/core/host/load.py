@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from nova_market.core.host.others import Others, others, smoothed
 from nova_market.core.host.sample import Counters, Guest, GuestSample, HostSample, HostSupply
 from nova_market.core.resource import CPU, MEMORY, Array, Flags, GuestId, vector
 
@@ -24,15 +25,19 @@ Incarnation = tuple[GuestId, int]
 class Measurement:
     """time: monotonic seconds; guests ordered by id; load has one row per guest.
 
+    ready: part of the time since the last look that the busiest vCPU of a guest ran or waited for a CPU
     seen: False for guests whose rates are not known yet (first look)
+    others: what other processes take of the host, smoothed as the load is; None while it is not known
     """
 
     time: float
     guests: tuple[Guest, ...]
     load: Array
+    ready: Array
     seen: Flags
     sample: HostSample
     smoothed: Mapping[Incarnation, Array] = field(default_factory=dict)
+    others: Others | None = None
 
 
 def supply_vector(supply: HostSupply) -> Array:
@@ -64,7 +69,7 @@ def measure(
     old = previous.smoothed if previous else {}
     dt = sample.time - previous.sample.time if previous else 0.0
     factor = 1.0 - (1.0 - smoothing) ** (max(dt, 0.0) / interval)
-    smoothed: dict[Incarnation, Array] = {}
+    rates: dict[Incarnation, Array] = {}
     rows, seen = [], []
     for item in sample.guests:
         key = item.guest.incarnation
@@ -78,7 +83,7 @@ def measure(
         row = row.copy()
         row[MEMORY] = item.counters.rss_bytes
         if known:
-            smoothed[key] = row
+            rates[key] = row
         rows.append(row)
         seen.append(known)
     load = np.array(rows) if rows else np.zeros((0, len(vector())))
@@ -86,10 +91,20 @@ def measure(
         time=sample.time,
         guests=tuple(item.guest for item in sample.guests),
         load=load,
+        ready=np.array(
+            [_ready(before.get(s.guest.incarnation), s.counters, dt) for s in sample.guests]
+        ),
         seen=np.array(seen, dtype=bool),
         sample=sample,
-        smoothed=smoothed,
+        smoothed=rates,
+        others=_others(previous, sample, factor),
     )
+
+
+def _others(previous: Measurement | None, sample: HostSample, factor: float) -> Others | None:
+    if previous is None:
+        return None
+    return smoothed(previous.others, others(previous.sample, sample), factor)
 
 
 def _level(item: GuestSample) -> Array:
@@ -123,6 +138,15 @@ def _load(
     )
     row[CPU] = cores * supply.core_score
     return row
+
+
+def _ready(before: Counters | None, now: Counters, dt: float) -> float:
+    """Of the busiest vCPU, in [0, 1]; 0 when it is not known."""
+    if before is None or dt <= 0:
+        return 0.0
+    pairs = zip(before.vcpu_ready_ns, now.vcpu_ready_ns, strict=False)
+    most = max((new - old for old, new in pairs), default=0) / 1e9 / dt
+    return min(max(most, 0.0), 1.0)
 
 
 def _disk(bytes_per_s: float, ops_per_s: float, supply_bps: float, supply_iops: float) -> float:

@@ -44,6 +44,7 @@ class Guest:
     base_shares: Nova's `quota:cpu_shares` of the flavor, None when the flavor has none
     dedicated:   CPU policy dedicated (pinned) or realtime: its CPU weight is left alone
     hugepages:   memory backed by huge pages: its memory is left alone
+    file_backed: memory in files (Nova's file_backed_memory): the kernel writes it back without swap
     fallback:    owner or flavor did not come from Nova's metadata
     interfaces:  (tap device, MAC address) pairs
     disks:       source paths or devices of writable disks; '' for network disks
@@ -59,6 +60,7 @@ class Guest:
     base_shares: int | None = None
     dedicated: bool = False
     hugepages: bool = False
+    file_backed: bool = False
     fallback: bool = False
     interfaces: tuple[tuple[str, str], ...] = ()
     disks: tuple[str, ...] = ()
@@ -71,10 +73,14 @@ class Guest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counters:
-    """Cumulative counters of a guest, except rss_bytes which is a level."""
+    """Cumulative counters of a guest, except rss_bytes which is a level.
+
+    vcpu_ready_ns: of each vCPU, the time that it ran or waited for a CPU; () where it is not known
+    """
 
     cpu_time_ns: int
     rss_bytes: int
+    vcpu_ready_ns: tuple[int, ...] = ()
     disk_read_bytes: int = 0
     disk_write_bytes: int = 0
     disk_read_ops: int = 0
@@ -90,11 +96,34 @@ class GuestSample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HostUse:
+    """What the host as a whole has used, guests and other processes. Seconds are cumulative.
+
+    cpus:            how many CPUs the seconds are of: those that guests may use
+    all_seconds:     of all of them together, idle ones too
+    busy_seconds:    in which they ran something; stolen_seconds: which a hypervisor below took away
+    available_bytes: memory that could be had without reclaiming from guests
+    without_dedicated: dedicated guests run on other CPUs
+    """
+
+    cpus: float
+    all_seconds: float
+    busy_seconds: float
+    stolen_seconds: float = 0.0
+    available_bytes: int
+    without_dedicated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HostSample:
-    """One bulk look: `time` is monotonic seconds taken at the look; guests ordered by id."""
+    """One bulk look: `time` is monotonic seconds taken at the look; guests ordered by id.
+
+    use: None where it is not measured
+    """
 
     time: float
     guests: tuple[GuestSample, ...]
+    use: HostUse | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,9 @@ User d has two CPU-bound VMs, user e has one, all on one CPU. During the first f
 the whole CPU although its weight falls. Then all three run. Without the service every VM gets a
 third; with it e's VM should get half, as both users have the same quota. CPU is the only resource in
 the metric, as in the paper's experiment.
+
+Differs from the paper: with `--beside 1` a process that is no guest takes half of the CPU. What guests get
+is then less, and e's VM should still have half of it.
 """
 
 import argparse
@@ -14,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from nova_market.experiments.guests.observer import Observer
-from nova_market.experiments.guests.processes import away_from
+from nova_market.experiments.guests.processes import away_from, busy_beside
 from nova_market.experiments.guests.recording import Recording, jain, plot, write_summary
 from nova_market.experiments.guests.service_process import ServiceProcess, running
 from nova_market.testbed.guest import GuestSpec
@@ -39,7 +42,10 @@ GUESTS = {'d1': 'd', 'd2': 'd', 'e1': 'e'}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """interval and duration in seconds; cpu: the host CPU that the guests share."""
+    """interval and duration in seconds; cpu: the host CPU that the guests share.
+
+    beside: busy processes on that CPU, each of the weight of all guests together
+    """
 
     interval: float
     duration: float
@@ -47,6 +53,7 @@ class Setting:
     state: Path
     output: Path
     cpu: int = 0
+    beside: int = 0
 
 
 def from_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -57,6 +64,7 @@ def from_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
             enforce=not arguments.off,
             state=arguments.state,
             output=arguments.output,
+            beside=arguments.beside,
         )
     )
 
@@ -64,14 +72,15 @@ def from_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
 def run(setting: Setting) -> dict[str, Any]:
     """Run it; the summary, which is also in output/summary.json, with `passed`."""
     setting.output.mkdir(parents=True, exist_ok=True)
-    host = Host('fig3', str(setting.cpu), 2048, setting.state, options=UNDISTURBED)
+    options = () if setting.beside else UNDISTURBED
+    host = Host('fig3', str(setting.cpu), 2048, setting.state, options=options)
     guests = [GuestSpec(name=name, project=owner) for name, owner in GUESTS.items()]
     with away_from(setting.cpu), host:
         machines = {spec.name: host.boot(spec) for spec in guests}
         service = ServiceProcess(setting.output / 'service', service_options(host, setting))
         observer = Observer({'a': host.uri})
         services = [service] if setting.enforce else []
-        with running(*services):
+        with running(*services), busy_beside(setting.cpu, setting.beside):
             began = time.monotonic()
             observer.look(0.0)
             machines['d1'].order('burn 1')
@@ -112,6 +121,7 @@ def judge(recording: Recording, setting: Setting) -> dict[str, Any]:
         'service': 'on' if setting.enforce else 'off',
         'interval': setting.interval,
         'duration': setting.duration,
+        'beside': setting.beside,
         'shares': shares,
         'owners': owners,
         'jain': index,

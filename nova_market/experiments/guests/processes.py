@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,21 @@ def cpu_seconds(pid: int) -> float:
 def _cpu_clock(pid: int) -> int:
     """What clock_getcpuclockid(3) of the C library would answer."""
     return (~pid << 3) | CPUCLOCK_SCHED
+
+
+@contextlib.contextmanager
+def busy_beside(cpu: int, count: int) -> Iterator[None]:
+    """So many processes that are no guests load a CPU."""
+    busy = []
+    try:
+        for _ in range(count):
+            busy.append(subprocess.Popen(['sh', '-c', 'while :; do :; done']))
+            os.sched_setaffinity(busy[-1].pid, {cpu})
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
 
 
 @contextlib.contextmanager

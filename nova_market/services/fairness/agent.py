@@ -2,7 +2,8 @@
 """The fairness agent of one host: sample, weigh, exchange, decide, apply; one call is one round.
 
 Implements Listing 1 of IFI-2016.04. Differs from the paper: nothing is waited for, only differences are
-written, and what guests had before is put back when the agent stops or starts again.
+written, and what guests had before is put back when the agent stops. After a crash the next start goes on
+from the values it finds.
 """
 
 import logging
@@ -25,12 +26,18 @@ from nova_market.core.fairness.round import (
     view_of,
     weigh,
 )
+from nova_market.core.fairness.takeover import not_measured_yet, surviving_log_weights
 from nova_market.core.host.load import Incarnation, Measurement, measure, supply_vector
+from nova_market.core.host.others import left_to_guests
 from nova_market.core.host.sample import Control, HostSupply, Limits
 from nova_market.core.resource import GuestId, HostName, OwnerId
 from nova_market.errors import HostUnavailable
 from nova_market.ports import Actuator, Allocations, Clock, Exchange, HostDriver
+from nova_market.services.fairness.confirmation import enforced_resources, in_force
+from nova_market.services.fairness.log_weights import LogWeights
 from nova_market.services.fairness.originals import OriginalValues
+from nova_market.services.fairness.progress import Progress
+from nova_market.services.fairness.takeover import put_back, take_over
 
 LOG = logging.getLogger(__name__)
 
@@ -41,6 +48,7 @@ Quotas = Callable[[Sequence[OwnerId]], Mapping[OwnerId, tuple[int, int]]]
 class FairnessRecord:
     """What one round decided and did.
 
+    supply:                 what guests can have; offered: what the host has for them, used by others too
     found, written, failed: control -> guest -> value (or what went wrong); empty when nothing was done
     seconds:                phase -> duration
     applied:                servers whose allocations are in force
@@ -48,6 +56,7 @@ class FairnessRecord:
 
     plan: RoundPlan
     supply: HostSupply
+    offered: HostSupply
     wall: float
     dry_run: bool
     found: Mapping[str, Mapping[GuestId, Control]]
@@ -72,10 +81,12 @@ class Agent:
         quotas: Quotas | None = None,
         dry_run: bool = False,
         market: Allocations | None = None,
+        log_weights: LogWeights | None = None,
     ) -> None:
         """controls: names of the actuators that are used; the others only put originals back.
 
-        market: what the market grants, with a policy that follows it.
+        market:      what the market grants, with a policy that follows it
+        log_weights: where the state of the controller outlives a crash
         """
         self._host = host
         self._driver = driver
@@ -88,6 +99,9 @@ class Agent:
         self._quotas = quotas
         self._dry_run = dry_run
         self._market = market
+        self.progress = Progress(clock)
+        self._log_weights = log_weights
+        self._taken_over: frozenset[Incarnation] = frozenset()
         self._measurement: Measurement | None = None
         self._totals: CloudTotals | None = None
         self._state: Mapping[Incarnation, float] = {}
@@ -95,7 +109,7 @@ class Agent:
         self._sequence = 0
 
     def start(self) -> None:
-        """Put back what an earlier run left behind, and begin to listen.
+        """Go on from what a killed run left behind, and begin to listen.
 
         :raises HostUnavailable: the hypervisor does not answer.
         """
@@ -106,23 +120,23 @@ class Agent:
                 len(self._originals.entries),
             )
         elif self._originals.entries:
-            LOG.info(
-                'putting back the original values of %d guests of an earlier run',
-                len(self._originals.entries),
-            )
-            self.restore()
+            self._take_over()
         self._driver.supply()
         self._exchange.start()
 
     def stop(self) -> None:
-        """Put everything back and leave the exchange."""
+        """Put everything back and leave the exchange; in this order, as leaving may wait for a broker."""
+        if not self._dry_run:
+            self._leave_guests()
         self._exchange.stop()
-        if self._dry_run:
-            return
+
+    def _leave_guests(self) -> None:
         try:
             self.restore()
         except HostUnavailable as error:
-            LOG.warning('originals are not put back, the next start will: %s', error)
+            LOG.warning(
+                'originals are not put back but stay recorded, for the next stop: %s', error
+            )
             return
         for actuator in self._actuators.values():
             actuator.close()
@@ -135,67 +149,83 @@ class Agent:
         :raises HostUnavailable: nothing is forgotten then.
         """
         guests = {item.guest.incarnation: item.guest for item in self._driver.sample().guests}
-        mine = {key: values for key, values in self._originals.entries.items() if key in guests}
+        mine = self._originals.entries.keys() & guests.keys()
         everyone = list(guests.values())
-        refused: set[GuestId] = set()
-        for name, actuator in self._actuators.items():
-            values = {
-                key[0]: originals[name] for key, originals in mine.items() if name in originals
-            }
-            if values:
-                for guest, wrong in actuator.write(values, everyone).items():
-                    if wrong and wrong != 'gone':
-                        LOG.warning('%s of guest %s is not put back: %s', name, guest, wrong)
-                        refused.add(guest)
+        refused = {
+            guest
+            for actuator in self._actuators.values()
+            for guest in put_back(self._originals, actuator, everyone)
+        }
         kept = {key for key in mine if key[0] in refused}
         self._originals.forget(self._originals.entries.keys() - kept)
         return len(mine) - len(kept), len(kept)
+
+    def _take_over(self) -> None:
+        """The first round adjusts what a killed run left behind; the next stop puts originals back."""
+        guests = [item.guest for item in self._driver.sample().guests]
+        unused = [one for name, one in self._actuators.items() if name not in self._controls]
+        self._taken_over = take_over(self._originals, unused, guests)
+        if self._log_weights is not None:
+            x, decided = self._log_weights.load()
+            intervals = (self._clock.wall() - decided) / self._settings.interval
+            self._state = surviving_log_weights(
+                x, self._taken_over, intervals, self._settings.priority
+            )
 
     def round(self) -> FairnessRecord:
         """One round.
 
         :raises HostUnavailable: nothing was measured or the host vanished while writing.
         """
-        marks = [self._clock.monotonic()]
-        supply = self._driver.supply()
+        try:
+            record = self._round()
+        finally:
+            self.progress.leave()
+        return record
+
+    def _round(self) -> FairnessRecord:
+        progress = self.progress
+        progress.enter('sample')
+        offered = self._driver.supply()
         sample = self._driver.sample()
-        marks.append(self._clock.monotonic())
-        settings = self._settings
+        progress.enter('weigh')
         self._measurement = measure(
             self._measurement,
             sample,
-            supply,
-            smoothing=settings.smoothing,
-            interval=settings.interval,
+            offered,
+            smoothing=self._settings.smoothing,
+            interval=self._settings.interval,
         )
+        supply = left_to_guests(offered, self._measurement.others)
         weighing = self._weigh(supply)
-        marks.append(self._clock.monotonic())
+        progress.enter('exchange')
         self._exchange.publish(self._report(weighing))
         self._totals = self._exchange.totals()
-        marks.append(self._clock.monotonic())
+        progress.enter('decide')
         limits = {name: self._actuators[name].limits for name in self._controls}
         unit = self._actuators['cpu'].limits.default if 'cpu' in self._actuators else 1
         granted = self._market.look() if self._market else NOTHING
-        plan = decide(weighing, self._totals, self._state, limits, supply, settings, unit, granted)
+        plan = decide(
+            weighing, self._totals, self._state, limits, supply, self._settings, unit, granted
+        )
         self._state = plan.state
-        marks.append(self._clock.monotonic())
+        progress.enter('apply')
         found, written, failed = self._apply(plan, limits)
         applied = self._confirm(plan, found, failed)
-        marks.append(self._clock.monotonic())
         if LOG.isEnabledFor(logging.DEBUG):
             LOG.debug(
                 'round %d: %s; %d values written', self._sequence, summary(plan), _count(written)
             )
-        phases = ('sample', 'weigh', 'exchange', 'decide', 'apply')
         return FairnessRecord(
             plan=plan,
             supply=supply,
+            offered=offered,
             wall=self._clock.wall(),
             dry_run=self._dry_run,
             found=found,
             written=written,
             failed=failed,
-            seconds={name: marks[i + 1] - marks[i] for i, name in enumerate(phases)},
+            seconds=progress.leave(),
             applied=applied,
         )
 
@@ -248,10 +278,11 @@ class Agent:
     ]:
         found: dict[str, Mapping[GuestId, Control]] = {}
         changes: dict[str, dict[GuestId, int]] = {}
+        kept = self._kept(plan)
         originals: dict[Incarnation, dict[str, int]] = {}
         for name in self._controls:
             found[name] = self._actuators[name].read(plan.guests)
-            changes[name] = self._differences(plan, name, found[name])
+            changes[name] = self._differences(plan, name, found[name], kept)
             for guest in plan.guests:
                 control = found[name].get(guest.id)
                 if control is None or not control.controllable or name == 'network':
@@ -264,6 +295,8 @@ class Agent:
                     originals.setdefault(guest.incarnation, {})[name] = original
         if self._dry_run:
             return found, {}, {}
+        if self._log_weights is not None:
+            self._log_weights.save(plan.state, self._clock.wall())
         self._originals.keep_only({guest.incarnation for guest in plan.guests})
         self._originals.remember(originals)
         failed: dict[str, dict[GuestId, str]] = {}
@@ -284,17 +317,30 @@ class Agent:
         }
         return found, written, failed
 
+    def _kept(self, plan: RoundPlan) -> frozenset[GuestId]:
+        """Guests whose values of an earlier run stay until they are measured.
+
+        What the market allocates does not depend on a measurement and is written at once.
+        """
+        if plan.policy != host_division.FAIRNESS:
+            return frozenset()
+        return not_measured_yet(plan.weighing.measurement, self._taken_over)
+
     def _differences(
-        self, plan: RoundPlan, name: str, found: Mapping[GuestId, Control]
+        self,
+        plan: RoundPlan,
+        name: str,
+        found: Mapping[GuestId, Control],
+        kept: frozenset[GuestId],
     ) -> dict[GuestId, int]:
-        """Wanted values that differ enough from the actual ones to be written."""
+        """Wanted values that differ enough from the actual ones to be written; `kept` keep theirs."""
         # what is paid for is set to the unit; it changes once a period only
         exact = name == 'cpu' and plan.policy == host_division.MARKET
         threshold = 0.0 if exact else self._settings.threshold
         changes: dict[GuestId, int] = {}
         for guest, wanted in zip(plan.guests, plan.wanted[name].tolist(), strict=True):
             control = found.get(guest.id)
-            if control is None or not control.controllable:
+            if control is None or not control.controllable or guest.id in kept:
                 continue
             if control.value is None or worth_writing(wanted, control.value, threshold):
                 changes[guest.id] = wanted
@@ -306,29 +352,20 @@ class Agent:
         found: Mapping[str, Mapping[GuestId, Control]],
         failed: Mapping[str, Mapping[GuestId, str]],
     ) -> tuple[GuestId, ...]:
-        """Confirm to the market what is in force, in each round: an earlier message may be lost (F2)."""
-        if self._market is None or self._dry_run or not plan.granted.in_force:
+        """Confirm to the market what is in force, in each round: an earlier message may be lost (F2).
+
+        Also where nothing is: the engine sells only what hosts report to enforce (B5).
+        """
+        if self._market is None or not plan.granted.in_force:
             return ()
-        done = tuple(
-            guest.id
-            for guest in plan.guests
-            if guest.id in plan.granted.allocations and in_force(guest.id, found, failed)
-        )
-        if done:
-            self._market.confirm(plan.granted, done, plan.owner_heaviness)
+        granted = [guest.id for guest in plan.guests if guest.id in plan.granted.allocations]
+        done: tuple[GuestId, ...] = ()
+        enforced: tuple[str, ...] = ()
+        if not self._dry_run:
+            done = tuple(guest for guest in granted if in_force(guest, found, failed))
+            enforced = enforced_resources(granted, found, failed)
+        self._market.confirm(plan.granted, done, plan.owner_heaviness, enforced)
         return done
-
-
-def in_force(
-    guest: GuestId,
-    found: Mapping[str, Mapping[GuestId, Control]],
-    failed: Mapping[str, Mapping[GuestId, str]],
-) -> bool:
-    """Has the CPU of this guest the value that was wanted, and its memory, where that is controlled?"""
-    cpu, memory = (found.get(name, {}).get(guest) for name in ('cpu', 'memory'))
-    refused = any(guest in failed.get(name, {}) for name in ('cpu', 'memory'))
-    gone = cpu is None or ('memory' in found and memory is None)
-    return not gone and not refused and cpu is not None and cpu.controllable
 
 
 def _count(written: Mapping[str, Mapping[GuestId, int]]) -> int:

@@ -14,22 +14,29 @@ from prometheus_client.registry import Collector
 from nova_market.core.fairness import host_division
 from nova_market.core.resource import RESOURCES
 from nova_market.services.fairness.agent import FairnessRecord
+from nova_market.services.fairness.progress import RoundUnderWay
 
 Dropped = Callable[[], Mapping[str, int]]
 
 
 class FairnessCollector(Collector):
     def __init__(
-        self, host: str, dropped: Dropped = dict, unused_allocations: Callable[[], int] = int
+        self,
+        host: str,
+        dropped: Dropped = dict,
+        unused_allocations: Callable[[], int] = int,
+        under_way: Callable[[], RoundUnderWay | None] = lambda: None,
     ) -> None:
-        """Both callables read the exchange.
+        """The first two callables read the exchange.
 
         dropped:            reason -> messages of peers that were thrown away
         unused_allocations: allocation messages that a host without a market has ignored
+        under_way:          the round that runs now
         """
         self._host = host
         self._dropped = dropped
         self._unused_allocations = unused_allocations
+        self._under_way = under_way
         self._record: FairnessRecord | None = None
         self._rounds = 0
         self._failures = 0
@@ -78,6 +85,14 @@ class FairnessCollector(Collector):
         )
         unused.add_metric([self._host], self._unused_allocations())
         yield unused
+        now = self._under_way()
+        lasted = GaugeMetricFamily(
+            'nova_fairness_round_under_way_seconds',
+            'How long the round that runs now has lasted; 0 between two rounds.',
+            labels=['host'],
+        )
+        lasted.add_metric([self._host], now.seconds if now else 0.0)
+        yield lasted
         if self._record is not None:
             yield from self._of_round(self._record)
 
@@ -103,9 +118,27 @@ class FairnessCollector(Collector):
         )
         hosts.add_metric([self._host], plan.totals.hosts)
         yield hosts
+        yield from self._of_supply(record)
         yield from self._of_owners(record)
         yield from self._of_guests(record)
         yield from self._of_market(record)
+
+    def _of_supply(self, record: FairnessRecord) -> Iterator[Metric]:
+        labels = ['host', 'resource']
+        supply = GaugeMetricFamily(
+            'nova_fairness_supply',
+            'What guests can have: cores, and bytes of memory.',
+            labels=labels,
+        )
+        offered = GaugeMetricFamily(
+            'nova_fairness_offered_supply',
+            'What the host has for guests; other processes take the difference to the supply.',
+            labels=labels,
+        )
+        for family, values in ((supply, record.supply), (offered, record.offered)):
+            family.add_metric([self._host, 'cpu'], values.cores)
+            family.add_metric([self._host, 'memory'], values.memory_bytes)
+            yield family
 
     def _of_owners(self, record: FairnessRecord) -> Iterator[Metric]:
         plan = record.plan

@@ -46,6 +46,12 @@ class OriginalValues:
         self.keep_only(self.entries.keys() - keys)
         self._save()
 
+    def forget_control(self, name: str, guests: Collection[Incarnation]) -> None:
+        """One control whose values are back in these guests."""
+        for key in guests:
+            self.entries.get(key, {}).pop(name, None)
+        self._save()
+
     def _save(self) -> None:
         guests = [
             {'id': key[0], 'domain_id': key[1], 'originals': values}

@@ -49,7 +49,9 @@ def load_settings(conf: cfg.ConfigOpts) -> FairnessSettings:
         entitlement=options.entitlement,
         policy=options.policy,
         idle=options.idle_threshold,
+        idle_cores=options.idle_cores,
         threshold=options.write_threshold,
+        least_cores=options.least_cores,
         totals_ttl=options.interval * options.totals_ttl_intervals,
         overcommit=(options.cpu_allocation_ratio, options.ram_allocation_ratio),
     )

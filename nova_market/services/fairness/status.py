@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `nova-fairness status` shows: a document of the last round, and its tables.
 
-The service writes the document each round; the command reads it, so that looking costs the service
-nothing and needs no port.
+The service writes the document each round, and a second one while a round takes too long; the command reads
+them, so that looking costs the service nothing and needs no port.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,10 +12,19 @@ from nova_market.core.fairness import host_division
 from nova_market.core.fairness.cloud_norm import ratio
 from nova_market.core.fairness.explanation import explanations
 from nova_market.core.resource import RESOURCES, Array
+from nova_market.services.daemon import STALE_INTERVALS
 from nova_market.services.fairness.agent import FairnessRecord
+from nova_market.services.fairness.progress import RoundUnderWay
 
 FORMAT = 1
-STALE_INTERVALS = 3
+
+SOONEST = 5.0
+"""Seconds; a round that takes longer than three very short intervals is nothing to report."""
+
+
+def patience(interval: float) -> float:
+    """Seconds without a round after which the service counts as late."""
+    return max(STALE_INTERVALS * interval, SOONEST)
 
 
 def status_document(record: FairnessRecord, host: str, interval: float, pid: int) -> dict[str, Any]:
@@ -41,13 +50,35 @@ def status_document(record: FairnessRecord, host: str, interval: float, pid: int
         },
         'supply': {
             'cores': record.supply.cores,
+            'offered_cores': record.offered.cores,
             'core_score': record.supply.core_score,
             'score_method': record.supply.score_method,
             'memory_bytes': record.supply.memory_bytes,
+            'offered_memory_bytes': record.offered.memory_bytes,
         },
         'seconds': dict(record.seconds),
         'guests': [_guest(record, i, why) for i, why in enumerate(explanations(plan))],
     }
+
+
+def under_way_document(found: RoundUnderWay) -> dict[str, Any]:
+    """A round that takes too long, as plain JSON values."""
+    return {'format': FORMAT, 'began': found.began, 'phase': found.phase}
+
+
+def is_late(document: Mapping[str, Any], now: float) -> bool:
+    """Has no round ended for too long? now: wall-clock time."""
+    return bool(now - document['time'] > patience(document['interval']))
+
+
+def still_under_way(
+    document: Mapping[str, Any], under_way: Mapping[str, Any] | None
+) -> Mapping[str, Any] | None:
+    """The round that was seen to take too long, None when a later one has ended.
+
+    under_way: as under_way_document makes it
+    """
+    return under_way if under_way and under_way['began'] > document['time'] else None
 
 
 def _market(record: FairnessRecord) -> dict[str, Any] | None:
@@ -111,20 +142,19 @@ def _named(values: Array) -> dict[str, float]:
     return dict(zip(RESOURCES, values.tolist(), strict=True))
 
 
-def render(document: Mapping[str, Any], now: float, alive: bool) -> str:
-    """The document as text for people."""
+def render(
+    document: Mapping[str, Any],
+    now: float,
+    alive: bool,
+    under_way: Mapping[str, Any] | None = None,
+) -> str:
+    """The document as text for people. under_way: what is still_under_way."""
     age = max(now - document['time'], 0.0)
-    lines = []
-    if not alive:
-        lines.append(
-            f'nova-fairness is NOT running on this host; this is its last round, {age:.0f} s ago.'
-        )
-    elif age > STALE_INTERVALS * document['interval']:
-        lines.append(f'WARNING: the last round was {age:.0f} s ago; see the log of nova-fairness.')
+    lines = _warnings(document, now, alive, under_way)
     cloud, supply = document['cloud'], document['supply']
     mode = 'dry run, nothing is written' if document['dry_run'] else 'enforcing'
     lines.append(
-        f'{document["host"]}: {mode}; {supply["cores"]:g} cores of score {supply["core_score"]:.2f} '
+        f'{document["host"]}: {mode}; {supply["cores"]:.4g} cores of score {supply["core_score"]:.2f} '
         f'({supply["score_method"]}); round {age:.0f} s ago took '
         f'{1000 * sum(document["seconds"].values()):.0f} ms'
     )
@@ -137,6 +167,7 @@ def render(document: Mapping[str, Any], now: float, alive: bool) -> str:
             else f'NO TOTALS for {cloud["age"]:.0f} s'
         )
     )
+    lines += _taken_lines(supply)
     lines += _market_lines(document)
     if not document['guests']:
         return '\n'.join([*lines, 'no guests'])
@@ -156,6 +187,40 @@ def render(document: Mapping[str, Any], now: float, alive: bool) -> str:
         rows,
     )
     return '\n'.join([*lines, '', *table])
+
+
+def _warnings(
+    document: Mapping[str, Any], now: float, alive: bool, under_way: Mapping[str, Any] | None
+) -> list[str]:
+    age = max(now - document['time'], 0.0)
+    if not alive:
+        return [
+            f'nova-fairness is NOT running on this host; this is its last round, {age:.0f} s ago.'
+        ]
+    if not is_late(document, now):
+        return []
+    why = under_way_text(under_way, now) if under_way else 'see the log of nova-fairness'
+    return [f'WARNING: the last round was {age:.0f} s ago; {why}.']
+
+
+def under_way_text(under_way: Mapping[str, Any], now: float) -> str:
+    """The round that takes too long, for people."""
+    lasted = max(now - under_way['began'], 0.0)
+    return f'a round runs for {lasted:.0f} s already, in the phase {under_way["phase"]}'
+
+
+def _taken_lines(supply: Mapping[str, Any]) -> list[str]:
+    """What other processes take of the host; documents of earlier versions do not know it."""
+    taken = []
+    for name, scale, digits, unit in (
+        ('cores', 1, 2, 'cores'),
+        ('memory_bytes', 1 << 20, 0, 'MiB'),
+    ):
+        offered = supply.get(f'offered_{name}', supply[name])
+        if supply[name] < offered:
+            rest = offered - supply[name]
+            taken.append(f'{rest / scale:.{digits}f} of {offered / scale:.{digits}f} {unit}')
+    return [f'other processes take {" and ".join(taken)}'] if taken else []
 
 
 def _market_lines(document: Mapping[str, Any]) -> list[str]:

@@ -3,6 +3,7 @@
 
 import pytest
 
+from nova_market.core.fairness.competition import READY_FROM, READY_TO
 from nova_market.core.host.sample import Counters, GuestSample
 from nova_market.core.resource import GuestId
 from nova_market.errors import HostUnavailable
@@ -58,6 +59,25 @@ def test_a_busy_guest_uses_the_cpu_and_an_idle_one_does_not(world: World):
     }
     assert used[1] > 1.5e9
     assert used[2] < 0.5e9
+
+
+@pytest.mark.alone
+def test_a_guest_that_waits_for_a_cpu_is_ready_all_the_time(world: World):
+    """Two that burn on one core run half of the time and wait the other half; an idle one does neither."""
+    world.start(1, 'burn')
+    world.start(2, 'burn')
+    world.start(3, 'idle')
+    world.let_pass(8.0)  # firmware
+    before = world.driver.sample()
+    world.let_pass(3.0)
+    after = world.driver.sample()
+    seconds = after.time - before.time
+    ready = [
+        (new.counters.vcpu_ready_ns[0] - old.counters.vcpu_ready_ns[0]) / 1e9 / seconds
+        for old, new in zip(before.guests, after.guests, strict=True)
+    ]
+    assert ready[0] > READY_TO and ready[1] > READY_TO
+    assert ready[2] < READY_FROM
 
 
 def test_reading_the_disk_is_counted_in_bytes_and_operations(world: World):

@@ -38,8 +38,8 @@ class Grants:
     def look(self):
         return self.granted
 
-    def confirm(self, granted, servers, heaviness):
-        self.confirmed = tuple(servers)
+    def confirm(self, granted, servers, heaviness, enforced=None):
+        self.confirmed, self.enforced = tuple(servers), enforced
 
 
 @pytest.fixture
@@ -138,3 +138,17 @@ def test_originals_come_back(world: World, grants: Grants, agent: Agent):
     agent.round()
     agent.restore()
     assert cpu(world) == [1.0]
+
+
+def test_a_host_states_what_it_enforces(world: World, grants: Grants, agent: Agent):
+    """B5: also when nobody is on it; memory only where its control acts."""
+    grants.grant(1)
+    agent.round()
+    assert (grants.confirmed, grants.enforced) == ((), ('cpu', 'memory'))
+    world.start(1)
+    grants.grant(2, n1=0.5)
+    agent.round()
+    guests = [item.guest for item in world.driver.sample().guests]
+    memory = world.actuators['memory'].read(guests)[uuid_of(1)].controllable
+    assert grants.confirmed == (uuid_of(1),)
+    assert grants.enforced == (('cpu', 'memory') if memory else ('cpu',))

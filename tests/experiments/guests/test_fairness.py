@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures 1, 3 and 4 of IFI-2016.04: real runs, stored as tables, are judged as they were judged.
+"""Figures 1, 3 and 4 of IFI-2016.04, and 4 with idle users: real runs, as tables, are judged as they were.
 
 The tables in data/ are what the experiments wrote on a machine with two CPUs and no KVM. A judge that
 changes its mind or a CSV that changes its form is seen here without running guests for an hour. Stored
@@ -15,8 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from nova_market.experiments.guests import fairness_fig1, fairness_fig3, fairness_fig4
-from nova_market.experiments.guests.recording import Recording, jain
+from nova_market.experiments.guests import (
+    fairness_bystanders,
+    fairness_fig1,
+    fairness_fig3,
+    fairness_fig4,
+)
+from nova_market.experiments.guests.recording import Recording, jain, write_summary
+from nova_market.experiments.guests.settled import settled_shares
 
 DATA = Path(__file__).parents[1] / 'data'
 DIGITS = 1e-4
@@ -109,12 +115,82 @@ def test_figure4_fails_when_it_should():
         assert not fairness_fig4.judge(Recording(hurt), on, status)['passed'], column
 
 
+def test_figure4_on_bfq_fails_when_d_gets_no_more_of_the_disk():
+    summary, status = document('fairness-fig4'), document('fairness-fig4-status')
+    on = setting(fairness_fig4, summary, bfq=True)
+    recording = Recording(rows('fairness-fig4'))
+    late = on.duration * fairness_fig4.BASELINE
+    equal = Recording(
+        [r | {'e1.disk': r['d1.disk']} if r['time'] >= late else r for r in recording.rows]
+    )
+    assert fairness_fig4.judge(equal, on, status)['passed'], 'weights do not act there'
+    for guest in status['guests']:
+        if 'disk' in guest['controls']:
+            guest['controls']['disk']['reason'] = ''
+    assert fairness_fig4.judge(recording, on, status)['passed']
+    assert not fairness_fig4.judge(equal, on, status)['passed']
+
+
 def test_figure4_takes_the_disk_supply_from_the_baseline():
     summary = document('fairness-fig4')
     recording = Recording(rows('fairness-fig4'))
     found = fairness_fig4.disk_supply(recording, setting(fairness_fig4, summary))
     both = summary['before']['d1.disk'] + summary['before']['e1.disk']
     assert found * (1 << 20) == pytest.approx(both, rel=DIGITS)
+
+
+def bystanders(summary: dict, **changes):
+    return setting(fairness_bystanders, summary, **({'counts': [summary['bystanders']]} | changes))
+
+
+def test_idle_users_are_judged_as_they_were():
+    """Beside five of them e has what the model gives it, and none of them outweighs the busy ones."""
+    summary = document('fairness-bystanders-5')
+    recording = Recording(rows('fairness-bystanders-5'))
+    judged = fairness_bystanders.judge(recording, bystanders(summary), 5)
+    assert judged['passed'] is True
+    assert judged['share_of_e_on_a'] == pytest.approx(judged['expected'], abs=0.05)
+    assert flat(judged) == pytest.approx(flat(summary), rel=DIGITS, abs=DIGITS)
+
+
+def test_idle_users_fail_when_they_should():
+    """d has what e should have, both have the same, an idle guest is the heaviest, or nothing is enforced."""
+    summary = document('fairness-bystanders-5')
+    recording, on = Recording(rows('fairness-bystanders-5')), bystanders(summary)
+
+    def passes(changed: Recording, how=on) -> bool:
+        return fairness_bystanders.judge(changed, how, 5)['passed']
+
+    equal = [r | {'d1.cpu': 0.29, 'e1.cpu': 0.29} for r in recording.rows]
+    heavy = [r | {'i3.shares': 1500.0} for r in recording.rows]
+    assert passes(recording)
+    assert not passes(swapped(recording, 'd1', 'e1'))
+    assert not passes(Recording(equal))
+    assert not passes(Recording(heavy))
+    assert not passes(recording, bystanders(summary, enforce=False))
+    assert passes(Recording(equal), bystanders(summary, enforce=False))
+
+
+def test_a_result_of_another_kind_is_not_taken_for_this_one(tmp_path: Path):
+    """A result counts for its number of bystanders, interval, duration, and with the service or without."""
+    summary = document('fairness-bystanders-5')
+    here = bystanders(summary, output=tmp_path)
+    assert fairness_bystanders.stored(here, 5) is None
+    write_summary(tmp_path / 'fairness-bystanders-5.json', summary)
+    assert fairness_bystanders.stored(here, 5) == summary
+    assert fairness_bystanders.stored(replace(here, interval=10.0), 5) is None
+    assert fairness_bystanders.stored(replace(here, enforce=False), 5) is None
+    assert fairness_bystanders.run(here)['runs'] == [summary]
+
+
+@pytest.mark.parametrize(('count', 'expected'), [(0, 0.739), (5, 0.736), (10, 0.772)])
+def test_the_model_of_settled_weights(count, expected):
+    """On whole cores it is the closed loop of tests/unit/core/fairness/test_bystanders.py."""
+    idle = fairness_bystanders.bystanders(count)
+    cores = {'d1': 0.0, 'e1': 1 - 0.03 * count, 'd2': 1.0} | dict.fromkeys(idle, 0.03)
+    shares = settled_shares(fairness_bystanders.BUSY | idle, cores, ('d1', 'e1'))
+    assert shares['e1'] == pytest.approx(expected, abs=0.005)
+    assert sum(shares.values()) == pytest.approx(1.0)
 
 
 def test_figure1_is_judged_as_it_was():
@@ -150,7 +226,9 @@ def test_figure1_finds_the_cost_of_a_round():
     assert fairness_fig1.judge(made(10.0))['passed'] is False
 
 
-@pytest.mark.parametrize('name', ['fairness-fig3', 'fairness-fig3-off', 'fairness-fig4'])
+@pytest.mark.parametrize(
+    'name', ['fairness-fig3', 'fairness-fig3-off', 'fairness-fig4', 'fairness-bystanders-5']
+)
 def test_a_recording_is_written_as_the_stored_one(name: str, tmp_path: Path):
     """Read and written again, a stored table is the same to the byte: programs read these files."""
     Recording(rows(name)).write_csv(tmp_path / 'again.csv')

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
@@ -102,7 +102,9 @@ class LibvirtBed:
 
     name = 'contract'
 
-    def __init__(self) -> None:
+    def __init__(self, options: Sequence[str] = ()) -> None:
+        """options: further ones of `host start`."""
+        self._options = tuple(options)
         self.state = Path(tempfile.mkdtemp(prefix='nova-market-'))
         for load, code in BOOT_SECTORS.items():
             image = code.ljust(510, b'\0') + b'\x55\xaa' + bytes(MIB)
@@ -112,7 +114,7 @@ class LibvirtBed:
 
     def up(self) -> None:
         """Start what does not run: the host, or its libvirtd alone."""
-        self._host('start', '--cpus', '0', '--memory-mib', '2048')
+        self._host('start', '--cpus', '0', '--memory-mib', '2048', *self._options)
 
     def libvirtd_pid(self) -> int:
         return int((self.state / 'hosts' / self.name / 'pid' / 'libvirtd').read_text())

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shell of our services: ticks, wake-ups, and a stop that does not wait for ever."""
 
+import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -20,28 +21,39 @@ class Work:
         self.open = threading.Event()
         self.open.set()
         self.stopped: list[bool] = []
+        self.asked: list[float] = []
+        self.cleaning = threading.Event()
+        self.cleaning.set()
 
     def tick(self) -> None:
         self.ticks.append(time.monotonic())
         self.ticked.release()
         self.open.wait(20)
 
+    def late(self) -> str:
+        self.asked.append(time.monotonic())
+        return 'counting'
+
     def stop(self, *, ended: bool) -> None:
         self.stopped.append(ended)
+        self.cleaning.wait(20)
 
 
 @pytest.fixture(name='work')
 def _work(monkeypatch: pytest.MonkeyPatch) -> Iterator[Work]:
     monkeypatch.setattr(daemon, 'EARLY', 0.05)
-    monkeypatch.setattr(daemon, 'STOP_TIMEOUT', 0.2)
+    monkeypatch.setattr(daemon, 'TICK_TIMEOUT', 0.2)
+    monkeypatch.setattr(daemon, 'CLEANUP_TIMEOUT', 0.2)
+    monkeypatch.setattr(daemon, 'LOOK', 0.05)
     made = Work()
     yield made
     made.open.set()
+    made.cleaning.set()
 
 
-def started(work: Work, interval: float) -> Daemon:
+def started(work: Work, interval: float, patience: float = 20.0) -> Daemon:
     """In a thread that is not the main one: the signals of the tests' process stay as they are."""
-    made = Daemon(work, interval)
+    made = Daemon(work, interval, patience=patience)
     thread = threading.Thread(target=made.start)
     thread.start()
     thread.join()
@@ -81,3 +93,51 @@ def test_work_that_does_not_end_is_logged(work, caplog):
     service.stop()
     assert work.stopped == [False]
     assert 'has not ended within' in caplog.text
+
+
+def test_cleaning_up_that_does_not_end_is_left(work, caplog):
+    """A stop has an end, whatever the work waits for."""
+    service = started(work, 60.0)
+    assert work.ticked.acquire(timeout=10)
+    work.cleaning.clear()
+    began = time.monotonic()
+    service.stop()
+    assert time.monotonic() - began < 5.0
+    assert work.stopped == [True]
+    assert 'cleaning up has not ended within' in caplog.text
+
+
+def test_a_tick_that_hangs_is_logged_once_and_shown_at_each_look(work, caplog):
+    """With what it does; and so is its end."""
+    caplog.set_level(logging.INFO)
+    work.open.clear()
+    service = started(work, 0.05, patience=0.1)
+    watch = threading.Thread(target=service.wait)
+    watch.start()
+    deadline = time.monotonic() + 10
+    while len(work.asked) < 3 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert len(work.asked) >= 3
+    assert caplog.text.count('the work under way takes too long') == 1
+    assert 'counting, for 0 s' in caplog.text
+    work.open.set()
+    while 'has ended' not in caplog.text and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert caplog.text.count('the work that took too long has ended') == 1
+    service.stop()
+    watch.join(10)
+    assert not watch.is_alive()
+
+
+def test_a_tick_in_time_is_not_reported(work):
+    """Though it lasts for several looks."""
+    work.open.clear()
+    service = started(work, 0.05, patience=10.0)
+    threading.Timer(0.4, work.open.set).start()
+    watch = threading.Thread(target=service.wait)
+    watch.start()
+    for _ in range(4):
+        assert work.ticked.acquire(timeout=10)
+    service.stop()
+    watch.join(10)
+    assert work.asked == []

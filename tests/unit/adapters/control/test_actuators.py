@@ -6,6 +6,7 @@ proven on real guests (tests/integration). memory.low is written by us.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,22 @@ def test_memory_on_huge_pages_is_left_alone(tmp_path: Path, make_host: MakeHost)
     memory = MemoryLimit(host)
     assert memory.read(guests)[guests[0].id].reason == 'backed by huge pages'
     assert memory.write({guests[0].id: PAGE}, guests) == {guests[0].id: 'backed by huge pages'}
+
+
+@pytest.mark.parametrize(
+    ('swap', 'files', 'controllable'),
+    [('0', False, False), ('0', True, True), ('4194300', False, True)],
+)
+@pytest.mark.parametrize('version', [1, 2])
+def test_memory_that_cannot_be_reclaimed_is_not_controllable(
+    tmp_path: Path, make_host: MakeHost, version: int, swap: str, files: bool, controllable: bool
+):
+    kernel = KernelTree(tmp_path, version=version)
+    put(tmp_path / 'proc/meminfo', f'MemTotal:  8000000 kB\nSwapTotal: {swap} kB\n')
+    host, guests = populate(kernel, make_host, 1)
+    found = MemoryLimit(host).read([replace(guests[0], file_backed=files)])[guests[0].id]
+    assert found.controllable == controllable
+    assert controllable or 'no swap' in found.reason
 
 
 def test_without_the_memory_controller_the_reason_is_reported(tmp_path: Path, make_host: MakeHost):

@@ -10,6 +10,7 @@ from nova_market.adapters.hypervisor.cgroup import (
     MAX_SEARCHES,
     CgroupTree,
     GuestCgroups,
+    cpu_time_ns,
     read_number,
     resident_bytes,
 )
@@ -121,3 +122,22 @@ def test_numbers_in_control_files(tmp_path: Path, text: str, expected: int | Non
     put(tmp_path / 'file', text)
     assert read_number(tmp_path / 'file') == expected
     assert read_number(tmp_path / 'nothing') is None
+
+
+@pytest.mark.parametrize(
+    ('version', 'file', 'text'),
+    [
+        (1, 'cpuacct.usage', '7000000000\n'),
+        (2, 'cpu.stat', 'usage_usec 7000000\nuser_usec 1\nnr_periods 0\n'),
+    ],
+)
+def test_cpu_time_of_a_guest(tmp_path: Path, version: int, file: str, text: str):
+    """That of all its threads; None where the kernel does not show it."""
+    kernel = KernelTree(tmp_path, version=version)
+    one = guest('u-1', 'dora')
+    assert cpu_time_ns(searched(tmp_path, one), one) is None
+    kernel.add(one)
+    groups = searched(tmp_path, one)
+    assert cpu_time_ns(groups, one) is None
+    put(kernel.scope(one, 'cpu') / file, text)
+    assert cpu_time_ns(groups, one) == 7_000_000_000

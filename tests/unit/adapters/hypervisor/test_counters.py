@@ -90,3 +90,16 @@ def test_plugging_a_device_is_seen():
 def test_resident_memory_is_in_bytes_or_unknown():
     assert rss_bytes({'balloon.rss': 3}) == 3072
     assert rss_bytes({}) is None
+
+
+def test_what_the_kernel_knows_of_the_cpu_is_the_newest():
+    """The statistics may have an older reading: it never counts again, also when the kernel has none."""
+    odometers = GuestOdometers()
+    found = [
+        odometers.read(statistics(cpu=1), 0, cpu_time_ns=3),
+        odometers.read(statistics(cpu=1), 0, cpu_time_ns=5),
+        odometers.read(statistics(cpu=1), 0),
+        odometers.read(statistics(cpu=1), 0, cpu_time_ns=9),
+    ]
+    assert [one.cpu_time_ns for one in found] == [3, 5, 5, 9]
+    assert GuestOdometers().read(statistics(cpu=1), 0).cpu_time_ns == 1

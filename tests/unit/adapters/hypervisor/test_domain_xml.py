@@ -137,6 +137,13 @@ def test_guests_on_huge_pages_are_known():
     assert not reading(domain()).guest.hugepages
 
 
+def test_guests_in_files_are_known():
+    """As Nova's [libvirt]file_backed_memory makes them; shared memory of vhost-user is none."""
+    for kind, expected in (('file', True), ('memfd', False)):
+        more = f'<memoryBacking><source type="{kind}"/><access mode="shared"/></memoryBacking>'
+        assert reading(domain(more=more)).guest.file_backed is expected
+
+
 def test_vcpus_that_are_online_count():
     assert reading(domain(vcpus='<vcpu current="3">8</vcpu>')).guest.vcpus == 3
 

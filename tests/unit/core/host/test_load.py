@@ -38,6 +38,21 @@ def test_moving_average_follows_time_not_rounds():
     assert halves.load[0, CPU] == pytest.approx(0.5)
 
 
+def test_ready_is_that_of_the_busiest_vcpu():
+    """Of the last interval; 0 while it is not known, and never outside [0, 1] whatever the counters do."""
+    one = guest('d1', 'd', vcpus=2)
+
+    def looked(before, after):
+        first = measure(None, sample(0.0, (one, 0.0), vcpu_ready_ns=before), supply())
+        assert first.ready.tolist() == [0.0]
+        return measure(first, sample(10.0, (one, 1.0), vcpu_ready_ns=after), supply()).ready[0]
+
+    assert looked((0, 0), (int(1e9), int(9e9))) == pytest.approx(0.9)
+    assert looked((), ()) == looked((0,), ()) == 0.0
+    assert looked((int(5e9), 0), (0, 0)) == 0.0
+    assert looked((0, 0), (int(99e9), 0)) == 1.0
+
+
 def test_new_incarnation_starts_over():
     """A reboot by Nova, a resize or a migration gives a new domain id and counters from zero."""
     first = measure(None, sample(0.0, (D1, 500.0)), supply())

@@ -30,7 +30,8 @@ class World:
         self.clock = ManualClock()
         self.hub = LocalHub()
         self.tmp_path = tmp_path
-        self.hosts = {name: InMemoryHost(self.clock, supply()) for name in names}
+        others = agent.pop('others', None)
+        self.hosts = {name: InMemoryHost(self.clock, supply(), others=others) for name in names}
         self.agents = {name: self.agent(name, **agent) for name in names}
 
     def agent(self, name, controls=('cpu',), settings=CPU_ONLY, **changes):
@@ -100,6 +101,24 @@ def test_figure3_closed_loop(world):
     assert cpu_rates(host, world.clock)['e1'] == pytest.approx(0.5, abs=0.01)
 
 
+def test_figure3_beside_other_processes(tmp_path):
+    """They take what the guests do not defend: each user still gets half of what guests get."""
+    hog = steady(Demand(cpu=1.0, rss_bytes=3584 * MIB))
+    world = World(tmp_path, others=hog)
+    host = world.hosts['a']
+    for name, owner in (('d1', 'd'), ('d2', 'd'), ('e1', 'e')):
+        host.add(guest(name, owner), BUSY)
+    record = world.rounds(60)[0]
+    rates = cpu_rates(host, world.clock)
+    # the hog weighs as much as one of three equal guests
+    assert sum(rates.values()) == pytest.approx(0.75, abs=0.01)
+    assert record.supply.cores == pytest.approx(0.75, abs=0.01)
+    assert record.supply.memory_bytes == 512 * MIB
+    assert rates['e1'] / sum(rates.values()) == pytest.approx(0.5, abs=0.01)
+    shown = render(status_document(record, 'a', 10.0, 1), record.wall, alive=True)
+    assert 'other processes take 0.25 of 1.00 cores and 3584 of 4096 MiB' in shown
+
+
 def test_two_hosts_agree_through_the_exchange(tmp_path):
     """e runs on both hosts, so on host a the weight of d rises above e's."""
     world = World(tmp_path, names=('a', 'b'))
@@ -155,16 +174,52 @@ def test_originals_come_back_on_a_clean_stop(world):
     assert [host.value('cpu', n) for n in ('d1', 'd2', 'e1')] == [512, 1024, 333]
 
 
-def test_originals_come_back_after_a_crash(world, tmp_path):
-    """The next start, even one that controls nothing, puts back what the killed one wrote."""
+def test_values_stay_after_a_crash_until_guests_are_measured(world):
+    """The start and its first round write nothing: equal weights would be worse than the last ones."""
     host = world.hosts['a']
     for name, owner in (('d1', 'd'), ('d2', 'd'), ('e1', 'e')):
         host.add(guest(name, owner), BUSY)
     world.rounds(5)
-    assert host.value('cpu', 'e1') != 1024
-    reborn = world.agent('a', controls=())
+    left = [host.value('cpu', n) for n in ('d1', 'd2', 'e1')]
+    reborn = world.agents['a'] = world.agent('a')
     reborn.start()
+    first = world.rounds(1)[0]
+    assert not first.written['cpu']
+    assert [host.value('cpu', n) for n in ('d1', 'd2', 'e1')] == left
+    world.rounds(20)
+    assert host.value('cpu', 'e1') > host.value('cpu', 'd1')
+    reborn.stop()
     assert [host.value('cpu', n) for n in ('d1', 'd2', 'e1')] == [1024, 1024, 1024]
+
+
+def test_a_guest_that_came_during_the_outage_is_not_held(world):
+    host = world.hosts['a']
+    for name, owner in (('d1', 'd'), ('d2', 'd'), ('e1', 'e')):
+        host.add(guest(name, owner), BUSY)
+    world.rounds(5)
+    host.add(guest('d3', 'd'), BUSY)
+    world.agents['a'] = world.agent('a')
+    world.agents['a'].start()
+    assert set(world.rounds(1)[0].written['cpu']) == {'d3'}
+
+
+def test_a_control_that_is_not_used_any_more_is_put_back_after_a_crash(world):
+    host = world.hosts['a']
+    for name, owner in (('d1', 'd'), ('d2', 'd'), ('e1', 'e')):
+        host.add(guest(name, owner), BUSY)
+    world.agents['a'] = world.agent('a', controls=('cpu', 'disk'))
+    world.rounds(5)
+    left = host.value('cpu', 'e1')
+    assert host.value('disk', 'e1') != 100
+    reborn = world.agents['a'] = world.agent('a')
+    reborn.start()
+    assert [host.value('disk', n) for n in ('d1', 'd2', 'e1')] == [100, 100, 100]
+    assert host.value('cpu', 'e1') == left
+    (e1,) = (one.guest for one in host.sample().guests if one.guest.name == 'e1')
+    host.set('disk', e1, 700)
+    reborn.stop()
+    assert host.value('cpu', 'e1') == 1024
+    assert host.value('disk', 'e1') == 700, 'it is the operator who set it'
 
 
 def test_a_restarted_guest_is_not_given_old_values(world):
@@ -210,7 +265,7 @@ def test_unavailable_host_is_an_error_of_the_round_only(world):
     assert world.rounds(1)[0].plan.guests[0].name == 'd1'
 
 
-def test_stop_without_the_host_leaves_it_to_the_next_start(world, tmp_path):
+def test_stop_without_the_host_leaves_it_to_the_next_stop(world, tmp_path):
     host = world.hosts['a']
     for name, owner in (('d1', 'd'), ('e1', 'e'), ('e2', 'e')):
         host.add(guest(name, owner), BUSY)
@@ -219,7 +274,9 @@ def test_stop_without_the_host_leaves_it_to_the_next_start(world, tmp_path):
     world.agents['a'].stop()
     host.available = True
     assert host.value('cpu', 'd1') != 1024
-    world.agent('a').start()
+    reborn = world.agent('a')
+    reborn.start()
+    reborn.stop()
     assert host.value('cpu', 'd1') == 1024
 
 

@@ -4,7 +4,6 @@
 import pytest
 from prometheus_client import generate_latest
 
-from nova_market.adapters.in_memory.host import LIMITS
 from nova_market.adapters.state_file import JsonFile
 from nova_market.adapters.transport.local import LocalTransport
 from nova_market.adapters.transport.wire_format import PlainFormat
@@ -13,6 +12,7 @@ from nova_market.core.fairness.round import FairnessSettings
 from nova_market.core.market.inventory import Allocation
 from nova_market.services.exchange.allocation_receiver import AllocationReceiver
 from nova_market.services.exchange.allocation_sender import AllocationSender
+from nova_market.services.fairness.log_weights import LogWeights
 from nova_market.services.fairness.metrics import FairnessCollector
 from nova_market.services.fairness.status import render, status_document
 from tests.support.exchange.exchanges import Roll, put_together
@@ -144,6 +144,7 @@ def test_a_dry_run_confirms_nothing(tmp_path):
     assert record.plan.wanted['cpu'].tolist() == [768, 256]
     assert world.confirmed(7) == set()
     assert values(world, 's1', 's2') == [1024, 1024]
+    assert world.engine.enforced(['a']) == {'a': frozenset()}
 
 
 def test_confirmations_that_are_lost_are_sent_again(world):
@@ -184,8 +185,9 @@ def test_a_restart_forgets_nothing(world, tmp_path, caplog):
     world.rounds(1)
     world.agents['a'] = world.agent('a')
     world.agents['a'].start()
-    assert values(world, 's1', 's2') == [1024, 1024]
+    assert values(world, 's1', 's2') == [256, 768]
     record = world.rounds(1)[0]
+    assert not record.written['cpu']
     assert values(world, 's1', 's2') == [256, 768]
     assert record.applied == ('s1', 's2')
     world.clock.advance(LIFE)
@@ -195,6 +197,18 @@ def test_a_restart_forgets_nothing(world, tmp_path, caplog):
     world.agents['a'] = world.agent('a')
     world.rounds(1)
     assert 'The record of allocations is damaged' in caplog.text
+
+
+def test_allocations_that_came_before_a_crash_are_written_after_it(world):
+    """What is paid for does not wait until guests are measured, as weights of fairness do."""
+    world.busy('s1', 's2')
+    world.allocate(7, s1=0.25, s2=0.75)
+    world.rounds(1)
+    world.allocate(8, s1=0.5, s2=0.5)
+    world.agents['a'] = world.agent('a')
+    world.agents['a'].start()
+    world.rounds(1)
+    assert values(world, 's1', 's2') == [512, 512]
 
 
 def test_without_a_market_so_far(world):
@@ -207,11 +221,11 @@ def test_without_a_market_so_far(world):
 
 
 def test_nothing_allocated_is_the_least_weight(world):
-    """A server that bids nothing runs on, in what others leave."""
+    """A server that bids nothing runs on, in what others leave; its emulator has a hundredth of a core."""
     world.busy('s1', 's2')
     world.allocate(7, s1=1.0, s2=0.0)
     world.rounds(1)
-    assert values(world, 's1', 's2') == [1024, LIMITS['cpu'].minimum]
+    assert values(world, 's1', 's2') == [1024, 10]
     assert world.confirmed(7) == {'s1', 's2'}
 
 
@@ -244,6 +258,26 @@ def test_combined_moves_the_market_by_heaviness(tmp_path):
     assert light + heavy == pytest.approx(1024, rel=0.06)
 
 
+def test_combined_goes_on_after_a_crash_where_it_was(tmp_path):
+    """Allocations count at once and are tempered by the log-weights of before, not by none."""
+    kept = LogWeights(JsonFile(str(tmp_path / 'x.json')), 'boot')
+    world = Market(tmp_path, names=('a', 'b'), settings=COMBINED)
+    world.agents['a'] = world.agent('a', settings=COMBINED, log_weights=kept)
+    world.busy('d1')
+    world.hosts['a'].add(guest('e1', 'e'), BUSY)
+    world.hosts['b'].add(guest('e2', 'e'), BUSY)
+    for period in range(30):
+        world.allocate(period, d1=0.5, e1=0.5)
+        world.rounds(1)
+    before = values(world, 'd1', 'e1')
+    assert before[0] / before[1] > 1.2
+    world.agents['a'] = world.agent('a', settings=COMBINED, log_weights=kept)
+    world.agents['a'].start()
+    world.rounds(1)
+    # guests that are not measured yet weigh as if they used their endowment: one step away from before
+    assert values(world, 'd1', 'e1') == pytest.approx(before, rel=0.2)
+
+
 def test_memory_is_spared_up_to_the_allocation(tmp_path):
     """The memory control takes part when it is on: what it refuses is not confirmed."""
     world = Market(tmp_path, controls=('cpu', 'memory'))
@@ -257,6 +291,26 @@ def test_memory_is_spared_up_to_the_allocation(tmp_path):
     world.allocate(8, memory_mib=200.0, s1=0.5, s2=0.5)
     world.rounds(1)
     assert world.confirmed(8) == set()
+
+
+def test_a_host_states_what_its_controls_do(tmp_path):
+    """B5: CPU alone by default, memory where it is controlled, and not where the kernel ignores it."""
+    (tmp_path / 'both').mkdir()
+    plain, both = Market(tmp_path), Market(tmp_path / 'both', controls=('cpu', 'memory'))
+    for world in (plain, both):
+        world.allocate(7)
+        world.rounds(1)
+        world.busy('s1', 's2')
+        world.allocate(8, s1=0.5, s2=0.5)
+    assert plain.engine.enforced(['a', 'b']) == {'a': {'cpu'}}
+    # nobody is there who could prove it
+    assert both.engine.enforced(['a']) == {'a': {'cpu', 'memory'}}
+    both.hosts['a'].refusals['memory'] = 'the kernel ignores it'
+    both.rounds(1)
+    assert both.engine.enforced(['a']) == {'a': {'cpu'}}
+    del both.hosts['a'].refusals['memory']
+    both.rounds(1)
+    assert both.engine.enforced(['a']) == {'a': {'cpu', 'memory'}}
 
 
 def test_other_hosts_are_heard_beside_the_engine(tmp_path):

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prometheus text of a round."""
 
+import pytest
 from prometheus_client import generate_latest
 
+from nova_market.adapters.in_memory.host import Demand, steady
 from nova_market.services.fairness.metrics import FairnessCollector
-from tests.support.host_builders import guest
+from tests.support.host_builders import MIB, guest
 from tests.unit.services.fairness.test_agent import BUSY, World
 
 
@@ -25,6 +27,22 @@ def test_every_series_of_a_tenant_names_its_project(tmp_path):
     for line in text.splitlines():
         if 'instance_uuid' in line:
             assert 'project=' in line
+
+
+def test_supply_is_shown_beside_what_the_host_offers(tmp_path):
+    world = World(tmp_path, others=steady(Demand(cpu=0.25, rss_bytes=96 * MIB)))
+    world.hosts['a'].add(guest('d1', 'd'), BUSY)
+    collector = FairnessCollector('a')
+    collector.observe(world.rounds(30)[0])
+    text = generate_latest(collector.registry()).decode()
+    assert 'nova_fairness_offered_supply{host="a",resource="cpu"} 1.0\n' in text
+    series = {
+        sample.labels['resource']: sample.value
+        for family in collector.collect()
+        for sample in family.samples
+        if sample.name == 'nova_fairness_supply'
+    }
+    assert series == {'cpu': pytest.approx(0.75), 'memory': 4000 * MIB}
 
 
 def test_before_the_first_round():

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Guests that can hardly run, or not at all, and a libvirtd that hangs: rounds and stops are in time."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nova_market.adapters.clock import SystemClock
+from nova_market.adapters.control.cpu import FILES
+from nova_market.adapters.state_file import JsonFile
+from nova_market.adapters.transport.local import LocalTransport
+from nova_market.core.exchange.received_allocations import EffectiveAllocations
+from nova_market.core.fairness.round import FairnessSettings
+from nova_market.core.market.inventory import Allocation
+from nova_market.core.resource import HostName
+from nova_market.experiments.guests.service_process import ServiceProcess
+from nova_market.services.daemon import CLEANUP_TIMEOUT, TICK_TIMEOUT
+from nova_market.services.fairness.agent import Agent
+from nova_market.services.fairness.originals import OriginalValues
+from nova_market.testbed.host import UNDISTURBED
+from tests.support.exchange.exchanges import Roll, put_together
+from tests.support.hypervisor.worlds import LibvirtBed, WorldOfLibvirt, uuid_of
+
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.integration('libvirtd', 'virtlogd', 'qemu-system-x86_64'),
+    pytest.mark.timeout(300),
+]
+
+PAYING = 3
+STARVED = 20
+
+
+@pytest.fixture(scope='module')
+def bed() -> Iterator[LibvirtBed]:
+    made = LibvirtBed(UNDISTURBED)
+    yield made
+    made.remove()
+
+
+@pytest.fixture
+def world(bed: LibvirtBed) -> Iterator[WorldOfLibvirt]:
+    made = WorldOfLibvirt(bed)
+    yield made
+    made.close()
+
+
+class PaidBy:
+    """ports.Allocations: the core is divided among the first guests, and the others are allocated nothing."""
+
+    def __init__(self, paying: int, guests: int) -> None:
+        self.confirmed: tuple[str, ...] = ()
+        cores = {uuid_of(n): 1 / paying if n < paying else 0.0 for n in range(guests)}
+        self._granted = EffectiveAllocations(
+            engine='engine1',
+            period=7,
+            strength=1.0,
+            allocations={
+                name: Allocation(server_id=name, cores=n, memory_mib=64.0)
+                for name, n in cores.items()
+            },
+        )
+
+    def look(self) -> EffectiveAllocations:
+        return self._granted
+
+    def confirm(self, granted, servers, heaviness, enforced=None) -> None:
+        self.confirmed = tuple(servers)
+
+
+def agent_of(world: WorldOfLibvirt, market: PaidBy, directory: Path) -> Agent:
+    clock, host = SystemClock(), HostName('starved')
+    settings = FairnessSettings(resources=('cpu',), policy='market')
+    return Agent(
+        host=host,
+        driver=world.host,
+        actuators=list(world.actuators.values()),
+        controls=('cpu',),
+        exchange=put_together(
+            'broadcast',
+            host=host,
+            metric=settings.metric_name,
+            ttl=30.0,
+            clock=clock,
+            transport=LocalTransport(host=host),
+            membership=Roll(host),
+        ),
+        settings=settings,
+        originals=OriginalValues(JsonFile(str(directory / 'originals.json')), 'boot'),
+        clock=clock,
+        market=market,
+    )
+
+
+def service_of(world: WorldOfLibvirt, directory: Path) -> ServiceProcess:
+    return ServiceProcess(
+        directory / 'service',
+        {
+            'fairness': {'interval': 1, 'resources': 'cpu', 'span': 1},
+            'host': {'name': 'starved', 'libvirt_uri': world.bed.uri, 'cpus': '0'},
+        },
+    )
+
+
+def shares(world: WorldOfLibvirt, count: int) -> list[int]:
+    """CPU shares of the first guests, from the kernel."""
+    guests = [item.guest for item in world.host.sample().guests[:count]]
+    world.host.cgroups.search(guests)
+    groups = [world.host.cgroups.locate(guest, 'cpu') for guest in guests]
+    return [int((group.scope / FILES[group.version]).read_text()) for group in groups if group]
+
+
+def timed(call: Callable[[], object]) -> float:
+    began = time.monotonic()
+    call()
+    return time.monotonic() - began
+
+
+def eventually(ask: Callable[[], object], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not (answer := ask()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert answer
+
+
+@contextmanager
+def frozen(pid: int) -> Iterator[None]:
+    """A process that does nothing while this is open."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def status_of(service: ServiceProcess) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        service.command('status', '-f', 'json'),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_twenty_guests_with_the_least_weight(world: WorldOfLibvirt, tmp_path: Path):
+    """Beside three busy ones that paid: rounds are in time, all is confirmed, a stop is quick."""
+    for number in range(PAYING + STARVED):
+        world.start(number, 'burn' if number < PAYING else 'idle')
+    market = PaidBy(PAYING, PAYING + STARVED)
+    agent = agent_of(world, market, tmp_path)
+    agent.start()
+    agent.round()
+    assert shares(world, PAYING + STARVED) == [341] * PAYING + [13] * STARVED
+    looks = [timed(world.host.sample) for _ in range(5)]
+    rounds = []
+    for _ in range(5):
+        market.confirmed = ()
+        rounds.append(timed(agent.round))
+        assert len(market.confirmed) == PAYING + STARVED
+    stop = timed(agent.stop)
+    print(f'statistics {max(looks):.2f} s, round {max(rounds):.2f} s, stop {stop:.2f} s')  # noqa: T201
+    assert max(looks) < 2.0
+    assert max(rounds) < 2.5
+    assert stop < CLEANUP_TIMEOUT
+    assert shares(world, PAYING + STARVED) == [1024] * (PAYING + STARVED)
+
+
+def test_a_guest_that_answers_nothing_holds_up_nobody(world: WorldOfLibvirt, tmp_path: Path):
+    """Its QEMU is stopped: rounds go on, the other guests have their values, and lose them at the stop."""
+    for number in range(3):
+        world.start(number, 'burn', owner=('d', 'd', 'e')[number])
+    guests = [item.guest for item in world.host.sample().guests]
+    world.host.cgroups.search(guests)
+    stuck = world.host.cgroups.pid(guests[0])
+    assert stuck is not None
+    service = service_of(world, tmp_path)
+    with frozen(stuck):
+        service.start()
+        try:
+            eventually(lambda: shares(world, 3)[2] > 1200, 20)
+            before = service.status()['time']
+            eventually(lambda: service.status()['time'] > before + 5, 20)
+            assert status_of(service).returncode == 0
+        finally:
+            stop = timed(service.stop)
+        assert stop < TICK_TIMEOUT + CLEANUP_TIMEOUT
+        assert shares(world, 3)[1:] == [1024, 1024]
+    service.start()
+    service.stop()
+    assert shares(world, 3) == [1024] * 3
+
+
+def test_a_libvirtd_that_hangs(world: WorldOfLibvirt, tmp_path: Path):
+    """`status` names the round that hangs, a stop has an end, and the next run restores the values."""
+    for number in range(3):
+        world.start(number, 'burn', owner=('d', 'd', 'e')[number])
+    service = service_of(world, tmp_path)
+    service.start()
+    eventually(lambda: shares(world, 3)[2] > 1200, 20)
+    with frozen(world.bed.libvirtd_pid()):
+        eventually(lambda: status_of(service).returncode == 3, 30)
+        # between two rounds that hang, none is under way
+        shown: dict[str, Any] = {}
+        eventually(
+            lambda: shown.update(json.loads(status_of(service).stdout)) or shown['under_way'], 40
+        )
+        assert (shown['running'], shown['late']) == (True, True)
+        assert shown['under_way']['phase'] in ('sample', 'apply')
+        assert 'the work under way takes too long' in service.log.read_text()
+        stop = timed(service.stop)
+        assert stop < TICK_TIMEOUT + CLEANUP_TIMEOUT + 5
+        assert 'stopped' in service.log.read_text()
+    assert json.loads((service.state / 'originals.json').read_text())['guests']
+    assert shares(world, 3)[2] > 1200
+    service.start()
+    service.stop()
+    assert shares(world, 3) == [1024] * 3
