@@ -12,7 +12,7 @@ from nova_market.conf import database as database_options
 from nova_market.errors import NovaMarketError
 from nova_market.services.app import status
 from nova_market.services.app.closing import abandoned
-from nova_market.services.daemon import Daemon
+from nova_market.services.daemon import STALE_INTERVALS, Daemon
 from nova_market.wiring import controller
 from nova_market.wiring.database import ready
 
@@ -53,7 +53,7 @@ def _run(conf: cfg.ConfigOpts) -> int:
             settings.name, settings.interval, ', '.join(sorted(settings.policies)),
         )  # fmt: skip
         parts.controller.start()
-        program.serve(conf, Daemon(parts.controller))
+        program.serve(conf, Daemon(parts.controller, patience=STALE_INTERVALS * settings.interval))
     finally:
         parts.close()
     return 0

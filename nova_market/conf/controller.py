@@ -3,6 +3,9 @@
 
 from oslo_config import cfg
 
+from nova_market.core.app.policies.price_smoothing import KEEP
+from nova_market.core.app.template import Rest
+
 GROUP = cfg.OptGroup('controller', title='The controller of applications')
 
 OPTIONS = [
@@ -46,6 +49,22 @@ left as it is. Must be longer than the interval of the monitors.
 """,
     ),
     cfg.FloatOpt(
+        'price_memory',
+        default=KEEP,
+        min=0.0,
+        max=0.99,
+        help="""
+Part of a price that still counts one round later, when the controller plans how many servers an
+application can pay for, and whether it can start (with the policies `stop` and `best_effort` also whether
+it can resume): it plans by the largest of the last price, this part of the one before, this part of that
+part of the one before that, and so on. A rise of the price counts at once, a fall little by little. With
+a small value, applications that grow and shrink find the cloud cheap as soon as something is idle,
+request too many servers together, and give them back; those that are outbid are suspended and resumed in
+turn. With a large value they need longer to come back after the price has fallen: 0.9 halves a price in
+seven rounds, 0.99 in 69. 0 = the last price only.
+""",
+    ),
+    cfg.FloatOpt(
         'first_pause',
         default=15.0,
         min=1.0,
@@ -61,6 +80,23 @@ pause.
         min=1.0,
         max=86_400.0,
         help='Longest pause in seconds; see first_pause.',
+    ),
+    cfg.StrOpt(
+        'when_suspended',
+        default=str(Rest.SUSPEND),
+        choices=[
+            (str(Rest.SUSPEND), 'suspended: memory is written to the host and kept, room is kept'),
+            (str(Rest.SHELVE), 'shelved: memory is lost, and room is free for others'),
+        ],
+        help="""
+What becomes of the servers of an application that is suspended, when its template does not say so. A
+suspended server keeps its room on its host in Placement, and goes on where it was within seconds. A
+shelved one gives its room back: Nova shuts its guest down, stores its disk as an image in Glance, and
+boots it again on any host that has room, which takes as long as the upload and the download of that image
+take. Its memory, and a process that is not started at boot, are lost. Choose `shelve` where room is
+scarcer than the network and the store of images. Nova frees the room at once only with
+`[DEFAULT]shelved_offload_time = 0`, its default.
+""",
     ),
     cfg.FloatOpt(
         'settle_time',

@@ -6,18 +6,19 @@ so many events of each application, one report of each of its servers.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
 from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, Table, delete, insert, select, update
 
-from nova_market.core.app.record import MAX_EVENTS, AppEvent, AppReport
+from nova_market.core.app.record import MAX_EVENTS, AppEvent, AppReport, HookReport
 from nova_market.db.app_tables import (
     ACTION_LENGTH,
     REASON_LENGTH,
     app_events,
+    app_hooks,
     app_reports,
     app_servers,
     apps,
@@ -28,6 +29,7 @@ from nova_market.db.ledger import MAX_PAGE, slices
 from nova_market.errors import Conflict
 
 REPORT = tuple(field.name for field in fields(AppReport))
+HOOKS = tuple(field.name for field in fields(HookReport))
 KEY = ('app_id', 'server_id')
 
 
@@ -52,11 +54,19 @@ class DatabaseAppEvents:
 
         :raises Conflict: no such application, or it has no such server.
         """
-        self._database.write(_report, report)
+        self._database.write(_report, app_reports, asdict(report))
+
+    def report_hooks(self, report: HookReport) -> None:
+        """As `report`, of what the hooks in a guest did."""
+        self._database.write(_report, app_hooks, asdict(report))
 
     def reports(self, app_ids: Sequence[str]) -> Mapping[str, Sequence[AppReport]]:
         """The latest of each application and each server of it."""
         return self._database.read(_reports, tuple(app_ids))
+
+    def hooks(self, app_ids: Sequence[str]) -> Mapping[str, Sequence[HookReport]]:
+        """The latest of the hooks in each server of each application."""
+        return self._database.read(_hooks, tuple(app_ids))
 
 
 def _tell(connection: Connection, events: Sequence[AppEvent]) -> None:
@@ -91,34 +101,45 @@ def _events(connection: Connection, app_id: str, before: int | None, limit: int)
     return [_event(row) for row in rows]
 
 
-def _report(connection: Connection, report: AppReport) -> None:
-    known = select(apps.c.id).where(apps.c.id == report.app_id)
-    if report.server_id:
+def _report(connection: Connection, table: Table, given: Mapping[str, Any]) -> None:
+    app_id, server_id = given['app_id'], given['server_id']
+    known = select(apps.c.id).where(apps.c.id == app_id)
+    if server_id:
         # so there are never more reports than servers
         known = known.join(app_servers, app_servers.c.app_id == apps.c.id)
-        known = known.where(app_servers.c.server_id == report.server_id)
+        known = known.where(app_servers.c.server_id == server_id)
     if connection.execute(known).first() is None:
-        raise Conflict(f'application {report.app_id} has no server {report.server_id or "at all"}')
-    given = {name: getattr(report, name) for name in REPORT}
+        raise Conflict(f'application {app_id} has no server {server_id or "at all"}')
     changed = {n: v for n, v in given.items() if v is not None and n not in KEY}
-    chosen = [app_reports.c[name] == given[name] for name in KEY]
-    if connection.execute(update(app_reports).where(*chosen).values(**changed)).rowcount == 0:
+    chosen = [table.c[name] == given[name] for name in KEY]
+    if connection.execute(update(table).where(*chosen).values(**changed)).rowcount == 0:
         try:
-            connection.execute(insert(app_reports), given)
+            connection.execute(insert(table), dict(given))
         except DBDuplicateEntry as error:
             raise RetryRequest(error) from error
 
 
 def _reports(connection: Connection, app_ids: Sequence[str]) -> dict[str, list[AppReport]]:
     found: dict[str, list[AppReport]] = {}
-    for part in slices(sorted(set(app_ids))):
-        query = select(app_reports).where(app_reports.c.app_id.in_(part))
-        for row in connection.execute(
-            query.order_by(app_reports.c.app_id, app_reports.c.server_id)
-        ):
-            one = AppReport(**{name: getattr(row, name) for name in REPORT})
-            found.setdefault(one.app_id, []).append(one)
+    for row in _latest(connection, app_reports, app_ids):
+        one = AppReport(**{name: getattr(row, name) for name in REPORT})
+        found.setdefault(one.app_id, []).append(one)
     return found
+
+
+def _hooks(connection: Connection, app_ids: Sequence[str]) -> dict[str, list[HookReport]]:
+    found: dict[str, list[HookReport]] = {}
+    for row in _latest(connection, app_hooks, app_ids):
+        one = HookReport(**{name: getattr(row, name) for name in HOOKS})
+        found.setdefault(one.app_id, []).append(one)
+    return found
+
+
+def _latest(connection: Connection, table: Table, app_ids: Sequence[str]) -> Iterator[Row[Any]]:
+    """Rows of a table of reports, by application and server."""
+    for part in slices(sorted(set(app_ids))):
+        query = select(table).where(table.c.app_id.in_(part))
+        yield from connection.execute(query.order_by(table.c.app_id, table.c.server_id))
 
 
 def _event(row: Row[Any]) -> AppEvent:

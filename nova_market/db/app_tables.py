@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of applications: the row, its servers, what happened, what was reported.
+"""Tables of applications: the row, its servers, what happened, what was reported of them and of hooks.
 
 For the applications of Merkat (INRIA RR-8648), section 2.3. Units: seconds since the epoch, periods.
 Documents are JSON in UTF-8.
@@ -19,12 +19,15 @@ from sqlalchemy import (
 from sqlalchemy.dialects.mysql import MEDIUMBLOB
 from sqlalchemy.orm import Mapped, mapped_column
 
+from nova_market.core.app.record import MAX_HOOK_TEXT
 from nova_market.db.ledger_tables import TABLE, UUID_LENGTH, Base, Counter, table_of
 from nova_market.db.market_tables import STATE_LENGTH
 
 COMPONENT_LENGTH = 32
 ACTION_LENGTH = 32
 REASON_LENGTH = 1000
+ADDRESS_LENGTH = 64
+VERSION_LENGTH = 16
 CONTENT = LargeBinary().with_variant(MEDIUMBLOB, 'mysql', 'mariadb')
 
 
@@ -74,6 +77,9 @@ class SlotRow(Base):
     server_id: Mapped[str] = mapped_column(String(UUID_LENGTH), server_default='')
     attempts: Mapped[int] = mapped_column(Integer, server_default=text('0'))
     retry_at: Mapped[float] = mapped_column(Double, server_default=text('0'))
+    address: Mapped[str] = mapped_column(String(ADDRESS_LENGTH), server_default='')
+    drain_at: Mapped[float] = mapped_column(Double, server_default=text('0'))
+    drain_until: Mapped[float] = mapped_column(Double, server_default=text('0'))
 
 
 class EventRow(Base):
@@ -107,8 +113,23 @@ class ReportRow(Base):
     busy: Mapped[int | None] = mapped_column(BigInteger)
 
 
+class HookRow(Base):
+    """As ReportRow; `text` is what a guest printed."""
+
+    __tablename__ = 'app_hooks'
+    __table_args__ = (TABLE,)
+    app_id: Mapped[str] = mapped_column(ForeignKey('apps.id', name='hook_app'), primary_key=True)
+    server_id: Mapped[str] = mapped_column(String(UUID_LENGTH), primary_key=True)
+    at: Mapped[float] = mapped_column(Double)
+    members: Mapped[str | None] = mapped_column(String(VERSION_LENGTH))
+    drain: Mapped[int | None] = mapped_column(BigInteger)
+    drained: Mapped[bool | None] = mapped_column()
+    text: Mapped[str | None] = mapped_column(String(MAX_HOOK_TEXT))
+
+
 apps = table_of(AppRow)
 app_replaced_trusts = table_of(ReplacedTrustRow)
 app_servers = table_of(SlotRow)
 app_events = table_of(EventRow)
 app_reports = table_of(ReportRow)
+app_hooks = table_of(HookRow)

@@ -25,6 +25,7 @@ from nova_market.core.app.record import (
 from nova_market.core.ledger.posting import account
 from nova_market.db.app_tables import (
     app_events,
+    app_hooks,
     app_replaced_trusts,
     app_reports,
     app_servers,
@@ -139,7 +140,7 @@ class DatabaseApps:
 
 def remove_apps(connection: Connection, app_ids: Sequence[str]) -> None:
     """Applications with everything that names them."""
-    for table in (app_replaced_trusts, app_servers, app_events, app_reports):
+    for table in (app_replaced_trusts, app_servers, app_events, app_reports, app_hooks):
         connection.execute(delete(table).where(table.c.app_id.in_(app_ids)))
     connection.execute(delete(apps).where(apps.c.id.in_(app_ids)))
 
@@ -244,12 +245,13 @@ def _drop_reports(connection: Connection, app_ids: Iterable[str]) -> None:
     """Those of servers that the application has no more."""
     for app_id in sorted(app_ids):
         own = select(app_servers.c.server_id).where(app_servers.c.app_id == app_id)
-        gone = delete(app_reports).where(
-            app_reports.c.app_id == app_id,
-            app_reports.c.server_id != '',
-            app_reports.c.server_id.not_in(own),
-        )
-        connection.execute(gone)
+        for table in (app_reports, app_hooks):
+            gone = delete(table).where(
+                table.c.app_id == app_id,
+                table.c.server_id != '',
+                table.c.server_id.not_in(own),
+            )
+            connection.execute(gone)
 
 
 def _drop(connection: Connection, slots: Sequence[StoredSlot]) -> None:

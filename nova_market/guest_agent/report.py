@@ -27,7 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 PROGRAM = 'nova-market-report'
-VERSION = 'market 1.2'
+VERSION, HOOKS_VERSION = 'market 1.2', 'market 1.3'
 CREDENTIAL_VARIABLE = 'NOVA_MARKET_CREDENTIAL'
 METADATA = 'http://169.254.169.254/openstack/latest/meta_data.json'
 APP_KEY = 'market:app'
@@ -36,14 +36,11 @@ LONGEST = 65536
 """Bytes that are read of a file, an answer or the metadata."""
 SLOWEST = 10
 """While the service does not answer, reports go out up to so many times less often."""
-TRIES = 3
-"""With --once."""
+TRIES = 3  # with --once
 UNANSWERED = (OSError, ValueError, http.client.HTTPException)
 """No connection, TLS or time; no JSON; no HTTP, or less of it than was promised."""
 
-EXIT_FAILED = 1
-EXIT_USAGE = 2
-EXIT_ENDED = 3
+EXIT_FAILED, EXIT_USAGE, EXIT_ENDED = 1, 2, 3
 
 
 class Refused(Exception):
@@ -90,18 +87,13 @@ def numbers(text: str, least: int, most: int, what: str) -> list[float]:
     return found
 
 
-def metric_of(text: str) -> float:
-    return numbers(text, 1, 1, 'one number, 0 or more')[0]
-
-
 def progress_of(text: str, pace: Pace, now: float) -> dict[str, float]:
     """`done total [seconds_each]`, or the same as a JSON object."""
     if text.lstrip().startswith('{'):
         try:
             given = json.loads(text)
-            text = ' '.join(
-                str(given[name]) for name in ('done', 'total', 'seconds_each') if name in given
-            )
+            names = [name for name in ('done', 'total', 'seconds_each') if name in given]
+            text = ' '.join(str(given[name]) for name in names)
         except (ValueError, TypeError):
             raise Refused(f'progress is no JSON: {text!r:.80}') from None
     found = numbers(text, 2, 3, '"done total" or "done total seconds_each"')
@@ -113,11 +105,6 @@ def progress_of(text: str, pace: Pace, now: float) -> dict[str, float]:
     if each is not None:
         progress['seconds_each'] = each
     return progress
-
-
-def queue_of(text: str) -> dict[str, int]:
-    waiting, busy = numbers(text, 2, 2, '"waiting busy", two whole numbers')
-    return {'waiting': int(waiting), 'busy': int(busy)}
 
 
 def file_text(path: str) -> str:
@@ -192,10 +179,13 @@ class Reporter:
         self._server_id = server_id
         self._clock = clock
         self._pace = Pace()
-        context = ssl.create_default_context(cafile=given.cacert)
-        self._opener = urllib.request.build_opener(
-            NoRedirect(), urllib.request.HTTPSHandler(context=context)
-        )
+        try:
+            context = ssl.create_default_context(cafile=given.cacert)
+        except OSError as error:
+            raise Refused(f'--cacert {given.cacert}: {error}') from None
+        https = urllib.request.HTTPSHandler(context=context)
+        self._opener = urllib.request.build_opener(NoRedirect(), https)
+        self.sleep: Callable[[float], None] = time.sleep
 
     def report(self) -> dict[str, Any]:
         """What there is to say now.
@@ -203,28 +193,27 @@ class Reporter:
         :raises Refused: a source can't be read.
         """
         given = self._given
-        found: dict[str, Any] = {}
-        if self._server_id:
-            found['server_id'] = self._server_id
+        found: dict[str, Any] = {'server_id': self._server_id} if self._server_id else {}
         text = self._text(given.metric_file, given.metric_command)
         if text is not None:
-            found['metric'] = metric_of(text)
+            found['metric'] = numbers(text, 1, 1, 'one number, 0 or more')[0]
         text = self._text(given.progress_file, given.progress_command)
         if text is not None:
             found['progress'] = progress_of(text, self._pace, self._clock())
         text = self._text(None, given.queue_command)
         if text is not None:
-            found['queue'] = queue_of(text)
+            waiting, busy = numbers(text, 2, 2, '"waiting busy", two whole numbers')
+            found['queue'] = {'waiting': int(waiting), 'busy': int(busy)}
         return found
 
-    def send(self, found: Mapping[str, Any]) -> None:
-        """:raises Refused: holds the reply of the service, or why there was no answer. Ended."""
+    def send(self, found: Mapping[str, Any]) -> bytes:
+        """The answer. :raises Refused: the reply of the service, or why there was no answer. Ended."""
         request = urllib.request.Request(
             self._url,
             data=json.dumps(found).encode(),
             headers={
                 'Content-Type': 'application/json',
-                'OpenStack-API-Version': VERSION,
+                'OpenStack-API-Version': HOOKS_VERSION if 'hooks' in found else VERSION,
                 'User-Agent': PROGRAM,
                 'X-App-Credential': self.credential,
             },
@@ -232,7 +221,7 @@ class Reporter:
         )
         try:
             with self._opener.open(request, timeout=self._given.timeout) as answer:
-                answer.read(LONGEST)
+                return bytes(answer.read(10 * LONGEST))
         except urllib.error.HTTPError as error:
             with error:
                 detail, code = _refusal(error)
@@ -305,29 +294,30 @@ def parser() -> argparse.ArgumentParser:
         f'The credential is read from --credential-file or from {CREDENTIAL_VARIABLE}.',
         epilog='Exit status: 1 failed, 2 wrong usage, 3 the application has ended.',
     )
-    made.add_argument('--url', required=True, help='the market API, as the catalog has it')
-    made.add_argument('--app', help="application's id; default: from the server's metadata")
-    made.add_argument('--credential-file', metavar='FILE', help='readable for its owner only')
-    made.add_argument(
-        '--server', metavar='ID', default='',
-        help='report of this server ("auto": the one this runs on); default: of the application',
-    )  # fmt: skip
+    add_connection(made)
+    of = 'report of this server ("auto": this one); default: of the application'
+    made.add_argument('--server', metavar='ID', default='', help=of)
     made.add_argument('--metric-file', metavar='FILE', help='holds one number')
     made.add_argument('--metric-command', metavar='COMMAND', help='prints one number')
-    made.add_argument(
-        '--progress-file', metavar='FILE',
-        help='holds "done total [seconds_each]", or these names as JSON',
-    )  # fmt: skip
+    holds = 'holds "done total [seconds_each]", or these names as JSON'
+    made.add_argument('--progress-file', metavar='FILE', help=holds)
     made.add_argument('--progress-command', metavar='COMMAND', help='prints the same')
     made.add_argument('--queue-command', metavar='COMMAND', help='prints "waiting busy"')
-    made.add_argument('--interval', type=_seconds, default=30.0, help='seconds, default 30')
-    made.add_argument('--timeout', type=_seconds, default=10.0, help='seconds, default 10')
-    made.add_argument('--cacert', metavar='FILE', help='certificates to trust instead of the usual')
     made.add_argument('--once', action='store_true', help='report once and end')
     return made
 
 
-def _seconds(text: str) -> float:
+def add_connection(made: argparse.ArgumentParser) -> None:
+    """Options of all agents."""
+    made.add_argument('--url', required=True, help='the market API, as the catalog has it')
+    made.add_argument('--app', help="application's id; default: from the server's metadata")
+    made.add_argument('--credential-file', metavar='FILE', help='readable for its owner only')
+    made.add_argument('--interval', type=seconds, default=30.0, help='seconds, default 30')
+    made.add_argument('--timeout', type=seconds, default=10.0, help='seconds, default 10')
+    made.add_argument('--cacert', metavar='FILE', help='certificates to trust instead of the usual')
+
+
+def seconds(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -350,6 +340,14 @@ def configured(given: argparse.Namespace) -> Reporter:
     ):  # fmt: skip
         if one and other:
             raise Refused(f'{one} and {other!r}: give a file or a command')
+    return Reporter(given, *identity(given))
+
+
+def identity(given: argparse.Namespace) -> tuple[str, str, str]:
+    """(credential, id of the application, id of the server or '').
+
+    :raises Refused: something is missing: says what to give.
+    """
     if not given.url.startswith(('https://', 'http://')):
         raise Refused(f'--url {given.url}: give http:// or https://')
     if given.credential_file:
@@ -362,29 +360,29 @@ def configured(given: argparse.Namespace) -> Reporter:
     app_id = given.app or (own.get('meta') or {}).get(APP_KEY)
     server_id = own.get('uuid') if given.server == 'auto' else given.server
     if not app_id or server_id is None:
-        raise Refused(
-            'the metadata do not tell the application or the server: give --app, --server'
-        )
-    try:
-        return Reporter(given, credential, app_id, server_id)
-    except OSError as error:
-        raise Refused(f'--cacert {given.cacert}: {error}') from None
+        raise Refused('the metadata do not tell which it is: give --app and --server')
+    return credential, app_id, server_id
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; the exit status."""
     given = parser().parse_args(argv)
+    return served(lambda: configured(given), given.interval, PROGRAM, given.once)
+
+
+def served(made: Callable[[], Reporter], interval: float, program: str, only: bool = False) -> int:
+    """Reports until the end; the exit status. only: once."""
 
     def say(text: object) -> None:
-        sys.stderr.write(f'{PROGRAM}: {text}\n')
+        sys.stderr.write(f'{program}: {text}\n')
 
     try:
-        reporter = configured(given)
+        reporter = made()
     except Refused as error:
         say(error)
         return EXIT_USAGE
     try:
-        once(reporter, given.interval) if given.once else run(reporter, given.interval, say)
+        once(reporter, interval) if only else run(reporter, interval, say, reporter.sleep)
     except Refused as error:
         say(error)
         return EXIT_FAILED

@@ -7,7 +7,14 @@ Any method of a store may raise errors.DatabaseUnavailable.
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from nova_market.core.app.record import AppEvent, AppReport, AppState, StoredApp, StoredSlot
+from nova_market.core.app.record import (
+    AppEvent,
+    AppReport,
+    AppState,
+    HookReport,
+    StoredApp,
+    StoredSlot,
+)
 from nova_market.core.app.server import AppAccess, AppFlavor, AppServer, NewServer
 
 
@@ -101,6 +108,12 @@ class EventStore(Protocol):
     def reports(self, app_ids: Sequence[str]) -> Mapping[str, Sequence[AppReport]]:
         """The latest of each application and each server of it, by application."""
 
+    def report_hooks(self, report: HookReport) -> None:
+        """As `report`, of what the hooks in a guest did."""
+
+    def hooks(self, app_ids: Sequence[str]) -> Mapping[str, Sequence[HookReport]]:
+        """The latest of the hooks in each server of each application, by application."""
+
 
 class AppCloud(Protocol):
     """The cloud as an owner of applications sees it. Any method may raise errors.CloudUnavailable."""
@@ -130,6 +143,15 @@ class AppCloud(Protocol):
 
     def resume(self, access: AppAccess, server_id: str) -> None:
         """Begin to resume; nothing when it is gone. :raises errors.CloudRefused: not now."""
+
+    def shelve(self, access: AppAccess, server_id: str) -> None:
+        """Begin to shelve; nothing when it is gone. :raises errors.CloudRefused: not now."""
+
+    def unshelve(self, access: AppAccess, server_id: str) -> None:
+        """Begin to unshelve; nothing when it is gone. It stays shelved where no host has room for it.
+
+        :raises errors.CloudRefused: not now.
+        """
 
     def delete(self, access: AppAccess, server_id: str) -> None:
         """Begin to delete; nothing when it is gone. :raises errors.CloudRefused: it is locked, ..."""

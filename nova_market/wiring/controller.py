@@ -12,6 +12,7 @@ from nova_market.adapters.openstack.app_cloud import NovaAppCloud
 from nova_market.adapters.openstack.session import GROUP, REQUEST_SECONDS
 from nova_market.conf import controller, market
 from nova_market.core.app.decision import Rules
+from nova_market.core.app.template import Rest
 from nova_market.db.app_events import DatabaseAppEvents
 from nova_market.db.apps import DatabaseApps
 from nova_market.db.database import Database
@@ -107,4 +108,6 @@ def load_settings(conf: cfg.ConfigOpts) -> ControllerSettings:
         settle_time=max(options.settle_time, 2.0 * (conf[GROUP].timeout or REQUEST_SECONDS)),
         first_pause=options.first_pause,
         longest_pause=options.longest_pause,
+        price_memory=options.price_memory,
+        when_suspended=Rest(options.when_suspended),
     )

@@ -6,6 +6,7 @@ from importlib.metadata import entry_points
 
 from nova_market.adapters.in_memory.app_cloud import MemoryAppCloud
 from nova_market.adapters.leadership import SoleLeader
+from nova_market.core.app.credential import digest
 from nova_market.core.app.record import AppReport, StoredApp
 from nova_market.core.app.server import AppFlavor
 from nova_market.core.app.template import document, parsed, user_data
@@ -65,7 +66,7 @@ def template(policy='vertical', slo=None, components=None, **more):
 
 @dataclass
 class Bed:
-    """hosts: of the cloud. controller: the one that `run` ticks."""
+    """hosts: of the cloud. controller: the one that `run` ticks. breaker: inf = prices change at once."""
 
     database: Database
     hosts: list = field(default_factory=lambda: [host(cores=4.0, mib=16384.0)])
@@ -74,17 +75,19 @@ class Bed:
     boot: float = 0.0
     leave: float = 0.0
     clock: object = None
+    ids: str = 'server-{:04d}'
     period: int = PERIOD
+    breaker: float = MARKET.breaker
 
     def __post_init__(self):
         more = {} if self.clock is None else {'clock': self.clock}
-        settings = replace(MARKET, period=self.period)
+        settings = replace(MARKET, period=self.period, breaker=self.breaker)
         self.market = Market(
             self.database, hosts=self.hosts, servers=self.servers, settings=settings, **more
         )
         self.clock = self.market.clock
         self.cloud = MemoryAppCloud(
-            self.market.cloud, self.clock, FLAVORS, boot=self.boot, leave=self.leave
+            self.market.cloud, self.clock, FLAVORS, boot=self.boot, leave=self.leave, ids=self.ids
         )
         self.stores = app_stores(self.database, self.clock.wall, self.market.stores)
         self.seen = []
@@ -103,7 +106,9 @@ class Bed:
         }
         return Controller(**parts | more)
 
-    def add(self, name, given, *, project='red', balance=1000.0, renew=None, every=1):
+    def add(
+        self, name, given, *, project='red', balance=1000.0, renew=None, every=1, credential=''
+    ):
         """An application with so much in its budget, as the API makes it."""
         accounts = self.stores.accounts
         budget = account('budget', name)
@@ -131,6 +136,7 @@ class Bed:
             user_id='user',
             template=document(read),
             trust_id=self.cloud.trust(project),
+            credential=digest(credential) if credential else '',
         )
         return self.stores.apps.create(made, 100, user_data(read))
 

@@ -16,6 +16,8 @@ from nova_market.core.resource import HostName
 from nova_market.errors import AccessLost, CloudAway, CloudRefused, CloudUnavailable, TrustGone
 from nova_market.ports import Clock
 
+UNADDRESSED = (ServerState.BUILDING, ServerState.FAILED)
+
 
 @dataclass(slots=True)
 class _Made:
@@ -30,16 +32,22 @@ class _Made:
     fault: str = ''
     gone_at: float | None = None
     hidden: bool = False
+    address: str = ''
+    later: ServerState | None = None
+    """What it is from `ready_at` on; None: nothing is under way."""
 
 
 class MemoryAppCloud:
-    """boot, leave: seconds that a start and a deletion take.
+    """boot, leave, upload: seconds that a start, a deletion, and the shelving of a server take.
 
     available = False: it does not answer; unanswered: how often. barred: trusts whose owner is locked out.
     locked: servers that nobody may change. broken: flavors that are answered with an error.
     failing: slots whose next server ends in error.
     lost_answers: so many creations are done, and the answer is lost. quota: servers of a project.
-    skips: what is hidden is left out of lists, as Nova does it by default.
+    skips: what is hidden is left out of lists, as Nova does it by default. ids: of servers, by number.
+
+    A suspended server keeps its room on its host, a shelved one does not. One that is unshelved stays shelved
+    when no host has room for its memory.
     """
 
     def __init__(
@@ -50,7 +58,9 @@ class MemoryAppCloud:
         *,
         boot: float = 0.0,
         leave: float = 0.0,
+        upload: float = 0.0,
         quota: int = 1000,
+        ids: str = 'server-{:04d}',
     ) -> None:
         self.available = True
         self.unanswered = 0
@@ -66,10 +76,12 @@ class MemoryAppCloud:
         self._cloud = cloud
         self._clock = clock
         self.flavors = flavors
-        self._boot, self._leave = boot, leave
+        self._boot, self._leave, self._upload = boot, leave, upload
         self.made: dict[str, _Made] = {}
         self._count = 0
+        self._ids = ids
         self._given = 0
+        self._addresses = 0
 
     def trust(self, project_id: str) -> str:
         """Make one."""
@@ -113,7 +125,7 @@ class MemoryAppCloud:
         if len(own) >= self.quota:
             raise CloudRefused(f'quota exceeded: {self.quota} servers')
         self._count += 1
-        server_id = f'server-{self._count:04d}'
+        server_id = self._ids.format(self._count)
         fault = 'no valid host was found' if wanted.slot in self.failing else ''
         self.failing.discard(wanted.slot)
         self.put(server_id, access.project_id, wanted.marks, flavor, wanted.name, fault)
@@ -133,30 +145,59 @@ class MemoryAppCloud:
     ) -> None:
         """Somebody makes a server."""
         now = self._clock.wall()
-        hosts = self._cloud.hosts()
-        used = {host.name: 0 for host in hosts}
-        for one in self._cloud.servers():
-            used[one.host] = used.get(one.host, 0) + one.memory_mib
-        host = max(hosts, key=lambda h: (h.memory_mib - used[h.name], h.name)).name
+        host, _ = self._emptiest()
+        self._addresses += 1
         self.made[server_id] = _Made(
-            project_id, dict(metadata), name, host, flavor, now, now + self._boot, fault=fault
-        )
+            project_id, dict(metadata), name, host, flavor, now, now + self._boot, fault=fault,
+            address=f'10.0.{self._addresses // 250}.{self._addresses % 250 + 1}',
+            later=ServerState.FAILED if fault else ServerState.RUNNING,
+        )  # fmt: skip
         self._catch_up()
+
+    def hosted(self) -> Sequence[CloudServer]:
+        """Servers that hosts keep room for, of all projects."""
+        self._catch_up()
+        return self._cloud.servers()
 
     def remove(self, server_id: str) -> None:
         """Its owner deletes it, behind the controller's back."""
         self.made.pop(server_id, None)
         self._cloud.remove(server_id)
 
+    def stop(self, server_id: str) -> None:
+        """Its guest shuts itself down."""
+        self.made[server_id].state = ServerState.STOPPED
+
     def hide(self, server_id: str, hidden: bool = True) -> None:
         """The part of the cloud that it is in does not answer; or it does again."""
         self.made[server_id].hidden = hidden
 
     def suspend(self, access: AppAccess, server_id: str) -> None:
-        self._change(access, server_id, 'suspend', ServerState.RUNNING, ServerState.SUSPENDED)
+        one = self._changing(access, server_id, 'suspend', ServerState.RUNNING)
+        if one is not None:
+            self._begin(server_id, one, ServerState.SUSPENDED, 0.0)
 
     def resume(self, access: AppAccess, server_id: str) -> None:
-        self._change(access, server_id, 'resume', ServerState.SUSPENDED, ServerState.RUNNING)
+        one = self._changing(access, server_id, 'resume', ServerState.SUSPENDED)
+        if one is not None:
+            self._begin(server_id, one, ServerState.RUNNING, 0.0)
+
+    def shelve(self, access: AppAccess, server_id: str) -> None:
+        before = (ServerState.RUNNING, ServerState.SUSPENDED)
+        one = self._changing(access, server_id, 'shelve', *before)
+        if one is not None:
+            self._begin(server_id, one, ServerState.SHELVED, self._upload)
+
+    def unshelve(self, access: AppAccess, server_id: str) -> None:
+        one = self._changing(access, server_id, 'unshelve', ServerState.SHELVED)
+        if one is None:
+            return
+        host, room = self._emptiest()
+        if room < one.flavor.memory_mib:
+            return  # no valid host
+        one.host = host
+        self._place(server_id, one, 'SHELVED_OFFLOADED')  # the room is taken before it starts
+        self._begin(server_id, one, ServerState.RUNNING, self._boot)
 
     def delete(self, access: AppAccess, server_id: str) -> None:
         self._enter(access)
@@ -175,24 +216,32 @@ class MemoryAppCloud:
         if self.trusts.pop(access.trust_id, None) is None:
             raise TrustGone(f'there is no trust {access.trust_id}')
 
-    def _change(
-        self,
-        access: AppAccess,
-        server_id: str,
-        action: str,
-        before: ServerState,
-        after: ServerState,
-    ) -> None:
+    def _emptiest(self) -> tuple[str, float]:
+        """(the host with most room, MiB)."""
+        room = {host.name: float(host.memory_mib) for host in self._cloud.hosts()}
+        for one in self._cloud.servers():
+            room[one.host] = room.get(one.host, 0.0) - one.memory_mib
+        name = max(room, key=lambda host: (room[host], host))
+        return name, room[name]
+
+    def _changing(
+        self, access: AppAccess, server_id: str, action: str, *before: ServerState
+    ) -> _Made | None:
+        """A server that is in one of these states; None when it is gone."""
         self._enter(access)
         self.asked.append((action, server_id))
         one = self.made.get(server_id)
         if one is None or one.project_id != access.project_id:
-            return
+            return None
         self._lock(server_id)
-        if one.state is not before:
+        if one.state not in before:
             raise CloudRefused(f'server {server_id} is {one.state}')
-        one.state = after
-        self._show(server_id, one)
+        return one
+
+    def _begin(self, server_id: str, one: _Made, state: ServerState, seconds: float) -> None:
+        one.state, one.later = ServerState.BUSY, state
+        one.ready_at = self._clock.wall() + seconds
+        self._catch_up()
 
     def _lock(self, server_id: str) -> None:
         if server_id in self.locked:
@@ -216,15 +265,19 @@ class MemoryAppCloud:
         for server_id, one in list(self.made.items()):
             if one.gone_at is not None and one.gone_at <= now:
                 self.remove(server_id)
-            elif one.state is ServerState.BUILDING and one.ready_at <= now:
-                one.state = ServerState.FAILED if one.fault else ServerState.RUNNING
+            elif one.gone_at is None and one.later is not None and one.ready_at <= now:
+                one.state, one.later = one.later, None
                 self._show(server_id, one)
 
     def _show(self, server_id: str, one: _Made) -> None:
         """On its host, as the market's account sees it."""
         status = {ServerState.RUNNING: 'ACTIVE', ServerState.SUSPENDED: 'SUSPENDED'}
-        if one.state not in status:
-            return
+        if one.state is ServerState.SHELVED:
+            self._cloud.remove(server_id)
+        elif one.state in status:
+            self._place(server_id, one, status[one.state])
+
+    def _place(self, server_id: str, one: _Made, status: str) -> None:
         known = {s.id: s for s in self._cloud.servers()}.get(server_id)
         made = known or CloudServer(
             id=server_id,
@@ -235,7 +288,7 @@ class MemoryAppCloud:
             name=one.name,
             metadata=one.metadata,
         )
-        self._cloud.put_server(replace(made, status=status[one.state]))
+        self._cloud.put_server(replace(made, status=status))
 
 
 def _shown(server_id: str, one: _Made) -> AppServer:
@@ -250,4 +303,5 @@ def _shown(server_id: str, one: _Made) -> AppServer:
         state=one.state,
         created_at=one.created_at,
         fault=one.fault,
+        address='' if one.state in UNADDRESSED else one.address,
     )

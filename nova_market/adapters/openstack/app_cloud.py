@@ -32,8 +32,16 @@ from nova_market.errors import CloudAway, CloudRefused, CloudUnavailable
 
 VERSION = '2.69'
 REFUSED = frozenset({400, 403, 404, 409, 413, 429})
-SETTLED = {'ACTIVE': ServerState.RUNNING, 'SUSPENDED': ServerState.SUSPENDED}
+SETTLED = {
+    'ACTIVE': ServerState.RUNNING,
+    'SUSPENDED': ServerState.SUSPENDED,
+    'SHELVED': ServerState.SHELVED,
+    'SHELVED_OFFLOADED': ServerState.SHELVED,
+}
+STOPPED = ('SHUTOFF', 'ERROR')
 GONE = ('DELETED', 'SOFT_DELETED')
+MAX_ADDRESS = 45
+"""Characters of the longest text of an IPv6 address."""
 NO_NETWORK = ('none',)
 
 
@@ -101,10 +109,16 @@ class NovaAppCloud:
             return str(answer['server']['id'])
 
     def suspend(self, access: AppAccess, server_id: str) -> None:
-        self._ask(access, 'POST', f'/servers/{server_id}/action', {'suspend': None})
+        self._act(access, server_id, 'suspend')
 
     def resume(self, access: AppAccess, server_id: str) -> None:
-        self._ask(access, 'POST', f'/servers/{server_id}/action', {'resume': None})
+        self._act(access, server_id, 'resume')
+
+    def shelve(self, access: AppAccess, server_id: str) -> None:
+        self._act(access, server_id, 'shelve')
+
+    def unshelve(self, access: AppAccess, server_id: str) -> None:
+        self._act(access, server_id, 'unshelve')
 
     def delete(self, access: AppAccess, server_id: str) -> None:
         self._ask(access, 'DELETE', f'/servers/{server_id}')
@@ -113,6 +127,9 @@ class NovaAppCloud:
         path = f'/OS-TRUST/trusts/{quote(access.trust_id, safe="")}'
         self._ask(access, 'DELETE', path, service='identity')
         self._sessions.forget(access.trust_id)
+
+    def _act(self, access: AppAccess, server_id: str, action: str) -> None:
+        self._ask(access, 'POST', f'/servers/{server_id}/action', {action: None})
 
     def _image(self, access: AppAccess, name: str) -> str:
         """By id, else the newest of that name: the project's own, then a public one.
@@ -209,7 +226,19 @@ def _server(answer: Mapping[str, Any]) -> AppServer:
         state=_state(answer),
         created_at=seconds(created) if created else 0.0,
         fault=str(fault.get('message', ''))[:300],
+        address=_address(answer.get('addresses') or {}),
     )
+
+
+def _address(networks: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """The first fixed one of the first network; Nova keeps the order in which they were asked for."""
+    found = (
+        str(one['addr'])[:MAX_ADDRESS]
+        for addresses in networks.values()
+        for one in addresses
+        if one.get('OS-EXT-IPS:type', 'fixed') == 'fixed'
+    )
+    return next(found, '')
 
 
 def _state(answer: Mapping[str, Any]) -> ServerState:
@@ -224,7 +253,7 @@ def _state(answer: Mapping[str, Any]) -> ServerState:
         return ServerState.FAILED
     if task is None and status in SETTLED:
         return SETTLED[status]
-    return ServerState.BUSY
+    return ServerState.STOPPED if task is None and status in STOPPED else ServerState.BUSY
 
 
 def _quoted(name: str) -> str:

@@ -10,6 +10,7 @@ from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_query
 from nova_market.api.errors import not_found
 from nova_market.api.handlers.app_view import event, shown, summary
+from nova_market.api.microversion import DRAINING, RESTING
 from nova_market.api.schemas import app as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, SERVER_ID, marker
 from nova_market.core.app.record import DesiredState, StoredApp
@@ -38,6 +39,12 @@ def create(call: Call) -> Any:
     The caller's roles in the project are handed on by a trust of Keystone, for as long as it runs.
     """
     call.authorize('apps:create', call.project_id)
+    _check_version(call)
+    for n, one in enumerate(call.body['components']):
+        if 'drain_timeout' in one:
+            call.needs(DRAINING, f'components[{n}].drain_timeout')
+    if 'slo' not in call.body:
+        call.needs(RESTING, 'an application without slo')
     app, credential = _requests(call).create(call.body, call.root)
     return Answer(body={'app': {**shown(call, app), 'credential': credential}}, status=201)
 
@@ -51,9 +58,10 @@ def show(call: Call) -> Any:
 @takes_body(schemas.APP_CHANGE)
 @gives(200, schemas.APP)
 def update(call: Call) -> Any:
-    """Change objective, budget or parameters while it runs; or its credential, or whose roles it has."""
+    """Change objective, budget, parameters or how it rests; its credential, or whose roles it has."""
     app = _visible(call)
     call.authorize('apps:update', app.project_id)
+    _check_version(call)
     body = {name: value for name, value in call.body.items() if name != 'generation'}
     app, credential = _requests(call).update(app, body, call.body.get('generation'))
     answer = shown(call, app)
@@ -87,6 +95,11 @@ def events(call: Call) -> Any:
     found = call.stores.app_events.events(app.id, call.query.get('marker'), limit + 1)
     end = found[min(limit, len(found)) - 1].number if found else 0
     return call.page('events', [event(one) for one in found], end, limit)
+
+
+def _check_version(call: Call) -> None:
+    if 'when_suspended' in call.body:
+        call.needs(RESTING, 'when_suspended')
 
 
 def _visible(call: Call) -> StoredApp:

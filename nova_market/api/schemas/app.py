@@ -17,13 +17,20 @@ from nova_market.api.schemas.shape import (
     listed,
     wrapped,
 )
-from nova_market.core.app.record import AppState, DesiredServerState, DesiredState
+from nova_market.core.app import members
+from nova_market.core.app.record import (
+    MAX_HOOK_TEXT,
+    AppState,
+    DesiredServerState,
+    DesiredState,
+)
 from nova_market.core.app.template import MAX_VALUE
 from nova_market.core.app.template_schema import (
     BUDGET,
     COMPONENT,
     PARAMETERS,
     RENEWAL,
+    REST,
     SLO,
 )
 from nova_market.core.json_schema import Schema, described, nullable, record
@@ -37,12 +44,14 @@ CREDENTIAL: Schema = {
 
 GENERATION: Schema = {'type': 'integer', 'minimum': 1, 'maximum': 2**53}
 
+CHANGEABLE = ('slo', 'budget', 'parameters', 'when_suspended', 'new_credential', 'new_trust')
 APP_CHANGE: Schema = {
     **record(
         {
             'slo': SLO,
             'budget': described(BUDGET, 'what is not given stays'),
             'parameters': PARAMETERS,
+            'when_suspended': REST,
             'new_credential': described({'const': True}, 'the one there was is worth nothing then'),
             'new_trust': described(
                 {'const': True},
@@ -50,12 +59,9 @@ APP_CHANGE: Schema = {
             ),
             'generation': described(GENERATION, 'of the application that was read; default: any'),
         },
-        optional=('slo', 'budget', 'parameters', 'new_credential', 'new_trust', 'generation'),
+        optional=(*CHANGEABLE, 'generation'),
     ),
-    'anyOf': [
-        {'required': [name]}
-        for name in ('slo', 'budget', 'parameters', 'new_credential', 'new_trust')
-    ],
+    'anyOf': [{'required': [name]} for name in CHANGEABLE],
 }
 
 SUMMARY = {
@@ -108,31 +114,42 @@ REPORTED = record(
         **{name: nullable({'type': 'integer'}) for name in ('waiting', 'busy')},
     }
 )
+DRAIN = record(
+    {
+        'since': TIME,
+        'until': described(TIME, 'when it is deleted at the latest'),
+        'failed': described(nullable(TEXT), 'what its hook printed when it failed last'),
+    }
+)
 SERVER = record(
     {
         'component': TEXT,
         'number': {'type': 'integer'},
         'server_id': nullable(described(TEXT, 'null: it is not made yet, or gone')),
         'intention': {'type': 'string', 'enum': [str(one) for one in DesiredServerState]},
-        'attempts': described({'type': 'integer'}, 'to make it that failed, in a row'),
-    }
+        'attempts': described({'type': 'integer'}, 'to make or unshelve it that failed, in a row'),
+        'address': nullable(described(TEXT, 'null: it does not run yet; from 1.3 on')),
+        'drain': described(nullable(DRAIN), 'null: it was not given up; from 1.3 on'),
+    },
+    optional=('address', 'drain'),
 )
 SHOWN = record(
     {
         **SUMMARY,
         'user_id': described(TEXT, 'who made it'),
         'parameters': PARAMETERS,
-        'slo': {'type': 'object'},
+        'slo': described({'type': 'object'}, 'empty: it has none'),
         'budget': record({'id': BUDGET_ID, **RENEWAL, 'balance': nullable(BALANCE)}),
         'start': {'type': 'object'},
-        'components': {'type': 'array', 'items': record(COMPONENT)},
+        'components': {'type': 'array', 'items': record(COMPONENT, ('drain_timeout',))},
         'statistics': described(nullable(STATISTICS), 'null: nothing was decided yet'),
         'servers': {'type': 'array', 'items': SERVER},
         'reports': described({'type': 'array', 'items': REPORTED}, 'the latest ones'),
         'reporting': described(FLAG, 'reports are taken: there is a credential'),
+        'when_suspended': described(nullable(REST), 'from 1.3 on; null: as the operator has it'),
         'credential': described(TEXT, 'to report with; shown this once'),
     },
-    optional=('credential',),
+    optional=('when_suspended', 'credential'),
 )
 APP = wrapped('app', SHOWN)
 EVENTS = listed(
@@ -151,6 +168,22 @@ EVENTS = listed(
 
 FROM_ZERO: Schema = {'type': 'number', 'minimum': 0, 'maximum': MAX_VALUE}
 TASKS: Schema = {'type': 'integer', 'minimum': 0, 'maximum': 2**31 - 1}
+DRAIN_ID: Schema = {'type': 'integer', 'minimum': 1, 'maximum': 2**53}
+VERSION: Schema = {'type': 'string', 'pattern': '^([0-9a-f]{16})?$', 'maxLength': 16}
+HOOKS: Schema = record(
+    {
+        'members': described(VERSION, 'of the list that was acted on; "": of none yet'),
+        'drain': record(
+            {
+                'id': DRAIN_ID,
+                'drained': described(FLAG, 'its work has ended; false: its hook failed'),
+                'text': described({'type': 'string', 'maxLength': MAX_HOOK_TEXT}, 'why it failed'),
+            },
+            optional=('text',),
+        ),
+    },
+    optional=('members', 'drain'),
+)
 REPORT: Schema = {
     **record(
         {
@@ -168,8 +201,49 @@ REPORT: Schema = {
                 'iterations, or whatever is counted; 0 <= done <= total',
             ),
             'queue': described(record({'waiting': TASKS, 'busy': TASKS}), 'tasks'),
+            'hooks': described(HOOKS, 'of an agent that runs hooks; from 1.3 on'),
         },
-        optional=('server_id', 'metric', 'progress', 'queue'),
+        optional=('server_id', 'metric', 'progress', 'queue', 'hooks'),
     ),
-    'anyOf': [{'required': [name]} for name in ('metric', 'progress', 'queue')],
+    'anyOf': [{'required': [name]} for name in ('metric', 'progress', 'queue', 'hooks')],
 }
+MEMBERS = record(
+    {
+        'version': VERSION,
+        'servers': {
+            'type': 'array',
+            'items': record(
+                {
+                    'component': TEXT,
+                    'number': {'type': 'integer'},
+                    'server_id': SERVER_ID,
+                    'address': TEXT,
+                    'state': {'type': 'string', 'enum': [str(one) for one in members.SHOWN]},
+                }
+            ),
+            'maxItems': members.MAX_MEMBERS,
+        },
+    }
+)
+ORDERS = wrapped(
+    'hooks',
+    record(
+        {
+            'drain': described(
+                nullable(
+                    record(
+                        {
+                            'id': DRAIN_ID,
+                            'begin': described(FLAG, 'the others have had the time to take it out'),
+                            'seconds': described(NUMBER, 'until it is deleted at the latest'),
+                        }
+                    )
+                ),
+                'null: it is not given up, or not any more',
+            ),
+            'members': described(
+                nullable(MEMBERS), 'null: the version that was reported is the present one'
+            ),
+        }
+    ),
+)

@@ -99,7 +99,7 @@ def _with_starts(seen: PolicyInput, steps: PolicyOutput) -> PolicyOutput:
     """Those that don't run enter when the least can be paid, with the least servers in full if possible."""
     rests = seen.state != PolicyState.RUNNING
     floor = np.maximum(seen.least_count, 1)
-    least = cost(seen.least * floor, others_pay(seen), seen.market).sum(axis=0)
+    least = cost(seen.least * floor, others_pay(seen, planned=True), seen.market).sum(axis=0)
     enters: Flags = rests & (least <= seen.budget) & (seen.budget > 0)
     count, bid = upper_bound(seen, np.where(seen.state == PolicyState.SUSPENDED, seen.count, floor))
     begun = np.where(

@@ -133,6 +133,7 @@ def columns(
         ),
         deadlines=_deadlines(of),
         backlog=_backlog(of, states),
+        draining=np.array([view.draining(one) for view, one in pairs], dtype=np.int64),
     )
     return seen, parts
 

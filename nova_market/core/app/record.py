@@ -21,6 +21,9 @@ SLOT_KEY = 'market:slot'
 MAX_EVENTS = 1000
 """Events that are kept of one application; the oldest go first."""
 
+MAX_HOOK_TEXT = 200
+"""Characters of what a hook in a guest printed."""
+
 
 class AppState(StrEnum):
     """Where an application is. The last three have no servers; the row stays until its owner deletes it."""
@@ -59,6 +62,9 @@ class DesiredServerState(StrEnum):
 
     PRESENT = 'present'
     SUSPENDED = 'suspended'
+    DRAINING = 'draining'
+    """It ends its work first, and is paid for meanwhile: see core.app.draining."""
+
     GONE = 'gone'
 
 
@@ -110,6 +116,8 @@ class StoredSlot:
     """One server of a component, by number from 1; server_id '': not made yet, or it is gone.
 
     attempts: in a row that failed; not before `retry_at` is the next one made
+    address:  its first one; '' until it runs
+    drain_at, drain_until: when it was given up, and when it is deleted at the latest; 0: it was not given up
     """
 
     app_id: str
@@ -119,11 +127,19 @@ class StoredSlot:
     server_id: str = ''
     attempts: int = 0
     retry_at: float = 0.0
+    address: str = ''
+    drain_at: float = 0.0
+    drain_until: float = 0.0
 
     @property
     def label(self) -> str:
         """As SLOT_KEY has it."""
         return f'{self.component}-{self.number}'
+
+    @property
+    def drain_id(self) -> int:
+        """Names one draining of this server; 0: it is not given up."""
+        return round(self.drain_at * 1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,3 +177,24 @@ class AppReport:
     seconds_each: float | None = None
     waiting: int | None = None
     busy: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookReport:
+    """The latest that an agent reported of the hooks in its guest, of one server or (server_id '') of none.
+
+    A field that is None was not reported: the one reported before stays.
+
+    members: version of the list of members that its hooks have acted on, '' before the first; None: it does
+             not ask for the list
+    drain:   StoredSlot.drain_id of the draining that `drained` and `text` are about
+    drained: its work has ended; False: the hook failed, and `text` is why
+    """
+
+    app_id: str
+    server_id: str = ''
+    at: float = 0.0
+    members: str | None = None
+    drain: int | None = None
+    drained: bool | None = None
+    text: str | None = None

@@ -16,6 +16,7 @@ from nova_market.core.app.record import ENDED, DesiredState, StoredApp
 from nova_market.core.app.template import (
     MAX_DOCUMENT,
     AppTemplate,
+    Rest,
     document,
     parameters_of,
     parsed,
@@ -43,11 +44,12 @@ class NewApp:
 class AppChange:
     """What is to change of an application; None or '': it stays.
 
-    slo, parameters: as a template has them; credential, trust_id: new ones
+    slo, parameters, when_suspended: as a template has them; credential, trust_id: new ones
     """
 
     slo: Mapping[str, Any] | None = None
     parameters: Mapping[str, Any] | None = None
+    when_suspended: Rest | None = None
     credential: str = ''
     trust_id: str = ''
     wish: DesiredState | None = None
@@ -155,7 +157,8 @@ def _changed(before: AppTemplate, change: AppChange) -> AppTemplate:
     parameters = before.parameters
     if change.parameters is not None:
         parameters = parameters_of(change.parameters)
-    return replace(before, slo=slo, parameters=parameters)
+    rest = change.when_suspended or before.when_suspended
+    return replace(before, slo=slo, parameters=parameters, when_suspended=rest)
 
 
 def _check_later(where: str, at: float | None, now: float) -> None:

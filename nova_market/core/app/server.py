@@ -18,13 +18,34 @@ class ServerState(StrEnum):
     BUILDING = 'building'
     RUNNING = 'running'
     SUSPENDED = 'suspended'
+    """Its memory is on the disk of its host, where it keeps its room."""
+
+    SHELVED = 'shelved'
+    """Its disk is an image; once Nova has offloaded it, it takes no room on any host."""
+
     BUSY = 'busy'
     """Nova is at something, or it is in a state that its owner brought it to: it is left alone."""
+
+    STOPPED = 'stopped'
+    """It was shut down, or is in error: left alone too, but nothing works there."""
 
     FAILED = 'failed'
     DELETING = 'deleting'
     UNKNOWN = 'unknown'
     """A part of the cloud does not answer: it is there, and nothing is known of it."""
+
+
+ACTIONS: Mapping[tuple[ServerState, ServerState], str] = {
+    (ServerState.RUNNING, ServerState.SUSPENDED): 'suspend',
+    (ServerState.RUNNING, ServerState.SHELVED): 'shelve',
+    (ServerState.SUSPENDED, ServerState.SHELVED): 'shelve',
+    (ServerState.SUSPENDED, ServerState.RUNNING): 'resume',
+    (ServerState.SHELVED, ServerState.RUNNING): 'unshelve',
+}
+"""What the cloud is asked for, by the state of a server and the one it is to have.
+
+A shelved server that is to be suspended stays shelved: it would have to boot for that.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +67,10 @@ class AppFlavor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppServer:
-    """A server with the mark of an application; of UNKNOWN ones the mark may be ''."""
+    """A server with the mark of an application; of UNKNOWN ones the mark may be ''.
+
+    address: the first fixed one of its first network; '' while it has none
+    """
 
     id: str
     app_id: str
@@ -54,6 +78,7 @@ class AppServer:
     state: ServerState
     created_at: float = 0.0
     fault: str = ''
+    address: str = ''
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

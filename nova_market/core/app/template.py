@@ -33,6 +33,8 @@ MAX_DOCUMENT = 32_768
 MAX_CORES = 1_000_000.0
 MAX_MIB = 2.0**40
 MAX_EVERY = 2**31 - 1
+MAX_DRAIN = 86_400
+"""Seconds: a day. What is given up is paid for as long as it drains."""
 MAX_VALUE = 1e15
 """Of a metric, a threshold, an amount of work."""
 
@@ -54,6 +56,8 @@ class Goal(StrEnum):
     METRIC = 'metric'
     THROUGHPUT = 'throughput'
     QUEUE = 'queue'
+    NONE = 'none'
+    """By nothing: it runs as long as it can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,12 +118,28 @@ class Component:
     least_memory_mib: float = 0.0
     """The least allocation of a server that makes sense."""
 
+    drain_timeout: int = 0
+    """Seconds that a server has for its work when it is given up; 0: it is deleted at once."""
+
     user_data: str = ''
+
+
+class Rest(StrEnum):
+    """How the servers of an application rest while it is suspended."""
+
+    SUSPEND = 'suspend'
+    """With their memory on the disks of their hosts, where they keep their room."""
+
+    SHELVE = 'shelve'
+    """As images, without their memory and without room on any host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppTemplate:
-    """parameters: keyword arguments of the policy, an entry point of nova_market.scaling."""
+    """parameters: keyword arguments of the policy, an entry point of nova_market.scaling
+
+    when_suspended: None: as the operator has it
+    """
 
     name: str
     policy: str
@@ -128,6 +148,7 @@ class AppTemplate:
     budget: Renewal = field(default_factory=Renewal)
     start: Start = field(default_factory=Start)
     components: tuple[Component, ...]
+    when_suspended: Rest | None = None
 
 
 def parsed(document: Mapping[str, Any]) -> AppTemplate:
@@ -146,16 +167,24 @@ def parsed(document: Mapping[str, Any]) -> AppTemplate:
         name=_line('name', document['name']),
         policy=document['policy'],
         parameters=parameters_of(document.get('parameters', {})),
-        slo=slo_of(document['slo']),
+        slo=slo_of(document.get('slo', {})),
         budget=_renewal(document.get('budget', {})),
         start=_start(document.get('start', {})),
         components=components,
+        when_suspended=rest_of(document.get('when_suspended')),
     )
 
 
+def rest_of(name: str | None) -> Rest | None:
+    """The part `when_suspended` of a template."""
+    return None if name is None else Rest(name)
+
+
 def slo_of(document: Mapping[str, Any]) -> Slo:
-    """The part `slo` of a template; the same holds as for `parsed`."""
-    goal = next(goal for goal in Goal if goal in document)
+    """The part `slo` of a template, {} without; the same holds as for `parsed`."""
+    goal = next((goal for goal in Goal if goal in document), Goal.NONE)
+    if goal is Goal.NONE:
+        return Slo(goal=goal, low=1.0, reference=1.0, high=1.0)
     if goal is Goal.QUEUE:
         return Slo(goal=goal, low=0.0, reference=1.0, high=1.0)
     if goal is not Goal.DEADLINE:
@@ -188,6 +217,7 @@ def document(template: AppTemplate) -> dict[str, Any]:
         },
         'start': _start_document(template.start),
         'components': [_component_document(one) for one in template.components],
+        'when_suspended': None if template.when_suspended is None else str(template.when_suspended),
     }
 
 
@@ -208,6 +238,8 @@ def with_user_data(template: AppTemplate, texts: Mapping[str, str]) -> AppTempla
 
 def slo_document(slo: Slo) -> dict[str, Any]:
     """The part `slo` as JSON has it."""
+    if slo.goal is Goal.NONE:
+        return {}
     if slo.goal is Goal.QUEUE:
         return {'queue': True}
     band = {'low': slo.low, 'reference': slo.reference, 'high': slo.high}
@@ -292,6 +324,7 @@ def _component(document: Mapping[str, Any]) -> Component:
         most_count=most_count,
         least_cpu=float(least.get('cpu', 0.0)),
         least_memory_mib=float(least.get('memory_mib', 0.0)),
+        drain_timeout=int(document.get('drain_timeout', 0)),
         user_data=_user_data(f'{where}: user_data', document.get('user_data', '')),
     )
 
@@ -316,4 +349,5 @@ def _component_document(one: Component) -> dict[str, Any]:
         'least_count': one.least_count,
         'most_count': one.most_count,
         'least': {'cpu': one.least_cpu, 'memory_mib': one.least_memory_mib},
+        'drain_timeout': one.drain_timeout,
     }

@@ -11,12 +11,14 @@ from nova_market.core.app.template import (
     MAX_COMPONENTS,
     MAX_CORES,
     MAX_COUNT,
+    MAX_DRAIN,
     MAX_EVERY,
     MAX_MIB,
     MAX_NETWORKS,
     MAX_PARAMETERS,
     MAX_USER_DATA,
     MAX_VALUE,
+    Rest,
 )
 from nova_market.core.json_schema import NAME, WHEN, Schema, described, nullable, record
 from nova_market.core.ledger.money import MAX_AMOUNT
@@ -114,12 +116,21 @@ COMPONENT = {
     'least_count': COUNT,
     'most_count': COUNT,
     'least': described(LEAST, 'the least allocation of a server that makes sense'),
+    'drain_timeout': described(
+        {'type': 'integer', 'minimum': 0, 'maximum': MAX_DRAIN},
+        'seconds that a server has for its work when it is given up; 0: none',
+    ),
 }
+OPTIONAL = ('networks', 'least_count', 'most_count', 'least', 'drain_timeout')
 USER_DATA = described({'type': 'string', 'maxLength': MAX_USER_DATA}, 'for cloud-init, as it is')
 POLICY: Schema = {
     'type': 'string',
     'pattern': '^[A-Za-z0-9_.-]{1,64}$',
     'description': 'the name of a scaling policy, an entry point of nova_market.scaling',
+}
+REST: Schema = {
+    'enum': [str(rest) for rest in Rest],
+    'description': 'suspend keeps the memory of its servers and their room on their hosts, shelve neither',
 }
 TEMPLATE = record(
     {
@@ -133,11 +144,12 @@ TEMPLATE = record(
             'type': 'array',
             'items': record(
                 {**COMPONENT, 'user_data': USER_DATA},
-                optional=('networks', 'least_count', 'most_count', 'least', 'user_data'),
+                optional=(*OPTIONAL, 'user_data'),
             ),
             'minItems': 1,
             'maxItems': MAX_COMPONENTS,
         },
+        'when_suspended': REST,
     },
-    optional=('parameters', 'budget', 'start'),
+    optional=('parameters', 'slo', 'budget', 'start', 'when_suspended'),
 )

@@ -17,12 +17,17 @@ from nova_market.core.app.record import (
     AppReport,
     AppState,
     DesiredServerState,
+    HookReport,
     StoredApp,
     StoredSlot,
 )
 from nova_market.core.app.template import AppTemplate, Component, Goal
+from nova_market.core.market.bid import MARKET_RESOURCES
+from nova_market.core.market.record import PriceRecord
 
 NOTHING: Pair = (0.0, 0.0)
+
+COUNTED = (DesiredServerState.PRESENT, DesiredServerState.SUSPENDED)
 
 SLOWER = 2.0
 """Times that an iteration may get longer from one report to the next."""
@@ -36,6 +41,27 @@ class MarketNow:
     now: float
     seconds: float
     state: MarketState
+
+
+NOT_SOLD = PriceRecord(
+    period=0, resource='', price=0.0, bid_price=0.0, capacity=2.0**43, allocated=0.0, bids=0
+)
+"""What stands for a resource that nobody sells: it costs nothing, and there is as much as anybody can use."""
+
+
+def market_state(prices: Mapping[str, PriceRecord], reserve: Sequence[float]) -> MarketState:
+    """What policies see of a round. prices: by resource, of those that are sold (B5)."""
+    rows = [prices.get(name, NOT_SOLD) for name in MARKET_RESOURCES]
+    least = [
+        r if name in prices else 0.0 for name, r in zip(MARKET_RESOURCES, reserve, strict=True)
+    ]
+    capacity = np.array([row.capacity for row in rows])
+    return MarketState(
+        price=np.array([row.price for row in rows]),
+        capacity=capacity,
+        idle=np.maximum(capacity - [row.allocated for row in rows], 0.0),
+        reserve=np.array(least),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +83,21 @@ class AppView:
     carried: ControllerState
     slots: Sequence[StoredSlot] = ()
     reports: Sequence[AppReport] = ()
+    hooks: Sequence[HookReport] = ()
     allocations: Mapping[str, Pair] = field(default_factory=dict)
     due: int = 0
     budget: BudgetState = field(default_factory=BudgetState)
 
     def count(self, component: Component) -> int:
-        """Servers it has or is about to have."""
+        """Servers it has or is about to have, without those that it has given up."""
         return sum(
-            slot.component == component.name and slot.intention is not DesiredServerState.GONE
+            slot.component == component.name and slot.intention in COUNTED for slot in self.slots
+        )
+
+    def draining(self, component: Component) -> int:
+        """Servers that it has given up, and that end their work."""
+        return sum(
+            slot.component == component.name and slot.intention is DesiredServerState.DRAINING
             for slot in self.slots
         )
 

@@ -19,7 +19,14 @@ import numpy as np
 from nova_market.core.app.policies.value_density import value_density
 from nova_market.experiments.guests.recording import rounded, write_summary, write_table
 from nova_market.experiments.simulated import merkat_fig5
-from nova_market.experiments.simulated.merkat_fig5 import BOUNDLESS, Row, Setting, means_of
+from nova_market.experiments.simulated.merkat_fig5 import (
+    BOUNDLESS,
+    LEVELS,
+    Row,
+    Setting,
+    means_of,
+)
+from nova_market.experiments.simulated.verdict import Finding, not_judged, verdict
 from nova_market.sim.baseline.batch import edf
 from nova_market.sim.baseline.bound import satisfaction_bound
 from nova_market.sim.baseline.central import by_worth
@@ -90,9 +97,11 @@ def judge(rows: Sequence[Row], setting: Setting) -> dict[str, Any]:
     means = {name: means_of(rows, name, 'satisfaction') for name in DISCIPLINES}
     won = {name: (1.0 + values) / 2.0 for name, values in means.items()}
     gain = means['value_density'] - means['edf']
-    holds = {
+    claims: dict[str, Finding] = {
         'the market is not below EDF at any level': (gain > -NEVER_BELOW).all(),
-        'and above it where contention is highest': gain[0] > 0,
+        'and above it where contention is highest': gain[0] > 0
+        if setting.levels[0] <= LEVELS[0]
+        else not_judged(f'no level of {LEVELS[0]:g}'),
         'nobody is above the bound': all(
             (means[name] <= means['bound'] + 1e-6).all() for name in DISCIPLINES
         ),
@@ -112,8 +121,7 @@ def judge(rows: Sequence[Row], setting: Setting) -> dict[str, Any]:
         'gain_over_edf': rounded(gain),
         'price_of_decentralisation': rounded(1.0 - won['value_density'] / won['central']),
         'part_of_the_bound': rounded(won['value_density'] / won['bound']),
-        'holds': {name: bool(true) for name, true in holds.items()},
-        'passed': bool(all(holds.values())),
+        **verdict(claims),
     }
 
 

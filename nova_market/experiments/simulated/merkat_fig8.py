@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from nova_market.core.app.policies.best_effort import best_effort
 from nova_market.core.app.policies.full_deadline import full_deadline
 from nova_market.core.app.policies.merkat_policies import Policy
 from nova_market.core.app.policies.policy_interface import (
@@ -34,6 +35,7 @@ from nova_market.core.app.progress import Progress, lateness, reference_seconds_
 from nova_market.core.ledger.money import MICRO
 from nova_market.errors import BadWorkload
 from nova_market.experiments.guests.recording import Recording, plot, write_summary
+from nova_market.experiments.simulated.verdict import Finding, verdict
 from nova_market.sim.market.one_host import Bidders, Divided, empty_market, one_host_round
 
 CAPACITY = (7.0, 23.0 * 1024)
@@ -197,7 +199,7 @@ def simulate(setting: Setting, policy: Policy = full_deadline) -> tuple[Recordin
         if now % CONTROL == 0:
             controlled = run.control(now, market)
         if now % ROUND == 0:
-            divided = one_host_round(market, _bidders(run, now))
+            divided = one_host_round(market, _bidders(run, market, now))
             market = divided.market
             _take(run, divided)
             recording.add(now, _row(run, divided, now) | controlled)
@@ -207,17 +209,40 @@ def simulate(setting: Setting, policy: Policy = full_deadline) -> tuple[Recordin
     return recording, run
 
 
-def _bidders(run: Run, now: int) -> Bidders:
+def _bidders(run: Run, market: MarketState, now: int) -> Bidders:
     """The application, then those of the best-effort ones that are there by now."""
     there = min(now // ROUND, OTHERS)
     runs = int(run.state == PolicyState.RUNNING)
-    others = np.tile(np.array(OTHERS_BID)[:, None] * MICRO, there)
+    others = _best_effort(there, market).bid
     return Bidders(
         count=np.array([runs] + [1] * there),
         bid=np.concatenate([run.bid, others], axis=1),
         most=np.tile(np.array(VM)[:, None], 1 + there),
         budget=np.array([BUDGET * MICRO] + [sum(OTHERS_BID) * MICRO] * there),
     )
+
+
+def _best_effort(there: int, market: MarketState) -> PolicyOutput:
+    """One step of the applications that always bid the same, without a least allocation."""
+    nothing, one = np.zeros((2, there)), np.ones(there)
+    servers = np.ones(there, dtype=np.int64)
+    most = np.tile(np.array(VM)[:, None], there)
+    seen = PolicyInput(
+        market=market,
+        state=np.full(there, int(PolicyState.RUNNING)),
+        count=servers,
+        least_count=servers,
+        most_count=servers,
+        bid=nothing,
+        allocation=most,
+        least=nothing,
+        most=most,
+        change=nothing,
+        budget=np.full(there, sum(OTHERS_BID) * MICRO),
+        band=Band(performance=one, reference=one, low=one, high=one),
+    )
+    cpu, memory = (bid * MICRO for bid in OTHERS_BID)
+    return best_effort(seen, cpu=cpu, memory=memory)
 
 
 def _take(run: Run, divided: Divided) -> None:
@@ -247,7 +272,7 @@ def judge(recording: Recording, run: Run) -> dict[str, Any]:
     late = recording.column('iteration.seconds', *after) / recording.column(
         'reference.seconds', *after
     )
-    holds = {
+    holds: dict[str, Finding] = {
         'its allocation suffices before the deadline is moved': 2.5 <= cores['before'] <= 2.8,
         'its bid rests while that is so': len(settled) > 0 and float(np.ptp(settled)) == 0.0,
         'it gets close to the most it can use within a few control periods': cores['after'] > 3.8,
@@ -267,8 +292,7 @@ def judge(recording: Recording, run: Run) -> dict[str, Any]:
         'finished': round(float(run.ended), 1) if np.isfinite(run.ended) else None,
         'paid': round(run.paid),
         'actions': [f'{at:.0f} s: {why}' for at, why in run.actions],
-        'holds': {name: bool(true) for name, true in holds.items()},
-        'passed': bool(all(holds.values())),
+        **verdict(holds),
     }
 
 

@@ -124,7 +124,7 @@ class ShowApp(MarketShowOne):
 
 
 class SetApp(MarketShowOne):
-    """Change objective, budget or parameters of an application while it runs
+    """Change objective, budget, parameters or resting of an application while it runs
 
     Examples, an earlier deadline, more credits, and thresholds of a response time::
 
@@ -163,6 +163,12 @@ class SetApp(MarketShowOne):
             '--no-parameters', action='store_true', help='Remove all parameters that are set'
         )
         parser.add_argument(
+            '--when-suspended',
+            choices=('suspend', 'shelve'),
+            help='What becomes of its servers while it is suspended: suspend keeps their memory and their '
+            'room on their hosts, shelve neither',
+        )
+        parser.add_argument(
             '--new-credential',
             action='store_true',
             help='Create a new credential, and end the old one',
@@ -180,7 +186,8 @@ class SetApp(MarketShowOne):
         if not changes:
             raise exceptions.CommandError(
                 'nothing to change: give --deadline, --low, --reference, --high, --renew-amount, '
-                '--no-renew, --renew-every, --parameter, --no-parameters, --new-credential or --new-trust'
+                '--no-renew, --renew-every, --parameter, --no-parameters, --when-suspended, '
+                '--new-credential or --new-trust'
             )
         after = self.market.update_app(before.id, generation=before.generation, **changes)
         return shown((*SHOW, *CREDENTIAL) if after.credential else SHOW, after)
@@ -257,6 +264,8 @@ def _changes(given: argparse.Namespace, before: Any) -> dict[str, Any]:
     if given.parameter or given.no_parameters:
         kept = {} if given.no_parameters else dict(before.parameters)
         changes['parameters'] = {**kept, **dict(given.parameter or ())}
+    if given.when_suspended:
+        changes['when_suspended'] = given.when_suspended
     if given.new_credential:
         changes['new_credential'] = True
     if given.new_trust:
@@ -268,6 +277,8 @@ def _objective(
     before: Mapping[str, Any], deadline: str | None, band: Mapping[str, float]
 ) -> dict[str, Any]:
     """The objective with another deadline or other thresholds; its kind stays."""
+    if not before:
+        raise exceptions.CommandError('it has no objective: it has no deadline and no thresholds')
     if 'deadline' in before:
         return {**before, **band, **({'deadline': deadline} if deadline else {})}
     ((kind, values),) = before.items()

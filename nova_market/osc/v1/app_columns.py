@@ -53,6 +53,7 @@ SHOW: tuple[Column, ...] = (
     ('Parameters', 'parameters', Fields),
     ('Objective', 'slo', Fields),
     ('Start', 'start', Fields),
+    ('When Suspended', 'when_suspended', None),
     ('State', 'state', None),
     ('Wish', 'wish', None),
     ('Balance', 'balance', Credits),
@@ -84,7 +85,9 @@ def _cluster(one: Mapping[str, Any]) -> str:
 
 def _server(one: Mapping[str, Any]) -> str:
     tries = f', {one["attempts"]} tries failed' if one['attempts'] else ''
-    return (
-        f'{one["component"]}-{one["number"]}: {one["server_id"] or "not there"}, '
-        f'to be {one["intention"]}{tries}'
-    )
+    label = f'{one["component"]}-{one["number"]}: {one["server_id"] or "not there"}'
+    drain = one.get('drain')
+    if one['intention'] == 'draining' and drain:
+        failed = '' if drain['failed'] is None else f', its hook failed: {drain["failed"]}'
+        return f'{label}, draining since {drain["since"]}, until {drain["until"]} at most{failed}'
+    return f'{label}, to be {one["intention"]}{tries}'

@@ -7,7 +7,7 @@ from openstack.resource import URI, Body, QueryParameters
 
 from nova_market.sdk.v1.market_resource import MarketResource
 
-MICROVERSION = '1.2'
+MICROVERSION = '1.3'
 
 
 class App(MarketResource):
@@ -35,6 +35,7 @@ class App(MarketResource):
     budget = Body('budget', type=dict)
     start = Body('start', type=dict)
     components = Body('components', type=list)
+    when_suspended = Body('when_suspended')
     state = Body('state')
     wish = Body('wish')
     created_at = Body('created_at')

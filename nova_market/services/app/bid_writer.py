@@ -4,13 +4,16 @@
 Implements rule B1 of doc/source/specs/market.rst for Merkat (INRIA RR-8648), section 2.3: the payer is the
 application's budget. Units: micro-credits per period.
 
-What does not run, or is on its way out, bids nothing. Without a bid of its own, its flavor's or the market's
-default would count, and its project would pay: so such bids stay until the servers are gone.
+Servers that drain are paid for out of the same total (rule G3). What does not run, or is being deleted, bids
+nothing. Without a bid of its own, its flavor's or the market's default would count, and its project would
+pay: so such bids stay until the servers are gone.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from nova_market.core.app.controller_state import state_of
+from nova_market.core.app.draining import bid_of_each
 from nova_market.core.app.record import DesiredServerState, StoredApp, StoredSlot
 from nova_market.core.ledger.posting import AccountId, account
 from nova_market.core.market.bid import StoredBid
@@ -19,6 +22,7 @@ from nova_market.ports import BidStore
 from nova_market.services.app.inputs import AppStores
 
 SOURCE = 'app'
+PAID = (DesiredServerState.PRESENT, DesiredServerState.DRAINING)
 
 
 class Bidding:
@@ -39,14 +43,16 @@ class Bidding:
         :raises Conflict: somebody changes it at the same time; the next pass tries again.
         """
         carried = state_of(app.memory)
+        counts = Counter((slot.component, slot.intention) for slot in slots)
         for slot in slots:
             if not slot.server_id:
                 continue
-            if slot.intention is DesiredServerState.PRESENT:
-                cpu, mib = carried.of(slot.component).bid
-                self._put(app, slot.server_id, int(cpu), int(mib))
-            else:
+            if slot.intention not in PAID:
                 self._nothing(app, slot.server_id)
+                continue
+            stay, drain = (counts[slot.component, intention] for intention in PAID)
+            each = bid_of_each(carried.of(slot.component).bid, stay, drain)
+            self._put(app, slot.server_id, *each)
 
     def silence(self, app: StoredApp, server_id: str) -> None:
         """A server without a slot that cannot be deleted."""

@@ -25,9 +25,9 @@ from nova_market.core.app.record import (
     StoredSlot,
 )
 from nova_market.core.app.server import AppAccess
-from nova_market.core.app.slots import slots_for
+from nova_market.core.app.slots import slots_after, slots_for
 from nova_market.core.app.template import AppTemplate, Component, Goal, parsed
-from nova_market.core.app.view import AppView, MarketNow
+from nova_market.core.app.view import MarketNow
 from nova_market.errors import BadTemplate
 from nova_market.outage_log import OutageLog
 from nova_market.ports import AppCloud, Clock, Leadership
@@ -35,17 +35,13 @@ from nova_market.services.app.bid_writer import Bidding
 from nova_market.services.app.closing import Closing, pay_back
 from nova_market.services.app.failures import AWAY, DATABASE_AWAY, AppFailures
 from nova_market.services.app.inputs import AppStores, Gathering, Known
+from nova_market.services.app.listing import Listing
 from nova_market.services.app.replaced_trusts import ReplacedTrusts
-from nova_market.services.app.server_reconciler import Listing, ServerReconciler
+from nova_market.services.app.server_reconciler import ServerReconciler
 from nova_market.services.app.settings import ControllerSettings
 from nova_market.services.leader_loop import LeaderLoop
 
 LOG = logging.getLogger(__name__)
-
-INTENTIONS = {
-    AppState.RUNNING: DesiredServerState.PRESENT,
-    AppState.SUSPENDED: DesiredServerState.SUSPENDED,
-}
 
 Group = tuple[str, Goal, tuple[tuple[str, float], ...]]
 """Policy, objective, parameters. Of several objectives a policy would see no deadlines and no backlog."""
@@ -249,7 +245,9 @@ class Controller(LeaderLoop):
             'memory': one.carried.document(),
             'figures': one.figures.document(),
         }
-        self._stores.apps.decide(view.app.id, view.app.state, changed, _slots_after(view, one))
+        slots, of_servers = slots_after(one, market, self._settings.rules)
+        happened = (*one.events, *of_servers)
+        self._stores.apps.decide(view.app.id, view.app.state, changed, slots)
         events = [
             AppEvent(
                 app_id=view.app.id,
@@ -259,11 +257,11 @@ class Controller(LeaderLoop):
                 reason=event.reason,
                 numbers=event.numbers,
             )
-            for event in one.events
+            for event in happened
         ]
         if events:
             self._stores.events.tell(events)
-        for event in one.events:
+        for event in happened:
             LOG.log(
                 logging.DEBUG if event.action == 'bid' else logging.INFO,
                 'app %s: %s: %s', view.app.id, event.action, event.reason,
@@ -351,14 +349,3 @@ class Controller(LeaderLoop):
 def _over(app: StoredApp) -> bool:
     """Nothing of it is to stay."""
     return app.state in ENDED or app.state is AppState.DELETING
-
-
-def _slots_after(view: AppView, one: Decision) -> list[StoredSlot]:
-    """Rows that change with the decision."""
-    if one.state in ENDED:
-        counts = {component.name: 0 for component in view.template.components}
-        return slots_for(view.app, view.slots, counts, DesiredServerState.GONE)
-    intention = INTENTIONS.get(one.state)
-    if intention is None:
-        return []
-    return slots_for(view.app, view.slots, dict(one.counts), intention)

@@ -12,14 +12,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nova_market.core.app.controller_state import ComponentState, ControllerState, Pair, state_of
-from nova_market.core.app.policies.policy_interface import MarketState
-from nova_market.core.app.record import AppReport, StoredApp, StoredSlot
+from nova_market.core.app.policies.price_smoothing import rounds_remembered, smoothed_market
+from nova_market.core.app.record import AppReport, HookReport, StoredApp, StoredSlot
 from nova_market.core.app.template import AppTemplate, parsed
-from nova_market.core.app.view import AppView, BudgetState, MarketNow
+from nova_market.core.app.view import AppView, BudgetState, MarketNow, market_state
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import AccountId, account
 from nova_market.core.market.bid import MARKET_RESOURCES
-from nova_market.core.market.record import AllocationRecord
+from nova_market.core.market.record import AllocationRecord, PriceRecord
+from nova_market.core.market.round_document import answering_hosts
+from nova_market.core.resource import Array
 from nova_market.ports import (
     AccountStore,
     AppStore,
@@ -58,6 +60,7 @@ class Known:
     """What is read once for all decisions of a round."""
 
     reports: Mapping[str, Sequence[AppReport]]
+    hooks: Mapping[str, Sequence[HookReport]]
     accounts: Mapping[AccountId, Account]
 
 
@@ -71,33 +74,40 @@ class Gathering:
         self._rounds: dict[tuple[int, str], Sequence[AllocationRecord]] = {}
 
     def market(self) -> MarketNow | None:
-        """The newest round; None before the first one."""
+        """The newest round; None before the first one, or when it had no host and so nothing was free."""
         newest = self._stores.history.rounds(limit=1)
         if not newest:
             return None
-        period = newest[0].period
-        records = {p.resource: p for p in self._stores.history.prices(period, period)}
-        if any(name not in records for name in MARKET_RESOURCES):
+        period, keep = newest[0].period, self._settings.price_memory
+        first = max(period - rounds_remembered(keep), 0)
+        rounds: dict[int, dict[str, PriceRecord]] = {}
+        for one in self._stores.history.prices(first, period):
+            rounds.setdefault(one.period, {})[one.resource] = one
+        records = rounds.pop(period, {})
+        if not records and not self._has_hosts(period):
             return None
-        rows = [records[name] for name in MARKET_RESOURCES]
-        capacity = np.array([row.capacity for row in rows])
         self._rounds = {}
+        state = market_state(records, self._settings.reserve)
         return MarketNow(
             period=period,
             now=self._clock.wall(),
             seconds=float(self._settings.period),
-            state=MarketState(
-                price=np.array([row.price for row in rows]),
-                capacity=capacity,
-                idle=np.maximum(capacity - [row.allocated for row in rows], 0.0),
-                reserve=np.array(self._settings.reserve),
-            ),
+            state=smoothed_market(state, _prices(rounds), keep),
         )
+
+    def _has_hosts(self, period: int) -> bool:
+        """Without prices: whether hosts hand out everything unsold (B5), or there is nothing at all."""
+        found = self._stores.history.round(period)
+        return found is not None and bool(answering_hosts(found.document))
 
     def known(self, apps: Sequence[StoredApp]) -> Known:
         """Reports of these, and all accounts that are open."""
-        reports = self._stores.events.reports([app.id for app in apps])
-        return Known(reports=reports, accounts=self._accounts() if apps else {})
+        ids = [app.id for app in apps]
+        return Known(
+            reports=self._stores.events.reports(ids),
+            hooks=self._stores.events.hooks(ids),
+            accounts=self._accounts() if apps else {},
+        )
 
     def views(
         self,
@@ -122,6 +132,7 @@ class Gathering:
                     carried=self._counted(app, carried, own, market),
                     slots=own,
                     reports=known.reports.get(app.id, ()),
+                    hooks=known.hooks.get(app.id, ()),
                     allocations={
                         one.server_id: (one.actual_cpu, one.actual_memory_mib) for one in newest
                     },
@@ -182,6 +193,15 @@ class Gathering:
                 after = page[-1].server_id
             self._rounds[period, project] = found
         return [one for one in self._rounds[period, project] if one.server_id in own]
+
+
+def _prices(rounds: Mapping[int, Mapping[str, PriceRecord]]) -> Array:
+    """(rounds, resources), the oldest first; 0 where a resource was not sold."""
+    found = [
+        [of[name].price if name in of else 0.0 for name in MARKET_RESOURCES]
+        for _, of in sorted(rounds.items())
+    ]
+    return np.array(found, dtype=np.float64).reshape(len(found), len(MARKET_RESOURCES))
 
 
 def _budget(app: StoredApp, accounts: Mapping[AccountId, Account]) -> BudgetState:

@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from nova_market.core.app.record import AppEvent, DesiredState, StoredApp
 from nova_market.core.app.request import AppChange, NewApp, Policies, changed_columns, new_app
+from nova_market.core.app.template import rest_of
 from nova_market.core.ledger.posting import Posting, Reason, account, posting_key
 from nova_market.errors import (
     Conflict,
@@ -116,6 +117,7 @@ class AppRequests:
         change = AppChange(
             slo=body.get('slo'),
             parameters=body.get('parameters'),
+            when_suspended=rest_of(body.get('when_suspended')),
             credential=secrets.token_urlsafe(CREDENTIAL_BYTES) if new_credential else '',
             trust_id=self._trusted(app.project_id) if 'new_trust' in body else '',
         )

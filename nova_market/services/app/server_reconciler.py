@@ -9,16 +9,23 @@ whoever comes after a controller that died finds what was made by its marks, del
 makes what is missing. A server is touched only when it has the marks AND there is a row for its slot. One
 that is not in a list may be in a part of the cloud that does not answer: it is gone when the cloud, asked for
 that one, says so. Servers of a component are alike: when one can't be made, the others are not asked for in
-vain meanwhile.
+vain meanwhile. What is given up is deleted when core.app.draining finds a reason.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from nova_market.core.app.record import AppEvent, DesiredServerState, StoredApp, StoredSlot
-from nova_market.core.app.server import AppAccess, AppServer, NewServer, ServerState
-from nova_market.core.app.template import AppTemplate, Component, parsed
+from nova_market.core.app.draining import drain_end
+from nova_market.core.app.record import (
+    AppEvent,
+    DesiredServerState,
+    HookReport,
+    StoredApp,
+    StoredSlot,
+)
+from nova_market.core.app.server import ACTIONS, AppAccess, AppServer, NewServer, ServerState
+from nova_market.core.app.template import AppTemplate, Component, Rest, parsed
 from nova_market.errors import CloudRefused, CloudUnavailable
 from nova_market.ports import AppCloud, Clock
 from nova_market.services.app.bid_writer import Bidding
@@ -27,13 +34,19 @@ from nova_market.services.app.settings import ControllerSettings
 
 LOG = logging.getLogger(__name__)
 
+STILL_SHELVED = (
+    'was unshelved and is shelved again: no host has room for it, or its image could not be booted'
+)
+
 NAME_LENGTH = 255
 """Of a server, in Nova."""
 
 CALLS = 20
 """Changes that are asked for in one pass for one application: all others wait meanwhile."""
 
-SOUND = (ServerState.RUNNING, ServerState.SUSPENDED, ServerState.BUSY, ServerState.BUILDING)
+AT_REST = {Rest.SUSPEND: ServerState.SUSPENDED, Rest.SHELVE: ServerState.SHELVED}
+SETTLED = (ServerState.RUNNING, ServerState.SUSPENDED, ServerState.SHELVED)
+SOUND = (*SETTLED, ServerState.BUSY, ServerState.BUILDING, ServerState.STOPPED)
 
 
 @dataclass(slots=True)
@@ -42,7 +55,7 @@ class _Job:
 
     by_slot: servers that have its mark; by_id: all that are known of; blind: there may be others
     held: components whose next server must wait; tried: by component, attempts in a row that failed
-    asked: changes so far
+    hooks: what agents reported of them, by server; asked: changes so far
     """
 
     app: StoredApp
@@ -54,6 +67,7 @@ class _Job:
     blind: bool = False
     held: set[str] = field(default_factory=set)
     tried: dict[str, int] = field(default_factory=dict)
+    hooks: dict[str, HookReport] = field(default_factory=dict)
     asked: int = 0
 
     def own(self, slot: StoredSlot) -> list[AppServer]:
@@ -77,6 +91,7 @@ class ServerReconciler:
         self._stores = stores
         self._bidding = bidding
         self._refusals: set[tuple[str, str, str]] = set()
+        self._unshelving: set[tuple[str, str]] = set()
         self._first: dict[str, int] = {}
         self._cloud = cloud
         self._clock = clock
@@ -101,6 +116,9 @@ class ServerReconciler:
             if one.app_id == app.id:
                 job.by_slot.setdefault(one.slot, []).append(one)
         self._hold(job, slots)
+        if any(slot.intention is DesiredServerState.DRAINING for slot in slots):
+            found = self._stores.events.hooks([app.id]).get(app.id, ())
+            job.hooks = {one.server_id: one for one in found}
         # begin with what the last pass did not come to: what is refused each time holds nothing else back
         first = self._first.pop(app.id, 0) % max(len(slots), 1)
         order = [*slots[first:], *slots[:first]]
@@ -134,6 +152,7 @@ class ServerReconciler:
         """Forget what was reported of all others: they are gone."""
         known = frozenset(app_ids)
         self._refusals = {one for one in self._refusals if one[0] in known}
+        self._unshelving = {one for one in self._unshelving if one[0] in known}
         self._first = {one: self._first[one] for one in self._first if one in known}
 
     def _known(
@@ -168,11 +187,23 @@ class ServerReconciler:
                 self._bidding.forget(one.id)
             else:
                 self._bidding.silence(job.app, one.id)
+        if slot.intention is DesiredServerState.DRAINING:
+            slot = self._drain(job, slot, kept)
         if slot.intention is DesiredServerState.GONE:
             return self._leave(job, slot, kept)
         if kept is None:
             return self._make(job, slot)
         return self._keep(job, slot, kept)
+
+    def _drain(self, job: _Job, slot: StoredSlot, kept: AppServer | None) -> StoredSlot:
+        """To be deleted from now on, if there is a reason."""
+        state, report = kept.state if kept else None, job.hooks.get(slot.server_id)
+        reason = drain_end(slot, state, report, self._clock.wall())
+        if not reason:
+            return slot
+        # first: why a server that may have been busy was deleted must not get lost
+        self._tell(job, 'drained', f'{slot.label}: {reason}')
+        return self._write(replace(slot, intention=DesiredServerState.GONE))
 
     def _found(self, job: _Job, slot: StoredSlot, kept: AppServer | None) -> StoredSlot:
         """Another server than the row says has this place, or none has."""
@@ -184,7 +215,7 @@ class ServerReconciler:
                 )
         if kept is not None:
             LOG.info('app %s: server %s is %s', job.app.id, kept.id, slot.label)
-        return self._write(replace(slot, server_id=kept.id if kept else ''))
+        return self._write(replace(slot, server_id=kept.id if kept else '', address=''))
 
     def _leave(self, job: _Job, slot: StoredSlot, kept: AppServer | None) -> StoredSlot | None:
         if kept is not None:
@@ -228,6 +259,8 @@ class ServerReconciler:
 
     def _keep(self, job: _Job, slot: StoredSlot, kept: AppServer) -> StoredSlot:
         suspends = slot.intention is DesiredServerState.SUSPENDED
+        if kept.address and kept.address != slot.address:
+            slot = self._write(replace(slot, address=kept.address))
         if kept.state is ServerState.FAILED:
             if self._clock.wall() < slot.retry_at:
                 return slot
@@ -235,24 +268,43 @@ class ServerReconciler:
             return self._failed(
                 job, slot, 'failed', f'{slot.label}: {kept.fault or "no reason given"}'
             )
-        if kept.state is ServerState.RUNNING and suspends:
-            self._ask(job, slot, 'suspend', kept)
-        elif kept.state is ServerState.SUSPENDED and not suspends:
-            self._ask(job, slot, 'resume', kept)
-        if kept.state in (ServerState.RUNNING, ServerState.SUSPENDED) and slot.attempts:
-            return self._write(replace(slot, attempts=0, retry_at=0.0))
+        if kept.state is ServerState.SHELVED and not suspends:
+            return self._unshelve(job, slot, kept)
+        rest = AT_REST[job.template.when_suspended or self._settings.when_suspended]
+        action = ACTIONS.get((kept.state, rest if suspends else ServerState.RUNNING))
+        if action is not None:
+            self._ask(job, slot, action, kept)
+        if kept.state in SETTLED:
+            self._unshelving.discard((job.app.id, kept.id))
+            if slot.attempts:
+                return self._write(replace(slot, attempts=0, retry_at=0.0))
         return slot
 
-    def _ask(self, job: _Job, slot: StoredSlot, action: str, server: AppServer) -> None:
-        ask = self._cloud.suspend if action == 'suspend' else self._cloud.resume
+    def _unshelve(self, job: _Job, slot: StoredSlot, kept: AppServer) -> StoredSlot:
+        """Nova puts a server back that no host has room for, and reports nothing: it is shelved again."""
+        if self._clock.wall() < slot.retry_at:
+            return slot
+        key = (job.app.id, kept.id)
+        if key in self._unshelving:
+            self._unshelving.discard(key)
+            why = f'{slot.label}: server {kept.id} {STILL_SHELVED}'
+            return self._failed(job, slot, 'failed', why)
+        if self._ask(job, slot, 'unshelve', kept):
+            self._unshelving.add(key)
+        return slot
+
+    def _ask(self, job: _Job, slot: StoredSlot, action: str, server: AppServer) -> bool:
+        """Was it begun?"""
+        ask = {name: getattr(self._cloud, name) for name in ACTIONS.values()}[action]
         job.asked += 1
         try:
             ask(job.access, server.id)
         except CloudRefused as error:
             self._refused(job, slot, action, server, error)
-            return
+            return False
         self._refusals.discard((job.app.id, server.id, action))
         LOG.info('app %s: %s of %s, server %s', job.app.id, action, slot.label, server.id)
+        return True
 
     def _delete(self, job: _Job, slot: StoredSlot, server: AppServer, why: str) -> bool:
         """Was it begun?"""
@@ -302,31 +354,6 @@ class ServerReconciler:
             numbers=numbers or {},
         )
         self._stores.events.tell([event])
-
-
-class Listing:
-    """The marked servers of each project, read once in a pass with the first trust that is good for it."""
-
-    def __init__(self, cloud: AppCloud, answered: Callable[[], None]) -> None:
-        """answered: called when the cloud has."""
-        self._cloud = cloud
-        self._answered = answered
-        self._known: dict[str, Sequence[AppServer]] = {}
-        self._failed: dict[str, CloudUnavailable] = {}
-
-    def servers(self, app: StoredApp) -> Sequence[AppServer]:
-        """:raises CloudUnavailable, AccessLost: not to be had."""
-        if app.project_id in self._failed:
-            raise self._failed[app.project_id]  # not once more for each of its applications
-        if app.project_id not in self._known:
-            access = AppAccess(project_id=app.project_id, trust_id=app.trust_id)
-            try:
-                self._known[app.project_id] = self._cloud.servers(access)
-            except CloudUnavailable as error:
-                self._failed[app.project_id] = error
-                raise
-            self._answered()
-        return self._known[app.project_id]
 
 
 def _kept(slot: StoredSlot, own: Iterable[AppServer]) -> AppServer | None:

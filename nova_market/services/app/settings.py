@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from nova_market.core.app.decision import Rules
+from nova_market.core.app.policies.price_smoothing import KEEP
 from nova_market.core.app.policies.traits import Policy
+from nova_market.core.app.template import Rest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +19,8 @@ class ControllerSettings:
 
     settle_time: in which a server may still come whose making was asked for and not answered
     first_pause, longest_pause: before a server whose making failed is made again
+    when_suspended: how servers rest, of applications whose template does not say
+    price_memory: part of a price that still counts a round later (core.app.policies.price_smoothing)
     """
 
     name: str = 'controller'
@@ -28,3 +32,5 @@ class ControllerSettings:
     settle_time: float = 120.0
     first_pause: float = 15.0
     longest_pause: float = 900.0
+    price_memory: float = KEEP
+    when_suspended: Rest = Rest.SUSPEND

@@ -18,6 +18,7 @@ from nova_market.core.app.policies.policy_interface import (
     PolicyOutput,
     PolicyState,
 )
+from nova_market.core.app.policies.price_smoothing import KEEP
 from nova_market.core.app.progress import lateness
 from nova_market.core.ledger.money import MICRO
 from nova_market.core.market.bid import MARKET_RESOURCES
@@ -36,6 +37,7 @@ class MarketSetting:
     least_part: of a task's CPU, the least that it starts with (section 3.2.1: 25 %)
     reference, low, high: of remaining time / time to the deadline (section 2.3.2)
     start_cost, resume_cost: seconds without progress after a start and a resume
+    price_memory: part of a price that still counts a round later (core.app.policies.price_smoothing)
     memory: whether memory is bid for as well; a task that has less than it uses is slower by that part
     """
 
@@ -47,6 +49,7 @@ class MarketSetting:
     high: float = 1.0
     start_cost: float = 0.0
     resume_cost: float = 0.0
+    price_memory: float = KEEP
     memory: bool = False
 
 

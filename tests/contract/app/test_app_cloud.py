@@ -26,7 +26,7 @@ from nova_market.errors import (
 from tests.support.market_bed import host
 from tests.support.openstack.app_cloud import IMAGE, NET, PUBLIC, AppNova, serving
 
-BOOT, LEAVE = 30.0, 10.0
+BOOT, LEAVE, UPLOAD = 30.0, 10.0, 60.0
 FLAVORS = {'small': AppFlavor(id='f1', vcpus=1, memory_mib=1024)}
 
 
@@ -39,7 +39,7 @@ def clock():
 def memory(clock):
     """The cloud behind both."""
     cloud = MemoryCloud(clock, [host('a', mib=16384.0)])
-    return MemoryAppCloud(cloud, clock, FLAVORS, boot=BOOT, leave=LEAVE, quota=5)
+    return MemoryAppCloud(cloud, clock, FLAVORS, boot=BOOT, leave=LEAVE, upload=UPLOAD, quota=5)
 
 
 @pytest.fixture
@@ -100,6 +100,62 @@ def test_a_server_is_made_suspended_resumed_and_deleted(cloud, red, clock):
     assert states(cloud, red)['worker-2'] is ServerState.DELETING
     clock.advance(LEAVE)
     assert sorted(states(cloud, red)) == ['worker-1', 'worker-3']
+
+
+def test_a_server_has_its_address_once_it_runs(cloud, memory, red, clock):
+    """The first fixed one, not a floating one; nothing works where it has shut itself down."""
+    made = cloud.create(red, wanted())
+    assert cloud.server(red, made).address == ''
+    clock.advance(BOOT)
+    found = cloud.server(red, made)
+    assert (found.address, found.state) == (memory.made[made].address, ServerState.RUNNING)
+    memory.stop(made)
+    assert cloud.server(red, made).state is ServerState.STOPPED
+
+
+def room(memory):
+    """MiB of servers that hosts keep room for."""
+    return sum(one.memory_mib for one in memory.hosted())
+
+
+def test_a_suspended_server_keeps_its_room(cloud, memory, red, clock):
+    made = cloud.create(red, wanted())
+    clock.advance(BOOT)
+    cloud.suspend(red, made)
+    assert states(cloud, red) == {'worker-1': ServerState.SUSPENDED} and room(memory) == 1024
+
+
+@pytest.mark.parametrize('first', ['running', 'suspended'])
+def test_a_shelved_server_gives_its_room_back(cloud, memory, red, clock, first):
+    """Once its image is stored, and from either state; it boots again where there is room."""
+    made = cloud.create(red, wanted())
+    clock.advance(BOOT)
+    if first == 'suspended':
+        cloud.suspend(red, made)
+    cloud.shelve(red, made)
+    assert states(cloud, red) == {'worker-1': ServerState.BUSY} and room(memory) == 1024
+    clock.advance(UPLOAD)
+    assert states(cloud, red) == {'worker-1': ServerState.SHELVED} and room(memory) == 0
+    cloud.unshelve(red, made)
+    assert states(cloud, red) == {'worker-1': ServerState.BUSY} and room(memory) == 1024
+    clock.advance(BOOT)
+    assert states(cloud, red) == {'worker-1': ServerState.RUNNING}
+
+
+def test_a_server_that_no_host_has_room_for_stays_shelved(cloud, memory, red, clock):
+    """Nova accepts the request, finds no valid host, and reports nothing."""
+    made = cloud.create(red, wanted())
+    clock.advance(BOOT)
+    cloud.shelve(red, made)
+    clock.advance(UPLOAD)
+    memory.put('big', 'blue', {}, AppFlavor(id='f9', vcpus=1, memory_mib=16000))
+    clock.advance(BOOT)
+    cloud.unshelve(red, made)
+    assert states(cloud, red) == {'worker-1': ServerState.SHELVED}
+    memory.remove('big')
+    cloud.unshelve(red, made)
+    clock.advance(BOOT)
+    assert states(cloud, red) == {'worker-1': ServerState.RUNNING}
 
 
 def test_other_servers_of_the_project_are_not_shown(cloud, memory, red):
@@ -169,14 +225,15 @@ def test_a_full_quota_is_refused(cloud, memory, red):
 
 
 def test_what_cannot_be_done_now_is_refused(cloud, red):
-    """One that is still being made can't be suspended."""
+    """One that is still being made can't be suspended or shelved, and only a shelved one is unshelved."""
     made = cloud.create(red, wanted())
-    with pytest.raises(CloudRefused):
-        cloud.suspend(red, made)
+    for ask in (cloud.suspend, cloud.shelve, cloud.unshelve):
+        with pytest.raises(CloudRefused):
+            ask(red, made)
 
 
 def test_what_is_gone_needs_nothing(cloud, red):
-    for action in (cloud.suspend, cloud.resume, cloud.delete):
+    for action in (cloud.suspend, cloud.resume, cloud.shelve, cloud.unshelve, cloud.delete):
         action(red, 'nowhere')
 
 
@@ -216,7 +273,7 @@ def test_a_locked_server_stays(cloud, memory, red, clock):
     clock.advance(BOOT)
     cloud.servers(red)
     memory.locked.add(made)
-    for ask in (cloud.suspend, cloud.delete):
+    for ask in (cloud.suspend, cloud.shelve, cloud.delete):
         with pytest.raises(CloudRefused, match='locked'):
             ask(red, made)
 

@@ -12,6 +12,7 @@ from nova_market.core.app.record import (
     AppState,
     DesiredServerState,
     DesiredState,
+    HookReport,
     StoredApp,
     StoredSlot,
 )
@@ -291,3 +292,38 @@ def test_reports_go_with_their_servers(store, events):
     store.drop([slot(1)])
     store.put([slot(2)])
     assert [one.server_id for one in events.reports(['a'])['a']] == ['', 's3']
+
+
+def test_what_hooks_did_is_kept_apart_from_reports(store, events):
+    """An agent that only asks does not make an old metric look new; a field stays until it is replaced."""
+    store.create(app(), most=1)
+    store.put([slot(1, server_id='s1'), slot(2, server_id='s2')])
+    events.report(AppReport(app_id='a', server_id='s1', at=1.0, metric=1.0))
+    for at, more in ((2.0, {'members': 'v1'}), (3.0, {'drain': 7, 'drained': False, 'text': 'no'})):
+        events.report_hooks(HookReport(app_id='a', server_id='s1', at=at, **more))
+    events.report_hooks(HookReport(app_id='a', server_id='s2', at=3.0))
+    events.report_hooks(HookReport(app_id='a', at=4.0, members=''))
+    kept = HookReport(
+        app_id='a', server_id='s1', at=3.0, members='v1', drain=7, drained=False, text='no'
+    )
+    assert [one.server_id for one in events.hooks(['a'])['a']] == ['', 's1', 's2']
+    assert events.hooks(['a', 'b'])['a'][1] == kept
+    assert events.reports(['a'])['a'][0].at == 1.0
+    with pytest.raises(Conflict, match='no server x'):
+        events.report_hooks(HookReport(app_id='a', server_id='x', at=1.0))
+    store.drop([slot(1)])
+    assert [one.server_id for one in events.hooks(['a'])['a']] == ['', 's2']
+    store.remove('a')
+    assert events.hooks(['a']) == {}
+
+
+def test_a_draining_server_is_read_as_it_was_written(store):
+    """To the last digit: its times name the draining."""
+    store.create(app(), most=1)
+    one = slot(
+        server_id='s', address='fd00::1', intention=DesiredServerState.DRAINING,
+        drain_at=1_790_000_000.123456, drain_until=1_790_000_600.123456,
+    )  # fmt: skip
+    store.put([one])
+    assert store.slots('a') == [one] and store.all() == {'a': [one]}
+    assert store.slots('a')[0].drain_id == one.drain_id

@@ -207,7 +207,7 @@ def test_a_policy_of_another_package_is_known_by_what_it_declares(market):
 @pytest.mark.parametrize(
     ('parts', 'expected'),
     [
-        ({'policy': 'wish'}, 'policy: wish is not installed: give full_deadline or horizontal'),
+        ({'policy': 'wish'}, 'policy: wish is not installed: give best_effort or full_deadline or'),
         ({'policy': 'full_deadline'}, 'slo: full_deadline works for deadline, not for metric'),
         ({'policy': 'value_density'}, 'slo: value_density works for deadline, not for metric'),
         ({'parameters': {'resume': 1}}, 'horizontal does not take resume: it takes none'),
@@ -442,6 +442,32 @@ def test_a_token_is_no_credential_and_a_credential_no_token(market):
     assert answer.status_code == 401
     answer = market.call('GET', ONE, CREDENTIAL, headers={'X-App-Credential': CREDENTIAL})
     assert answer.status_code == 401
+
+
+def test_how_its_servers_rest_is_there_from_1_3_on(market):
+    """Before, it is neither taken nor shown; an application needs an objective before, too."""
+    before = {'OpenStack-API-Version': 'market 1.2'}
+    assert create(market)['when_suspended'] is None
+    made = create(market, when_suspended='shelve')
+    path = f'/v1/apps/{made["id"]}'
+    assert made['when_suspended'] == 'shelve'
+    assert (
+        change(market, app_id=made['id'], when_suspended='suspend')['when_suspended'] == 'suspend'
+    )
+    old = market.call('GET', path, MEMBER, headers=before).json['app']
+    assert 'when_suspended' not in old
+    free = {name: value for name, value in TEMPLATE.items() if name != 'slo'} | {
+        'policy': 'best_effort'
+    }
+    assert market.call('POST', '/v1/apps', MEMBER, json=free).json['app']['slo'] == {}
+    for method, where, body in (
+        ('POST', '/v1/apps', {**TEMPLATE, 'when_suspended': 'shelve'}),
+        ('POST', '/v1/apps', free),
+        ('PATCH', path, {'when_suspended': 'shelve'}),
+    ):
+        refused = market.call(method, where, MEMBER, json=body, headers=before)
+        assert refused.status_code == 400
+        assert 'is there from version 1.3 on' in refused.json['message']
 
 
 @pytest.mark.parametrize('version', ['', 'market 1.1', 'market latest'])

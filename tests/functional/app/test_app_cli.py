@@ -6,7 +6,13 @@ import json
 import pytest
 from openstack.exceptions import ConflictException, HttpException, NotFoundException
 
-from nova_market.core.app.record import AppEvent, AppState, StoredSlot
+from nova_market.core.app.record import (
+    AppEvent,
+    AppState,
+    DesiredServerState,
+    HookReport,
+    StoredSlot,
+)
 from nova_market.core.ledger.money import MICRO
 from tests.support.market.api import OF_ALICE
 from tests.support.market.api_server import MarketService
@@ -65,6 +71,25 @@ def decided(service: MarketService, app_id: str) -> None:
     )  # fmt: skip
 
 
+def draining(service: MarketService, app_id: str) -> None:
+    """What is shown of a server whose hook has failed."""
+    slot = StoredSlot(
+        app_id=app_id, component='worker', number=1, server_id=OF_ALICE, drain_at=420.0,
+        drain_until=1020.0, intention=DesiredServerState.DRAINING,
+    )  # fmt: skip
+    service.market.stores.apps.put([slot])
+    service.market.stores.app_events.report_hooks(
+        HookReport(
+            app_id=app_id,
+            server_id=OF_ALICE,
+            at=430.0,
+            drain=slot.drain_id,
+            drained=False,
+            text='no',
+        )
+    )
+
+
 def test_the_sdk_has_applications(market_service, connect):
     """Made, listed over pages, changed, suspended, reported of, deleted; old versions have none."""
     market = connect('alice').market
@@ -114,7 +139,11 @@ def test_an_application_is_run_by_commands(market_service, run, template):
     assert status == 0 and 'credential' not in out
     assert '1 of 2 wanted (1 to 4) of m1.small; each bids 0.25 + 0.00001, gets 0.5 cores' in out
     assert f'worker-1: {OF_ALICE}, to be present' in out
-    assert '| spent        | 1.5' in out
+    assert '| spent          | 1.5' in out
+    draining(market_service, made['id'])
+    _, out, _ = run('alice', 'app', 'show', 'zephyr')
+    line = 'draining since 1970-01-01T00:07:00Z, until 1970-01-01T00:17:00Z at most'
+    assert f'worker-1: {OF_ALICE}, {line}, its hook failed: no' in out
     (event,) = shown(run, 'alice', 'app', 'events', 'zephyr', '--limit', '1')
     assert (event['Action'], event['Reason']) == ('grew', 'another server')
     assert shown(run, 'alice', 'app', 'suspend', 'zephyr')['wish'] == 'suspend'
@@ -140,6 +169,8 @@ def test_it_is_changed_while_it_runs(market_service, run, template):
     assert shown(run, *change, '--no-renew')['renew_amount'] is None
     assert shown(run, *change, '--parameter', 'resume=2')['parameters'] == {'resume': 2.0}
     assert shown(run, *change, '--no-parameters')['parameters'] == {}
+    assert shown(run, *change, '--low', '0.6')['when_suspended'] is None
+    assert shown(run, *change, '--when-suspended', 'shelve')['when_suspended'] == 'shelve'
     (before_trust,) = market_service.market.trusts.trusts
     shown(run, *change, '--new-trust')
     apps = market_service.market.stores.apps
@@ -156,6 +187,7 @@ def test_it_is_changed_while_it_runs(market_service, run, template):
         (('set', 'web'), 'nothing to change'),
         (('set', 'web', '--deadline', '2096-11-22T03:00:00Z'), 'it has no deadline to move'),
         (('set', 'web', '--low', '9'), 'market.template.invalid'),
+        (('set', 'free', '--low', '9'), 'it has no objective'),
         (('set', 'web', '--parameter', 'resume=1'), 'does not take resume: it takes none'),
         (('set', 'web', '--parameter', 'resume=nan'), 'give <name>=<number>'),
         (('show', 'nothing'), '0 applications are named nothing'),
@@ -167,6 +199,9 @@ def test_it_is_changed_while_it_runs(market_service, run, template):
 def test_refusals_say_what_to_do(market_service, run, template, words, expected):
     """One line on stderr."""
     shown(run, 'alice', 'app', 'create', template(json.dumps({**TEMPLATE, 'name': 'web'})))
+    free = {**TEMPLATE, 'name': 'free', 'policy': 'best_effort'}
+    del free['slo']
+    shown(run, 'alice', 'app', 'create', template(json.dumps(free)))
     status, _, err = run('alice', 'app', *words)
     assert status in (1, 2) and expected in err
     assert 'Traceback' not in err
@@ -176,7 +211,7 @@ def test_refusals_say_what_to_do(market_service, run, template, words, expected)
     ('text', 'expected'),
     [
         (YAML.replace('most_count: 4', 'most_count: 0'), 'most_count'),
-        (YAML.replace('full_deadline', 'no-such'), 'no-such is not installed: give full_deadline'),
+        (YAML.replace('full_deadline', 'no-such'), 'no-such is not installed: give best_effort'),
         (YAML.replace('2096-11-22', '1996-11-22'), 'slo.deadline: 1996-11-22T06:00:00Z is past'),
         (YAML + '  - {{', 'is no YAML'),
         (YAML + 'owner: me', 'owner'),

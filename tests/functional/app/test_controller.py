@@ -6,6 +6,7 @@ Merkat (INRIA RR-8648), sections 2.3, 3.2.1, 3.3 and 3.4, on a real database, a 
 
 import logging
 from dataclasses import replace
+from math import inf
 
 import pytest
 from oslo_db.exception import DBConnectionError
@@ -174,9 +175,14 @@ def test_what_was_reported_before_the_start_ends_nothing(bed):
 # servers
 
 
-def test_servers_by_metric_and_price(database):
-    """Section 2.3.3: it grows while it is behind, shrinks when the price rises, and grows when it falls."""
-    bed = Bed(database, hosts=[host(cores=8.0, mib=32768.0)])
+@pytest.mark.parametrize(('memory', 'rounds'), [(0.0, 8), (0.7, 18)])
+def test_servers_by_metric_and_price(database, memory, rounds):
+    """Section 2.3.3: it grows while it is behind, shrinks when the price rises, and grows when it falls.
+
+    The more past prices count, the later that is; and none of the new servers is given back.
+    """
+    settings = replace(SETTINGS, price_memory=memory)
+    bed = Bed(database, hosts=[host(cores=8.0, mib=32768.0)], settings=settings, breaker=inf)
     bed.market.grant('blue', 100_000)
     given = template(
         'horizontal', components=[component(count=(1, 6))], budget={'renew_amount': 12 * CREDIT}
@@ -194,12 +200,15 @@ def test_servers_by_metric_and_price(database):
     few = len(bed.own('web'))
     assert 1 <= few <= 4
     assert any('budget does not pay for all' in why for why in bed.reasons('web', 'shrank'))
-    for n in range(6):
-        bed.market.cloud.remove(f'n{n}')
-    for _ in range(8):
+    for one in neighbours(6, 0.01):
+        bed.market.cloud.put_server(one)
+    counts = []
+    for _ in range(rounds):
         bed.report('web', metric=3.0)
         bed.run(1)
-    assert len(bed.own('web')) == 6
+        counts.append(len(bed.own('web')))
+    assert counts[-1] == 6 and (counts[7] == 6) == (memory == 0.0)
+    assert counts == sorted(counts)
     for _ in range(4):
         bed.report('web', metric=0.1)
         bed.run(1)
@@ -286,6 +295,15 @@ def test_without_money_nothing_starts(bed):
     bed.add('poor', template(), balance=0)
     bed.run(3)
     assert bed.app('poor').state is AppState.WAITING and bed.own('poor') == {}
+
+
+def test_nothing_starts_in_a_cloud_without_hosts(database):
+    """A round without prices is free only where there are hosts that do not sell (B5)."""
+    bed = Bed(database, hosts=[])
+    bed.add('app', template('horizontal'))
+    bed.run(3)
+    assert bed.stores.history.rounds(limit=1) and bed.stores.history.prices(0, 10**9) == []
+    assert bed.app('app').state is AppState.WAITING and bed.own('app') == {}
 
 
 def test_its_owner_suspends_and_resumes_it(bed):

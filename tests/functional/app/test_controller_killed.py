@@ -15,7 +15,7 @@ import pytest
 
 from nova_market.adapters.clock import SystemClock
 from nova_market.adapters.leadership import SoleLeader
-from nova_market.core.app.record import AppState, DesiredServerState, DesiredState
+from nova_market.core.app.record import AppState, DesiredServerState, DesiredState, HookReport
 from nova_market.core.ledger.posting import account
 from nova_market.db.database import Database
 from nova_market.db.ledger import DatabaseLedger
@@ -113,19 +113,73 @@ class Story:
         )
 
 
+class DrainStory(Story):
+    """One server is given up and taken back, given up again, and goes when its work has ended."""
+
+    def tell(self):
+        bed = self.bed
+        bed.add(
+            'app', template('horizontal', components=[component(count=(2, 3), drain_timeout=600)])
+        )
+        self.turns(3)
+        bed.report('app', metric=5.0)
+        self.turns(3)
+        self.check(AppState.RUNNING)
+        servers, self.began = bed.own('app'), len(self.life.steps)
+        for metric, count in ((0.5, 1), (5.0, 0), (0.5, 1)):
+            bed.report('app', metric=metric)
+            for _ in range(6):
+                if len(self.draining()) != count:
+                    self.turns()
+            bed.report('app', metric=0.85)
+            assert len(self.draining()) == count and bed.own('app') == servers, self.where
+            assert {s.label for s in bed.stores.slots.slots('app')} == set(servers), self.where
+        (slot,) = self.draining()
+        bed.stores.events.report_hooks(
+            HookReport(
+                app_id='app', server_id=slot.server_id, at=0.0, drain=slot.drain_id, drained=True
+            )
+        )
+        self.turns(3)
+        assert slot.label not in bed.own('app') and len(bed.own('app')) == 2, self.where
+        assert bed.reasons('app', 'drained'), self.where
+        self.check(AppState.RUNNING)
+        return self
+
+    def draining(self):
+        drains = DesiredServerState.DRAINING
+        return [one for one in self.bed.stores.slots.slots('app') if one.intention is drains]
+
+
+def writes(steps, since=0):
+    """Numbers of the steps that change something."""
+    return [
+        n
+        for n, step in enumerate(steps, 1)
+        if n > since and step.startswith('before') and step.split()[1] in WRITES
+    ]
+
+
 def test_killed_at_every_step(url, database):
     """Before each call that changes something: what was changed by the one before stays, no more happens."""
     fast = Database({'connection': url, 'sqlite_synchronous': False})
-    steps = Story(fast, until=0).tell().life.steps
-    writing = [
-        n
-        for n, step in enumerate(steps, 1)
-        if step.startswith('before') and step.split()[1] in WRITES
-    ]
+    writing = writes(Story(fast, until=0).tell().life.steps)
     assert len(writing) >= 40, len(writing)
     for until in writing:
         _empty(fast)
         Story(fast, until).tell()
+    fast.close()
+
+
+def test_killed_at_every_step_of_draining(url, database):
+    """No server is deleted before its work has ended, and none is made in its place."""
+    fast = Database({'connection': url, 'sqlite_synchronous': False})
+    story = DrainStory(fast, until=0).tell()
+    writing = writes(story.life.steps, story.began)
+    assert len(writing) >= 10, len(writing)
+    for until in writing:
+        _empty(fast)
+        DrainStory(fast, until).tell()
     fast.close()
 
 

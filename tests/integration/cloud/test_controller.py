@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Applications on a real Nova: a deadline that is moved, servers by price, a controller that is killed.
+"""Applications on a real Nova: a deadline that is moved, servers by price, draining, suspension.
 
 Merkat (INRIA RR-8648), section 3.4: one deadline application and four best-effort neighbours on host h1. The
 tests build on each other, in this order.
 """
 
 import json
+import os
+import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import openstack
 import pytest
 import requests
 
 from nova_market.core.ledger.money import MICRO
 from nova_market.experiments.guests.service_process import Daemon
-from tests.integration.cloud.conftest import Cloud, within
+from tests.integration.cloud.conftest import ROOT, Cloud, within
 from tests.integration.cloud.deployed_market import PERIOD, MarketBed
 
 pytestmark = [
@@ -37,6 +40,9 @@ FIRST, SECOND = 900.0, 480.0
 BAND = {'low': 0.05, 'reference': 0.8, 'high': 0.9}
 """Of the lateness: done when a tenth of the time is left. A `low` of 0.75 gives CPU back on the last metres,
 for which a period of ten seconds is too coarse: its end would be at the deadline, or a period after it."""
+
+JOB = 120
+"""Seconds of the job on a server that is given up: twelve periods."""
 
 LIMIT = 0.2
 """Cores that a server of the flavor `fifth` can use at most."""
@@ -73,8 +79,11 @@ def bed(
     try:
         made.start()
         accounts = {name: f'project:{cloud.project_id(name)}' for name in ('dora', 'emil')}
-        within(6 * PERIOD, lambda: accounts['emil'] in opened(made))
-        made.market('admin', 'account', 'grant', accounts['emil'], '5000')
+        first = cloud.create('dora', 'market-d', 'h1')
+        within(6 * PERIOD, lambda: {*accounts.values()} <= opened(made))
+        cloud.openstack('dora', 'server', 'delete', '--wait', first)
+        for name in accounts.values():
+            made.market('admin', 'account', 'grant', name, '5000')
         yield made
     finally:
         made.close()
@@ -179,11 +188,6 @@ def test_a_deadline_that_is_moved_is_met(
 ):
     """Its bid and its share of the CPU follow; killed on the way, the controller goes on after a start."""
     bid(bed, neighbours, 1)
-    dora = f'project:{bed.cloud.project_id("dora")}'
-    first = bed.cloud.create('dora', 'market-d', 'h1')
-    within(6 * PERIOD, lambda: dora in opened(bed))
-    bed.cloud.openstack('dora', 'server', 'delete', '--wait', first)
-    bed.market('admin', 'account', 'grant', dora, '5000')
     began = time.time()
     template = {
         'name': 'zephyr', 'policy': 'full_deadline', 'components': [component('tiny', 1, 1)],
@@ -258,3 +262,155 @@ def test_servers_follow_the_price(
     assert {'grew', 'shrank', 'created', 'deleted'} <= {one['Action'] for one in events}
     bed.say('dora', 'app', 'delete', 'web')
     within(180, lambda: gone(bed, 'web'))
+
+
+@pytest.fixture
+def agent(
+    environment: dict[str, str], tmp_path: Path
+) -> Iterator[Callable[[Json, str, str], subprocess.Popen[str]]]:
+    """start(application, server's name, id) -> nova-market-hooks, beside a guest that has no Python."""
+    running: list[subprocess.Popen[str]] = []
+
+    def start(app: Json, name: str, server_id: str) -> subprocess.Popen[str]:
+        hook = tmp_path / 'hooks' / 'drain'
+        hook.parent.mkdir()
+        idle = f'{ROOT}/tools/cloud order {name} load | grep -q workers=0'
+        hook.write_text(f'#!/bin/sh\nuntil {idle}; do sleep 2; done\n')
+        hook.chmod(0o755)
+        running.append(
+            subprocess.Popen(
+                [
+                    sys.executable, str(ROOT / 'nova_market/guest_agent/hooks.py'),
+                    '--url', environment['NOVA_MARKET_API_URL'], '--app', app['id'],
+                    '--server', server_id, '--hooks', str(hook.parent), '--interval', '2',
+                ],
+                env={**os.environ, 'NOVA_MARKET_CREDENTIAL': app['credential']},
+                text=True,
+            )
+        )  # fmt: skip
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.kill()
+        one.wait(10)
+
+
+def test_a_busy_server_ends_its_job_before_it_is_deleted(
+    bed: MarketBed,
+    neighbours: dict[str, str],
+    controller: Daemon,
+    environment: dict[str, str],
+    tmp_path: Path,
+    agent: Callable[[Json, str, str], subprocess.Popen[str]],
+):
+    """The one with fewer tasks is given up, works and is paid for until its job has ended, and then goes."""
+    assert not controller.ended
+    bid(bed, neighbours, 1)
+    template = {
+        'name': 'jobs', 'policy': 'horizontal',
+        'components': [{**component('fifth', 1, 2), 'drain_timeout': 900}],
+        'slo': {'metric': {'low': 0.75, 'reference': 0.9, 'high': 1.0}},
+        'budget': {'renew_amount': 12 * MICRO},
+    }  # fmt: skip
+    made = create(bed, tmp_path, template)
+    report(environment, made, metric=3.0)
+    within(300, lambda: active(bed, 'jobs', 2))
+    report(environment, made, metric=0.85)
+    ids = {name: one['ID'] for name, one in own(bed, 'jobs').items()}
+    busy, less = ids['jobs-worker-1'], ids['jobs-worker-2']
+    for name in ids:
+        bed.cloud.wait_until_obeying(name, 300)
+        bed.cloud.order(name, 'burn 1')
+    began = time.time()
+    bed.cloud.order('jobs-worker-2', f'after {JOB} idle')
+    agent(made, 'jobs-worker-2', less)
+    report(environment, made, server_id=busy, queue={'waiting': 0, 'busy': 2})
+    report(environment, made, server_id=less, queue={'waiting': 0, 'busy': 1})
+    report(environment, made, metric=0.3)
+    within(6 * PERIOD, lambda: 'draining' in intentions(bed, 'jobs'))
+    say(f'given up after {time.time() - began:.0f} s: {show(bed, "jobs")["servers"]}')
+    assert intentions(bed, 'jobs') == ['present', 'draining']
+    assert bed.used(PERIOD)[less] > LIMIT / 4
+    assert time.time() - began < JOB, 'the test was too slow to see it'
+    within(JOB + 120, lambda: 'jobs-worker-2' not in own(bed, 'jobs'))
+    passed = time.time() - began
+    say(f'its job of {JOB} s has ended; it is gone after {passed:.0f} s')
+    assert passed >= JOB
+    assert list(own(bed, 'jobs')) == ['jobs-worker-1']
+    reasons = {one['Action']: one['Reason'] for one in bed.market('dora', 'app', 'events', 'jobs')}
+    assert (
+        'fewer tasks than its 1' in reasons['draining'] and 'its work ended' in reasons['drained']
+    )
+    bed.say('dora', 'app', 'delete', 'jobs')
+    within(180, lambda: gone(bed, 'jobs'))
+
+
+def intentions(bed: MarketBed, name: str) -> list[str]:
+    """Of its servers, by number."""
+    return [one['intention'] for one in show(bed, name)['servers']]
+
+
+def used_mib(admin: openstack.connection.Connection, host: str) -> int:
+    """What Placement counts as taken there."""
+    (provider,) = admin.placement.get(f'/resource_providers?name={host}').json()[
+        'resource_providers'
+    ]
+    usages = admin.placement.get(f'/resource_providers/{provider["uuid"]}/usages').json()['usages']
+    return int(usages['MEMORY_MB'])
+
+
+def bids_of(bed: MarketBed, server: str) -> tuple[int, int]:
+    shown = bed.market('dora', 'bid', 'show', server)
+    return int(shown['cpu']), int(shown['memory'])
+
+
+@pytest.mark.parametrize(
+    ('rest', 'status', 'freed'),
+    [('suspend', 'SUSPENDED', False), ('shelve', 'SHELVED_OFFLOADED', True)],
+)
+def test_the_room_of_a_suspended_application(
+    bed: MarketBed,
+    admin: openstack.connection.Connection,
+    neighbours: dict[str, str],
+    controller: Daemon,
+    tmp_path: Path,
+    rest: str,
+    status: str,
+    freed: bool,
+):
+    """A suspended server keeps it and a shelved one gives it back; resumed, either has its bid again."""
+    assert not controller.ended
+    bid(bed, neighbours, 1)
+    name, empty = f'filler-{rest}', used_mib(admin, 'h1')
+    # a third of the core, so that its guest boots within the time beside busy neighbours
+    template = {
+        'name': name, 'policy': 'best_effort', 'parameters': {'cpu': 2 * MICRO},
+        'when_suspended': rest, 'budget': {'renew_amount': 5 * MICRO},
+        'components': [component('tiny', 1, 1) | {'least': {}}],
+    }  # fmt: skip
+    create(bed, tmp_path, template)
+    within(300, lambda: active(bed, name, 1))
+    (server,) = own(bed, name).values()
+    bed.cloud.wait_until_obeying(f'{name}-worker-1', 300)
+    taken = used_mib(admin, 'h1')
+    assert taken > empty
+    bids = bids_of(bed, server['ID'])
+    assert bids != (0, 0)
+    bed.market('dora', 'app', 'suspend', name)
+    passed = within(300, lambda: [one['Status'] for one in own(bed, name).values()] == [status])
+    within(60, lambda: used_mib(admin, 'h1') == (empty if freed else taken))
+    say(f'{rest}: {passed:.1f} s; Placement counted {empty} MiB, {taken}, {used_mib(admin, "h1")}')
+    time.sleep(2 * PERIOD)
+    assert used_mib(admin, 'h1') == (empty if freed else taken)
+    assert bids_of(bed, server['ID']) == (0, 0)
+    bed.market('dora', 'app', 'resume', name)
+    passed = within(300, lambda: active(bed, name, 1))
+    say(f'{rest}: active again after {passed:.1f} s')
+    bed.cloud.wait_until_obeying(f'{name}-worker-1', 300)
+    (again,) = own(bed, name).values()
+    assert again['ID'] == server['ID'] and used_mib(admin, 'h1') == taken
+    within(3 * PERIOD, lambda: bids_of(bed, server['ID']) == bids)
+    within(3 * PERIOD, lambda: server['ID'] in bed.weights())
+    bed.say('dora', 'app', 'delete', name)
+    within(180, lambda: gone(bed, name))

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from nova_market.adapters.in_memory.app_cloud import MemoryAppCloud
+from nova_market.adapters.in_memory.app_cloud import UNADDRESSED, MemoryAppCloud
 from nova_market.core.app.record import APP_KEY, SLOT_KEY
-from nova_market.core.app.server import AppAccess, NewServer, ServerState
+from nova_market.core.app.server import ACTIONS, AppAccess, NewServer, ServerState
 from nova_market.errors import AccessLost, CloudAway, CloudRefused, CloudUnavailable
 from tests.support.openstack.json_server import listening
 
@@ -22,7 +22,9 @@ STATUS = {
     ServerState.BUILDING: ('BUILD', 'spawning'),
     ServerState.RUNNING: ('ACTIVE', None),
     ServerState.SUSPENDED: ('SUSPENDED', None),
-    ServerState.BUSY: ('SHUTOFF', None),
+    ServerState.SHELVED: ('SHELVED_OFFLOADED', None),
+    ServerState.BUSY: ('ACTIVE', 'rebooting'),
+    ServerState.STOPPED: ('SHUTOFF', None),
     ServerState.FAILED: ('ERROR', None),
     ServerState.DELETING: ('ACTIVE', 'deleting'),
 }
@@ -202,6 +204,10 @@ class AppNova:
             'metadata': dict(one.metadata), 'OS-EXT-STS:task_state': task,
             'OS-SRV-USG:launched_at': launched,
         }  # fmt: skip
+        if one.state not in UNADDRESSED:
+            floating = {'addr': '192.0.2.1', 'version': 4, 'OS-EXT-IPS:type': 'floating'}
+            fixed = {'addr': one.address, 'version': 4, 'OS-EXT-IPS:type': 'fixed'}
+            found['addresses'] = {'net': [floating, fixed]}
         if one.fault:
             found['fault'] = {'code': 500, 'message': one.fault}
         return found
@@ -233,7 +239,10 @@ class AppNova:
     def _act(self, access, server_id, query, body):
         if server_id not in self.cloud.made:
             return 404, {'itemNotFound': {'code': 404, 'message': 'gone'}}
-        (self.cloud.suspend if 'suspend' in body else self.cloud.resume)(access, server_id)
+        actions = {name: getattr(self.cloud, name) for name in ACTIONS.values()}
+        ((name, value),) = body.items()
+        assert value is None, body
+        actions[name](access, server_id)
         return 202, None
 
     def _flavor(self, access, name, query, body):

@@ -102,7 +102,7 @@ def upper_bound(seen: PolicyInput, wanted: Values) -> tuple[Values, Array]:
     By binary search in [least_count, wanted]: the cost rises with the number. Below least_count it does not
     go: there the bids are scaled down to the budget.
     """
-    others = others_pay(seen)
+    others = others_pay(seen, planned=True)
     low, high = seen.least_count.copy(), np.maximum(wanted, seen.least_count)
     while (low < high).any():
         middle = (low + high + 1) // 2

@@ -47,6 +47,8 @@ class StepReason(IntFlag):
     HELD_BACK = 8192
     IN_TIME = 16384
     OUTBID = 32768
+    STOPPED = 65536
+    CHEAPER = 131072
 
 
 MEANING = {
@@ -66,6 +68,8 @@ MEANING = {
     StepReason.HELD_BACK: 'no new servers: some were given back for the price a period ago',
     StepReason.IN_TIME: 'its bid buys what meets the deadline',
     StepReason.OUTBID: 'its bid does not buy what meets the deadline yet',
+    StepReason.STOPPED: 'what it would pay does not buy its least allocation: it waits for a lower price',
+    StepReason.CHEAPER: 'the price fell: what it would pay buys enough again',
 }
 
 
@@ -74,12 +78,14 @@ class MarketState:
     """What everybody sees of the market; each (resources,).
 
     price: of the last round; capacity: of all hosts; idle: of it, what nobody took; reserve: least price
+    planned_price: of past prices too, what sizes and starts are planned by (price_smoothing); None: `price`
     """
 
     price: Array
     capacity: Array
     idle: Array
     reserve: Array
+    planned_price: Array | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -128,6 +134,7 @@ class PolicyInput:
     count: servers now, between least_count and most_count once it runs
     least, most: the least allocation of a server that makes sense, and the most it can use (a_max)
     change: how the last step changed each bid
+    draining: servers that were given up and are paid for until their work ends; None: there are none
     """
 
     market: MarketState
@@ -144,6 +151,7 @@ class PolicyInput:
     band: Band
     deadlines: Deadlines | None = None
     backlog: Backlog | None = None
+    draining: Values | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.market.price), len(self.state))
@@ -170,15 +178,21 @@ def explain(steps: PolicyOutput, application: int) -> str:
     return '; '.join(text for flag, text in MEANING.items() if flag in why)
 
 
-def others_pay(seen: PolicyInput) -> Array:
-    """What all others pay for each resource, (resources, applications).
+def others_pay(seen: PolicyInput, *, planned: bool = False) -> Array:
+    """What all others pay for each resource, (resources, applications). planned: at the planned price
 
     price * (capacity - idle) is what everybody pays, the application itself included: an own share of
     25 % left in would make it ask for a third too much.
     """
-    market = seen.market
-    paid = (market.price * (market.capacity - market.idle))[:, None]
-    own = np.minimum(seen.bid, market.price[:, None] * seen.allocation) * seen.count
+    market, price, bid = seen.market, seen.market.price, seen.bid
+    if planned and market.planned_price is not None:
+        # its own part is priced as everybody's: the bid was made at the last price, which may be far below
+        price, bid = market.planned_price, np.full_like(bid, np.inf)
+    paid = (price * (market.capacity - market.idle))[:, None]
+    own: Array = np.minimum(bid, price[:, None] * seen.allocation) * seen.count
+    if seen.draining is not None:
+        # paid for out of the same bids, so these may be below the price of what all of them have
+        own = own + price[:, None] * seen.allocation * seen.draining
     rest: Array = np.maximum(paid - own, 0.0)
     return rest
 

@@ -20,7 +20,8 @@ from nova_market.errors import BadTemplate
 Policy = Callable[..., PolicyOutput]
 P = TypeVar('P', bound=Policy)
 
-EVERY_GOAL = frozenset(Goal)
+EVERY_GOAL = frozenset(Goal) - {Goal.NONE}
+"""What a policy serves that does not name any: most follow a measure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,8 @@ def serves(*goals: Goal, decides_state: bool = False) -> Callable[[P], P]:
 
 def check_goal(name: str, traits: PolicyTraits, goal: Goal) -> None:
     """:raises BadTemplate: the policy of this name does not serve an application that is measured so."""
+    if goal not in traits.goals and goal is Goal.NONE:
+        raise BadTemplate(f'slo: {name} needs one: give {" or ".join(sorted(traits.goals))}')
     if goal not in traits.goals:
         raise BadTemplate(
             f'slo: {name} works for {" or ".join(sorted(traits.goals))}, not for {goal}'

@@ -11,7 +11,7 @@ from nova_market.core.app.controller_state import ComponentState, ControllerStat
 from nova_market.core.app.decision import Rules, decisions
 from nova_market.core.app.policies.full_deadline import full_deadline
 from nova_market.core.app.policies.merkat_policies import horizontal, vertical
-from nova_market.core.app.policies.policy_interface import MarketState
+from nova_market.core.app.policies.policy_interface import MarketState, bought, cost
 from nova_market.core.app.policies.queue_driven import queue_driven
 from nova_market.core.app.policies.value_density import value_density
 from nova_market.core.app.policy_columns import columns, measured
@@ -33,12 +33,14 @@ from nova_market.core.app.view import (
     fresh,
     is_finished,
     learned,
+    market_state,
     metric_of,
     progress_of,
     queue_of,
     remaining,
     spendable,
 )
+from nova_market.core.market.record import PriceRecord
 from nova_market.core.timestamp import stamp
 from nova_market.errors import BadSnapshot
 
@@ -309,6 +311,15 @@ def test_terms_of_a_start(limit, before, wish, state):
     assert decided(one).state is state
 
 
+def test_a_start_is_planned_by_past_prices():
+    """A price that has just fallen may rise again with the first of those who wait."""
+    one, now = view(state=AppState.WAITING, count=0, got=None), market()
+    assert decided(one).state is AppState.RUNNING
+    dear = replace(now, state=replace(now.state, planned_price=np.array([1e9, 10.0])))
+    (made,) = decisions([one], dear, vertical, Rules(horizon=60, report_life=300.0))
+    assert made.state is AppState.WAITING
+
+
 def test_applications_are_decided_together_as_alone():
     """Columns do not mix: many at once give what each gives by itself."""
     many = [
@@ -480,3 +491,15 @@ def test_a_policy_refuses_an_application_without_what_it_needs(policy, missing):
     """Whoever installed it for such an application reads why."""
     with pytest.raises(BadSnapshot, match=f'needs the {missing}'):
         decided(view(), policy)
+
+
+def test_a_resource_that_nobody_sells_is_free():
+    """B5: an application without credits for memory gets all of it, and its CPU is paid as before."""
+    record = PriceRecord(
+        period=1, resource='cpu', price=1e6, bid_price=1e6, capacity=8.0, allocated=6.0, bids=1
+    )
+    state = market_state({'cpu': record}, (1000.0, 1.0))
+    assert (state.price.tolist(), state.reserve.tolist()) == ([1e6, 0.0], [1000.0, 0.0])
+    others, amount = np.array([[1e6], [0.0]]), np.array([[1.0], [1e6]])
+    assert cost(amount, others, state)[1].tolist() == [0.0]
+    assert bought(np.array([[1e6], [1.0]]), others, state)[1] >= 1e6

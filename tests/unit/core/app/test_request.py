@@ -9,13 +9,14 @@ from nova_market.core.app.credential import digest
 from nova_market.core.app.policies.traits import PolicyTraits
 from nova_market.core.app.record import AppState, DesiredState
 from nova_market.core.app.request import AppChange, changed_columns, new_app
-from nova_market.core.app.template import Goal
+from nova_market.core.app.template import Goal, Rest, parsed
 from nova_market.errors import AppDeleting, AppEnded, BadTemplate
 
 NOW = 1_000_000.0
 POLICIES = {
     'mine': PolicyTraits(goals=frozenset({Goal.METRIC}), parameters=frozenset({'speed'})),
     'timed': PolicyTraits(goals=frozenset({Goal.DEADLINE})),
+    'free': PolicyTraits(goals=frozenset(Goal)),
 }
 METRIC = {'metric': {'low': 1, 'reference': 2, 'high': 3}}
 TEMPLATE = {
@@ -32,8 +33,9 @@ OLD, NEW = 'o' * 43, 'n' * 43
 
 
 def made(**parts):
+    given = {**TEMPLATE, **parts}
     return new_app(
-        {**TEMPLATE, **parts},
+        {name: value for name, value in given.items() if value is not None},
         POLICIES,
         app_id='a1',
         project_id='p1',
@@ -60,8 +62,9 @@ def test_a_new_application_has_a_budget_of_its_own_and_its_credential_filled_in(
 @pytest.mark.parametrize(
     ('parts', 'text'),
     [
-        ({'policy': 'other'}, 'policy: other is not installed: give mine or timed'),
+        ({'policy': 'other'}, 'policy: other is not installed: give free or mine or timed'),
         ({'parameters': {'size': 1}}, 'mine does not take size: it takes speed'),
+        ({'slo': None}, 'slo: mine needs one: give metric'),
         ({'slo': {'queue': True}}, 'slo: mine works for metric, not for queue'),
         ({'policy': 'timed', 'parameters': {}}, 'slo: timed works for deadline, not for metric'),
         (
@@ -111,3 +114,29 @@ def test_an_application_that_has_ended_can_be_deleted():
     assert columns(replace(app, closed=True), wish=DesiredState.DELETE) == {
         'wish': DesiredState.DELETE
     }
+
+
+def test_a_policy_that_serves_every_goal_needs_no_objective():
+    """What is not there is stored as an empty one; one may be given later."""
+    app = made(policy='free', parameters={}, slo=None).app
+    assert app.template['slo'] == {}
+    found = columns(app, slo=METRIC)
+    assert found['template']['slo']['metric']['low'] == 1
+
+
+def test_how_its_servers_rest_can_be_changed():
+    """Where nothing is given it stays as it was: as the operator has it at first."""
+    app = made().app
+    assert app.template['when_suspended'] is None
+    changed = columns(app, when_suspended=Rest.SHELVE)['template']
+    assert changed['when_suspended'] == 'shelve'
+    later = columns(replace(app, template=changed), slo=METRIC)['template']
+    assert later['when_suspended'] == 'shelve'
+
+
+def test_an_application_of_the_version_before_rests_as_the_operator_has_it():
+    """Its row has no entry for it."""
+    app = made().app
+    old = {name: value for name, value in app.template.items() if name != 'when_suspended'}
+    assert parsed(old).when_suspended is None
+    assert columns(replace(app, template=old), slo=METRIC)['template']['when_suspended'] is None

@@ -101,7 +101,8 @@ def test_a_throughput_is_turned_round():
     ('template', 'expected'),
     [
         ([], 'the template: a value of type list: give an object'),
-        (changed(slo=None), 'slo is missing'),
+        (changed(slo={}), 'slo: give one of deadline, metric, throughput, queue; found none'),
+        (changed(when_suspended='delete'), "when_suspended: 'delete': give one of suspend, shelve"),
         (changed(owner='me'), "'owner' is not known: give name, policy, parameters, slo, budget"),
         (changed(name=''), "name: '': give a printable text of 1 to 255"),
         (changed(policy='no such'), "policy: 'no such': give the name of a scaling policy"),
@@ -109,7 +110,6 @@ def test_a_throughput_is_turned_round():
         (changed(parameters={'Resume': 1}), 'a lower-case name'),
         (changed(parameters={f'p{n}': 1 for n in range(17)}), 'an object of at most 16 entries (numbers'),
         (changed(slo={'deadline': DEADLINE, 'queue': True}), 'found deadline, queue'),
-        (changed(slo={}), 'slo: give one of deadline, metric, throughput, queue; found none'),
         (changed(slo={'queue': False}), 'slo.queue: False: give true'),
         (changed(slo={'deadline': 'tomorrow'}), "slo.deadline: 'tomorrow': give a time in ISO 8601"),
         (changed(slo={'deadline': '1969-01-01T00:00:00Z'}), 'after 1970'),

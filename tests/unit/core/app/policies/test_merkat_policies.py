@@ -213,6 +213,16 @@ def test_at_the_reserve_price_nobody_pays_more_than_it():
     assert cost(np.array([[50.0], [0.0]]), others, state)[0, 0] == pytest.approx(100.0)
 
 
+def test_what_is_paid_for_servers_that_drain_is_not_paid_by_others():
+    """Three stay and one drains, alone in a full cloud: the bids of three pay for what four have."""
+    full = market(price=(100.0, 0.0), capacity=(40.0, 1000.0), idle=(0.0, 1000.0))
+    alone = applications(
+        market=full, count=3, bid=(1000.0, 0.0), allocation=(10.0, 0.0), draining=np.array([1])
+    )
+    assert others_pay(alone)[0].tolist() == [0.0]
+    assert others_pay(replace(alone, draining=None))[0].tolist() == [1000.0]
+
+
 def test_the_bound_counts_what_the_others_pay():
     """Own share 50 %: the printed formula, with the own bid in the price, would ask for twice as much."""
     seen = applications(bid=(500.0, 0.0), allocation=(50.0, 0.0), most=(50.0, 0.0), budget=600.0)

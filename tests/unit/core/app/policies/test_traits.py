@@ -5,9 +5,11 @@ from functools import partial
 
 import pytest
 
+from nova_market.core.app.policies.best_effort import best_effort
 from nova_market.core.app.policies.full_deadline import full_deadline
 from nova_market.core.app.policies.merkat_policies import vertical
 from nova_market.core.app.policies.queue_driven import queue_driven
+from nova_market.core.app.policies.stop import stop
 from nova_market.core.app.policies.traits import EVERY_GOAL, PolicyTraits, serves, traits_of
 from nova_market.core.app.policies.value_density import value_density
 from nova_market.core.app.template import Goal
@@ -21,6 +23,8 @@ from nova_market.core.app.template import Goal
         (partial(full_deadline, resume=2.0), {Goal.DEADLINE}, True, {'resume'}),
         (value_density, {Goal.DEADLINE}, True, set()),
         (queue_driven, {Goal.QUEUE}, False, {'growth'}),
+        (stop, EVERY_GOAL - {Goal.QUEUE}, True, {'resume', 'cpu_price'}),
+        (best_effort, set(Goal), True, {'cpu', 'memory', 'resume'}),
     ],
 )
 def test_our_policies_declare_what_they_serve(policy, goals, decides_state, parameters):
