@@ -11,7 +11,7 @@ from oslo_policy import policy
 
 from nova_market.api.documents import Documents
 from nova_market.api.errors import ApiError
-from nova_market.api.microversion import Version
+from nova_market.api.microversion import HEADER, Version
 from nova_market.api.stores import ApiStores, Settings
 
 NOBODY = '-'
@@ -45,6 +45,15 @@ class Call:
     @property
     def user_id(self) -> str:
         return (self.context.user_id or '') if self.context else ''
+
+    def needs(self, since: Version, entry: str) -> None:
+        """:raises ApiError: 400; the version asked for does not have this entry yet."""
+        if self.version < since:
+            raise ApiError(
+                400,
+                'market.request.invalid',
+                f'{entry} is there from version {since} on: send {HEADER}: market {since}',
+            )
 
     def may(self, rule: str, project_id: str = '') -> bool:
         """Whether the caller may do this to what belongs to a project."""

@@ -13,7 +13,7 @@ SERVICE = 'market'
 HEADER = 'OpenStack-API-Version'
 MAJOR = 1
 MIN_MINOR = 1
-MAX_MINOR = 2
+MAX_MINOR = 3
 FORM = re.compile(r'(\d{1,3})\.(\d{1,6})', re.ASCII)
 
 
@@ -28,6 +28,9 @@ class Version:
 
 
 LOWEST, NEWEST = Version(MIN_MINOR), Version(MAX_MINOR)
+APPS = Version(2)
+DRAINING = Version(3)
+RESTING = Version(3)
 
 
 def requested(header: str | None) -> Version:

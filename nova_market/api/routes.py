@@ -11,6 +11,7 @@ from nova_market.api.handlers import (
     app_report,
     bid,
     budget,
+    economy,
     history,
     plan,
     price,
@@ -18,7 +19,7 @@ from nova_market.api.handlers import (
     transfer,
     version,
 )
-from nova_market.api.microversion import LOWEST, Version
+from nova_market.api.microversion import APPS, LOWEST, Version
 from nova_market.api.schemas.shape import ACCOUNT_ID, BUDGET_ID, PERIOD, SERVER_ID
 from nova_market.core.json_schema import Schema
 
@@ -51,7 +52,7 @@ class Route:
         return f'{self.handler.__module__.rpartition(".")[2]}_{self.handler.__name__}'
 
 
-APPS = Version(2)
+ECONOMY = Version(3)
 
 ROUTES = (
     Route('GET', '/', version.index, public=True),
@@ -60,6 +61,10 @@ ROUTES = (
     Route('GET', '/v1/prices', price.show),
     Route('GET', '/v1/prices/history', price.history),
     Route('GET', '/v1/prices/quote', price.quote),
+    Route('GET', '/v1/economy', economy.show, since=ECONOMY),
+    Route('GET', '/v1/economy/history', economy.history, since=ECONOMY),
+    Route('GET', '/v1/purchasing-power', economy.power, since=ECONOMY),
+    Route('GET', '/v1/purchasing-power/history', economy.power_history, since=ECONOMY),
     Route('GET', '/v1/accounts', account.index),
     Route('GET', '/v1/accounts/{account_id}', account.show),
     Route('PATCH', '/v1/accounts/{account_id}', account.update),

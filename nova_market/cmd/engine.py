@@ -47,7 +47,7 @@ def _run(conf: cfg.ConfigOpts) -> int:
             settings.options['currency'], conf.rebalancing.mode, conf.fairness.exchange,
         )  # fmt: skip
         parts.engine.start()
-        program.serve(conf, Daemon(parts.engine))
+        program.serve(conf, Daemon(parts.engine, patience=settings.period))
     finally:
         parts.close()
     return 0

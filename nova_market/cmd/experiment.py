@@ -5,13 +5,22 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from nova_market.cmd.sim import sqlite_stores
 from nova_market.errors import NovaMarketError
-from nova_market.experiments.guests import demo, fairness_fig1, fairness_fig3, fairness_fig4
+from nova_market.experiments.guests import (
+    demo,
+    fairness_bystanders,
+    fairness_fig1,
+    fairness_fig3,
+    fairness_fig4,
+    idle_guests,
+)
 from nova_market.experiments.simulated import (
+    idle_economy,
     market_day,
     merkat_beyond,
     merkat_fig5,
@@ -23,11 +32,16 @@ from nova_market.experiments.simulated import (
 PROGRAM = 'nova-market-experiment'
 STATE = Path(tempfile.gettempdir()) / 'nova-market-experiment'
 
+EXIT: Mapping[bool | None, int] = {True: 0, False: 1, None: 3}
+"""By what a summary says of `passed`."""
+
 Run = Callable[[argparse.Namespace], dict[str, Any]]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point; the exit code: 0 the result is as expected, 1 it is not, 2 could not be run."""
+    """Entry point; the exit code: 0 the result is as expected, 1 it is not, 2 could not be run,
+    3 as far as it was judged it is, but the run was too small to judge all of it.
+    """
     arguments = _parser().parse_args(argv)
     try:
         summary = arguments.run(arguments)
@@ -36,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     print(json.dumps(summary, indent=2))
     print(f'{arguments.output}: CSV, PNG and summary.json', file=sys.stderr)
-    return 0 if summary.get('passed', True) else 1
+    return EXIT[summary.get('passed', True)]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -44,17 +58,18 @@ def _parser() -> argparse.ArgumentParser:
         prog=PROGRAM,
         description='Runs experiments of the papers on real libvirt guests (TCG or KVM) in namespaces of '
         'their own, and writes CSV, PNG and a JSON summary. Needs root and the packages of bindep.txt; '
-        'market-day and those named merkat need neither.',
+        'market-day, idle-economy and those named merkat need neither.',
     )
     commands = parser.add_subparsers(dest='command', required=True, metavar='EXPERIMENT')
-    _add(
+    fig3 = _add(
         commands, 'fairness-fig3', fairness_fig3.from_arguments, interval=10.0, duration=900.0,
         text='One host: user d runs two busy VMs, e one. Off: e gets 1/3; on: 1/2.',
     )  # fmt: skip
-    _add(
-        commands, 'fairness-fig4', fairness_fig4.from_arguments, interval=10.0, duration=900.0,
-        text='Two hosts and three users, CPU and disk, exchange over RabbitMQ.',
+    fig3.add_argument(
+        '--beside', type=int, default=0, metavar='N',
+        help='busy processes that are no guests, on the same CPU (default: %(default)s)',
     )  # fmt: skip
+    _add_two_hosts(commands)
     fig1 = _add(
         commands, 'fairness-fig1', fairness_fig1.from_arguments, interval=None, duration=60.0,
         text='CPU that the service costs, for 1 to 8 VMs and intervals of 1 to 16 s.',
@@ -69,9 +84,31 @@ def _parser() -> argparse.ArgumentParser:
     shown.add_argument(
         '--memory', action='store_true', help='use the host in memory even where root is there'
     )
+    _add_idle_guests(commands)
     _add_day(commands)
+    text = (
+        'A full cloud in which nobody bids, with the default bid of before and of now; simulated.'
+    )
+    _add_simulated(commands, idle_economy.NAME, idle_economy, text)
     _add_merkat(commands)
     return parser
+
+
+def _add_two_hosts(commands: Any) -> None:
+    fig4 = _add(
+        commands, 'fairness-fig4', fairness_fig4.from_arguments, interval=10.0, duration=900.0,
+        text='Two hosts and three users, CPU and disk, exchange over RabbitMQ.',
+    )  # fmt: skip
+    fig4.add_argument(
+        '--bfq', action='store_true',
+        help="put the guests' disks on a slow loop device under BFQ, where disk weights act",
+    )  # fmt: skip
+    bystanders = _add(
+        commands, fairness_bystanders.NAME, fairness_bystanders.from_arguments, interval=10.0,
+        duration=600.0,
+        text='Two hosts, user d busy on both and e on one, beside 1 to 10 idle users: e gets 3/4.',
+    )  # fmt: skip
+    fairness_bystanders.add_arguments(bystanders)
 
 
 def _add_merkat(commands: Any) -> None:
@@ -96,6 +133,16 @@ def _add_simulated(commands: Any, name: str, experiment: Any, text: str) -> None
     parser.set_defaults(run=experiment.from_arguments)
     experiment.add_arguments(parser)
     _add_output(parser, name)
+
+
+def _add_idle_guests(commands: Any) -> None:
+    text = (
+        'Nobody bids: an engine and projects of weight 1, 2 and 3 with a busy VM each on one CPU.'
+    )
+    parser = commands.add_parser(idle_guests.NAME, help=text, description=text)
+    parser.set_defaults(run=lambda arguments: idle_guests.from_arguments(arguments, sqlite_stores))
+    idle_guests.add_arguments(parser)
+    _add_run(parser, idle_guests.NAME, 300.0)
 
 
 def _add_day(commands: Any) -> None:
@@ -124,6 +171,13 @@ def _add(
             '--interval', type=_seconds, default=interval, metavar='S',
             help='seconds between rounds (default: %(default)g)',
         )  # fmt: skip
+    parser.add_argument('--off', action='store_true', help='without nova-fairness, as a baseline')
+    _add_run(parser, name, duration)
+    return parser
+
+
+def _add_run(parser: argparse.ArgumentParser, name: str, duration: float) -> None:
+    """What experiments on guests have in common."""
     parser.add_argument(
         '--duration',
         type=_seconds,
@@ -131,7 +185,6 @@ def _add(
         metavar='S',
         help='seconds to run (default: %(default)g)',
     )
-    parser.add_argument('--off', action='store_true', help='without nova-fairness, as a baseline')
     parser.add_argument(
         '--state',
         type=Path,
@@ -140,7 +193,6 @@ def _add(
         help='where hosts and guests live (default: %(default)s)',
     )
     _add_output(parser, name)
-    return parser
 
 
 def _add_output(parser: argparse.ArgumentParser, name: str) -> None:

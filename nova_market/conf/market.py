@@ -62,14 +62,28 @@ this period equals the capacity, or `demand`, which follows the demand from peri
         'reserve_price_cpu',
         default='0.001',
         help="""
-Lowest price of a core, in credits per period. A server without a bid bids the price of the period before,
-which is this one at first. With 0 such a server would never get anything.
+Lowest price of a core, in credits per period. It is the price while there is more capacity than servers
+can use.
 """,
     ),
     cfg.StrOpt(
         'reserve_price_memory',
         default='0.001',
         help='Lowest price of a GiB of memory, in credits per period; see reserve_price_cpu.',
+    ),
+    cfg.FloatOpt(
+        'price_breaker',
+        default=2.0,
+        min=1.01,
+        max=1e9,
+        help="""
+Largest factor between the price of a resource in one period and in the period before, upwards and
+downwards. A price that is held below what the bids would make changes no allocation, only the charges
+are lower; one that is held above charges nobody more than the bid. With 2, a price needs ten periods to
+become a thousand times as high, so that payers and their applications can react. A price that
+rises from `reserve_price_cpu` or `reserve_price_memory`, or falls to it, is not held. A very large value,
+such as 1e9, switches the breaker off.
+""",
     ),
     cfg.FloatOpt(
         'host_reserve_cores',
@@ -166,8 +180,8 @@ REPORTS = [
         'metrics_balances',
         default=False,
         help="""
-Also export the balance of each project, one series per project with the label `project`. Through Aetos
-each tenant can see its own.
+Also export the balance of each project, what it can spend per period for ever, and what that buys: three
+series per project, with the label `project`. Through Aetos each tenant can see its own.
 """,
     ),
 ]

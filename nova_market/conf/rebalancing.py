@@ -61,16 +61,28 @@ means fewer migrations and less exact allocations.
         default=60,
         min=1,
         max=1_000_000,
-        help='Periods in which the gain of a move must exceed its cost; see cost_per_mib.',
+        help='Periods in which the gain of a move must exceed its cost; see copy_rate.',
     ),
     cfg.FloatOpt(
-        'cost_per_mib',
-        default=0.0,
+        'copy_rate',
+        default=110.0,
         min=0.0,
+        max=1e6,
         help="""
-Cost of copying one MiB of RAM, in micro-credits. A move is dropped when the additional value that it lets
-the market deliver in `horizon` periods is less than the cost of its RAM. 0 = copying costs nothing.
+MiB/s at which live migrations copy RAM. For as long as a copy lasts it takes the server's RAM a second time,
+`copy_cores` cores, and a tenth of the server's own cores. A move is dropped when that is worth more than what
+the move lets the market deliver in addition in `horizon` periods, both at the prices of the round. The
+default is what a gigabit link carries. Set the rate of your own migrations: RAM divided by duration. A lower
+value means fewer migrations. 0 = copying costs nothing.
 """,
+    ),
+    cfg.FloatOpt(
+        'copy_cores',
+        default=1.0,
+        min=0.0,
+        max=1000.0,
+        help='Cores that are busy while RAM is copied, on both hosts together. A higher value means fewer '
+        'migrations.',
     ),
 ]
 

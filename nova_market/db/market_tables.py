@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of bids, rounds, prices, allocations and migration plans.
+"""Tables of bids, rounds, prices, the economy, allocations and migration plans.
 
-Implements rules B1, P3, A3 and A4 of doc/source/specs/market.rst. Units: micro-credits, cores, MiB,
+Implements rules B1, P3, P4, A3 and A4 of doc/source/specs/market.rst. Units: micro-credits, cores, MiB,
 seconds since the epoch.
 
 A round's document is cut into parts of 1 MiB: one of a large cloud is longer than the packet that MariaDB
@@ -84,6 +84,36 @@ class PriceRow(Base):
     bids: Mapped[int] = mapped_column(BigInteger)
 
 
+class EconomyRow(Base):
+    __tablename__ = 'economy'
+    __table_args__ = (TABLE,)
+    period: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    projects: Mapped[int] = mapped_column(BigInteger)
+    budgets: Mapped[int] = mapped_column(BigInteger)
+    escrow: Mapped[int] = mapped_column(BigInteger)
+    bank: Mapped[int] = mapped_column(BigInteger)
+    charged: Mapped[int | None] = mapped_column(BigInteger)
+    price_index: Mapped[float | None] = mapped_column(Double)
+    base_rounds: Mapped[int] = mapped_column(Integer)
+    base_level: Mapped[float] = mapped_column(Double)
+    base_cpu: Mapped[float] = mapped_column(Double)
+    base_memory: Mapped[float] = mapped_column(Double)
+    base_cpu_value: Mapped[float] = mapped_column(Double)
+    base_memory_value: Mapped[float] = mapped_column(Double)
+
+
+class PowerRow(Base):
+    __tablename__ = 'purchasing_powers'
+    __table_args__ = (Index('powers_of_project', 'project_id', 'period'), TABLE)
+    period: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    project_id: Mapped[str] = mapped_column(String(UUID_LENGTH), primary_key=True)
+    wealth: Mapped[int] = mapped_column(BigInteger)
+    spend: Mapped[int] = mapped_column(BigInteger)
+    cores: Mapped[float | None] = mapped_column(Double)
+    part: Mapped[float | None] = mapped_column(Double)
+    real: Mapped[float | None] = mapped_column(Double)
+
+
 class AllocationRow(Base):
     __tablename__ = 'allocations'
     __table_args__ = (Index('allocations_of_server', 'server_id', 'period'), TABLE)
@@ -135,6 +165,8 @@ bids = table_of(BidRow)
 rounds = table_of(RoundRow)
 round_documents = table_of(DocumentRow)
 prices = table_of(PriceRow)
+economy = table_of(EconomyRow)
+purchasing_powers = table_of(PowerRow)
 allocations = table_of(AllocationRow)
 plans = table_of(PlanRow)
 plan_moves = table_of(MoveRow)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Old history is taken away, in small transactions; no balance changes.
 
-Implements the limits of rules M2 and P3 of doc/source/specs/market.rst. Up to the newest period that began
-before a given time and lies before every unfinished round: documents, allocations, prices, rounds, and the
-postings that carry a period, whose sums stay in their accounts' `carried`. Postings of a request (grants,
-transfers) and plans that are proposed or running are kept. Bids go of servers that no kept round has seen and
-that were not changed since, applications that have ended, and accounts that are closed and that nothing
-names any more. Where the horizon lies is written down first: a posting for a period before it is refused from
-then on, as nobody could tell whether it was there.
+Implements the limits of rules M2, P3 and P4 of doc/source/specs/market.rst. Up to the newest period that
+began before a given time and lies before every unfinished round: documents, allocations, prices, the economy,
+rounds, and the postings that carry a period, whose sums stay in their accounts' `carried`. Postings of a
+request (grants, transfers) and plans that are proposed or running are kept. Bids go of servers that no kept
+round has seen and that were not changed since, applications that have ended, and accounts that are closed and
+that nothing names any more. Where the horizon lies is written down first: a posting for a period before it is
+refused from then on, as nobody could tell whether it was there.
 """
 
 from dataclasses import dataclass
@@ -24,9 +24,11 @@ from nova_market.db.ledger_tables import accounts, horizons, postings
 from nova_market.db.market_tables import (
     allocations,
     bids,
+    economy,
     plan_moves,
     plans,
     prices,
+    purchasing_powers,
     round_documents,
     rounds,
 )
@@ -53,7 +55,14 @@ def purge(database: Database, older_than: float, batch: int = BATCH) -> Purged:
     rows = {'postings': 0, 'plans': _repeat(database, _some_plans, older_than, batch)}
     if period:
         rows['postings'] = _repeat(database, _some_postings, period, batch)
-        for table in (round_documents, allocations, prices, rounds):
+        for table in (
+            round_documents,
+            allocations,
+            prices,
+            purchasing_powers,
+            economy,
+            rounds,
+        ):
             rows[table.name] = _repeat(database, _some_rows(table), period, batch)
     rows['apps'] = _repeat(database, _some_apps, older_than, batch)
     rows['bids'] = _repeat(database, _some_bids, older_than, batch)

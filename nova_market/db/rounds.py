@@ -1,26 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rounds: what was decided, how far it was carried out, and the history that is served.
 
-Implements rules P3, A4 and F2 of doc/source/specs/market.rst. Whoever stores a period's round first has
+Implements rules P3, P4, A4 and F2 of doc/source/specs/market.rst. Whoever stores a period's round first has
 decided it; a leader that comes later reads that one and completes it, so that nothing is charged twice with
 different amounts. Units: as in core.market.record.
 """
 
 import json
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, Table, insert, or_, select, update
 
 from nova_market.core.ledger.posting import Posting
-from nova_market.core.market.record import AllocationRecord, PriceRecord, RoundRecord, RoundState
+from nova_market.core.market.record import (
+    AllocationRecord,
+    EconomyRecord,
+    PowerRecord,
+    PriceRecord,
+    RoundRecord,
+    RoundState,
+)
 from nova_market.db.database import Database
 from nova_market.db.ledger import MAX_PAGE, hold, slices
 from nova_market.db.ledger_tables import UUID_LENGTH, horizons
-from nova_market.db.market_tables import PART_BYTES, allocations, prices, round_documents, rounds
+from nova_market.db.market_tables import (
+    PART_BYTES,
+    allocations,
+    prices,
+    purchasing_powers,
+    round_documents,
+    rounds,
+)
+from nova_market.db.market_tables import economy as economy_table
 from nova_market.errors import Conflict, PeriodPurged
 
 ALLOCATION = tuple(field.name for field in fields(AllocationRecord))
@@ -47,15 +62,25 @@ class DatabaseRounds:
         price_list: Sequence[PriceRecord],
         allocated: Sequence[AllocationRecord],
         holds: Sequence[Posting] = (),
+        economy: EconomyRecord | None = None,
+        powers: Sequence[PowerRecord] = (),
     ) -> RoundRecord:
         """Store a round with all that belongs to it, or return the one that is stored for its period.
 
         holds: posted in the same transaction (M1), each at most what its account has by then
         """
         encoded = zlib.compress(json.dumps(record.document, separators=(',', ':')).encode(), 1)
-        return self._database.write(
-            _begin, record, encoded, price_list, allocated, holds, self._wall()
+        rows = (
+            (prices, price_list),
+            (allocations, allocated),
+            (economy_table, [economy] if economy else []),
+            (purchasing_powers, powers),
         )
+        return self._database.write(_begin, record, encoded, rows, holds, self._wall())
+
+    def charged(self, period: int, amount: int) -> None:
+        """Note what a round has charged in all (P4); it may be noted again."""
+        self._database.write(_charged, period, amount)
 
     def advance(self, period: int, before: RoundState, after: RoundState) -> None:
         """Take a round from one state to the next; nothing happens when it is there already.
@@ -66,9 +91,17 @@ class DatabaseRounds:
             raise Conflict(f'round {period} cannot go from {before} to {after}')
         self._database.write(_advance, period, before, after, self._wall())
 
-    def confirm(self, period: int, server_ids: Sequence[str]) -> None:
-        """Note that hosts have applied the allocations of these servers: they can be charged (F2)."""
-        self._database.write(_confirm, period, tuple(server_ids))
+    def confirm(
+        self,
+        period: int,
+        server_ids: Sequence[str],
+        unenforced: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        """Note that hosts have applied the allocations of these servers: they can be charged (F2).
+
+        unenforced: resource -> servers whose hosts do not control it: they are not charged for it (B5)
+        """
+        self._database.write(_confirm, period, tuple(server_ids), unenforced or {})
 
     def unfinished(self) -> Sequence[RoundRecord]:
         """Rounds that are neither settled nor undone, oldest first."""
@@ -94,6 +127,29 @@ class DatabaseRounds:
         query = query.order_by(prices.c.period, prices.c.resource).limit(MAX_PAGE)
         rows = self._database.read(_rows, query)
         return [PriceRecord(**{name: getattr(row, name) for name in PRICE}) for row in rows]
+
+    def economy(self, first: int, last: int) -> Sequence[EconomyRecord]:
+        """The economy of the periods first to last, inclusive, oldest first; at most 10,000."""
+        query = select(economy_table).where(economy_table.c.period.between(first, last))
+        query = query.order_by(economy_table.c.period).limit(MAX_PAGE)
+        return [EconomyRecord(**row._mapping) for row in self._database.read(_rows, query)]
+
+    def powers(
+        self, first: int, last: int, project_id: str | None = None, after: str = ''
+    ) -> Sequence[PowerRecord]:
+        """What projects could buy in the periods first to last, by period and project; at most 10,000.
+
+        after: last project of a page that ended within `first`
+        """
+        column = purchasing_powers.c
+        query = select(purchasing_powers).where(
+            column.period.between(first, last),
+            or_(column.period > first, column.project_id > after),
+        )
+        if project_id is not None:
+            query = query.where(column.project_id == project_id)
+        query = query.order_by(column.period, column.project_id).limit(MAX_PAGE)
+        return [PowerRecord(**row._mapping) for row in self._database.read(_rows, query)]
 
     def allocations(
         self, period: int, after: str = '', limit: int = MAX_PAGE, project_id: str | None = None
@@ -122,8 +178,7 @@ def _begin(
     connection: Connection,
     record: RoundRecord,
     encoded: bytes,
-    price_list: Sequence[PriceRecord],
-    allocated: Sequence[AllocationRecord],
+    belongings: Iterable[tuple[Table, Sequence[Any]]],
     holds: Sequence[Posting],
     now: float,
 ) -> RoundRecord:
@@ -147,12 +202,10 @@ def _begin(
         for number, part in enumerate(parts)
     ]
     connection.execute(insert(round_documents), documents)
-    for table, columns, records in (
-        (prices, PRICE, price_list),
-        (allocations, ALLOCATION, allocated),
-    ):
+    for table, records in belongings:
+        names = table.columns.keys()
         for some in slices(records, MAX_PAGE):
-            values = [{name: getattr(one, name) for name in columns} for one in some]
+            values = [{name: getattr(one, name) for name in names} for one in some]
             connection.execute(insert(table), values)
     hold(connection, holds, record.leader[:UUID_LENGTH], now)
     return record
@@ -169,12 +222,25 @@ def _advance(
         raise Conflict(f'round {period} is {found or "not stored"}, not {before}: read it again')
 
 
-def _confirm(connection: Connection, period: int, server_ids: Sequence[str]) -> None:
-    for part in slices(sorted(server_ids)):
-        change = update(allocations).where(
-            allocations.c.period == period, allocations.c.server_id.in_(part)
-        )
-        connection.execute(change.values(confirmed=True))
+def _charged(connection: Connection, period: int, amount: int) -> None:
+    change = update(economy_table).where(economy_table.c.period == period)
+    connection.execute(change.values(charged=amount))
+
+
+def _confirm(
+    connection: Connection,
+    period: int,
+    server_ids: Sequence[str],
+    unenforced: Mapping[str, Sequence[str]],
+) -> None:
+    changes: list[tuple[Sequence[str], dict[str, object]]] = [(server_ids, {'confirmed': True})]
+    changes += [(servers, {f'charge_{name}': 0}) for name, servers in sorted(unenforced.items())]
+    for servers, values in changes:
+        for part in slices(sorted(servers)):
+            change = update(allocations).where(
+                allocations.c.period == period, allocations.c.server_id.in_(part)
+            )
+            connection.execute(change.values(**values))
 
 
 def _unfinished(connection: Connection) -> list[RoundRecord]:

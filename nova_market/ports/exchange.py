@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What hosts and engines need to tell each other something."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from nova_market.core.exchange.codec import Message
@@ -103,7 +103,7 @@ class WireFormat(Protocol):
 
 
 class Enforcement(Protocol):
-    """Allocations out to the hosts, confirmations in (rules A5, F2). Never raises, never blocks long."""
+    """Allocations out to the hosts, confirmations in (rules A5, B5, F2). Never raises, never blocks long."""
 
     def start(self) -> None:
         """Begin to listen. Returns at once, also when the transport is down."""
@@ -118,6 +118,9 @@ class Enforcement(Protocol):
 
     def confirmed(self, period: int) -> Mapping[str, HostName]:
         """Server -> the host that has confirmed that it applied the allocation of this period, so far."""
+
+    def enforced(self, hosts: Iterable[HostName]) -> Mapping[HostName, frozenset[str]]:
+        """Of these hosts, those that have stated what they enforce, and what: the newest statement."""
 
     def heaviness(self) -> Mapping[OwnerId, float]:
         """Heaviness of owners in the cloud, as reported by hosts that confirmed one of the last periods."""
@@ -137,8 +140,10 @@ class Allocations(Protocol):
         granted: EffectiveAllocations,
         servers: Sequence[str],
         heaviness: Mapping[OwnerId, float],
+        enforced: Sequence[str] | None = None,
     ) -> None:
         """Tell the engine that the allocations of these servers are in force here.
 
         heaviness: of this host's owners in the whole cloud
+        enforced:  resources whose control acts on this host; None: not stated
         """

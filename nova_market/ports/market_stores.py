@@ -10,7 +10,14 @@ from typing import Any, Protocol
 from nova_market.core.ledger.account import Account, StatementLine
 from nova_market.core.ledger.posting import AccountId, Posting, Reason
 from nova_market.core.market.bid import StoredBid
-from nova_market.core.market.record import AllocationRecord, PriceRecord, RoundRecord, RoundState
+from nova_market.core.market.record import (
+    AllocationRecord,
+    EconomyRecord,
+    PowerRecord,
+    PriceRecord,
+    RoundRecord,
+    RoundState,
+)
 from nova_market.core.rebalancing.plan import MoveState, PlanState, StoredPlan
 
 
@@ -106,11 +113,16 @@ class RoundStore(Protocol):
         price_list: Sequence[PriceRecord],
         allocated: Sequence[AllocationRecord],
         holds: Sequence[Posting] = (),
+        economy: EconomyRecord | None = None,
+        powers: Sequence[PowerRecord] = (),
     ) -> RoundRecord:
         """Store a round, or return the one stored for its period: the first one counts.
 
         holds: posted with the round or not at all, each at most what its account has by then
         """
+
+    def charged(self, period: int, amount: int) -> None:
+        """What a round has charged in all (P4)."""
 
     def advance(self, period: int, before: RoundState, after: RoundState) -> None:
         """Take it to its next state; nothing happens when it is there already.
@@ -118,15 +130,23 @@ class RoundStore(Protocol):
         :raises errors.Conflict: it is in another state.
         """
 
-    def confirm(self, period: int, server_ids: Sequence[str]) -> None:
-        """Hosts have applied the allocations of these servers."""
+    def confirm(
+        self,
+        period: int,
+        server_ids: Sequence[str],
+        unenforced: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        """Hosts have applied the allocations of these servers.
+
+        unenforced: resource -> those of them whose host does not control it: they are not charged for it
+        """
 
     def unfinished(self) -> Sequence[RoundRecord]:
         """Neither settled nor undone, oldest first: what a new leader completes."""
 
 
 class History(Protocol):
-    """What is served of past rounds (rules P3, A4)."""
+    """What is served of past rounds (rules P3, P4, A4)."""
 
     def round(self, period: int) -> RoundRecord | None:
         """One round with its document."""
@@ -136,6 +156,14 @@ class History(Protocol):
 
     def prices(self, first: int, last: int, resource: str | None = None) -> Sequence[PriceRecord]:
         """Prices of the periods first to last, inclusive, oldest first."""
+
+    def economy(self, first: int, last: int) -> Sequence[EconomyRecord]:
+        """The economy of the periods first to last, inclusive, oldest first."""
+
+    def powers(
+        self, first: int, last: int, project_id: str | None = None, after: str = ''
+    ) -> Sequence[PowerRecord]:
+        """What projects could buy, by period and project; `after`: project of `first` to go on after."""
 
     def allocations(
         self, period: int, after: str = '', limit: int = 10_000, project_id: str | None = None

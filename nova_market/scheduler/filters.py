@@ -20,10 +20,13 @@ from nova_market.core.scheduler.request import ServerRequest
 from nova_market.core.scheduler.snapshot import SchedulerSnapshot
 from nova_market.outage_log import OutageLog
 from nova_market.scheduler import market_feed
-from nova_market.scheduler.market_feed import CONF
+from nova_market.scheduler.market_feed import CONF, Unfed
 from nova_market.scheduler.nova_objects import host_rows, rebuilds, request_from
 
 LOG = logging.getLogger(__name__)
+
+PASSES = 'lets every host pass'
+OFF = 'remove it from [filter_scheduler]enabled_filters'
 
 
 class _MarketFilter(filters.BaseHostFilter):  # type: ignore[misc]
@@ -100,9 +103,14 @@ class ShareGuaranteeFilter(_MarketFilter):
     Abstains until shares are published.
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._unfed = Unfed(type(self).__name__, PASSES, 'projects.share', OFF)
+
     def _verdict(
         self, snapshot: SchedulerSnapshot, request: ServerRequest, hosts: list[HostState]
     ) -> Verdict:
+        self._unfed.looked_at(snapshot.share)
         if snapshot.share is None:
             return everywhere(hosts)
         return host_filter.within_share(snapshot, request, host_rows(snapshot, hosts))
@@ -114,9 +122,14 @@ class LeaseFilter(_MarketFilter):
     Abstains until leases are published.
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._unfed = Unfed(type(self).__name__, PASSES, 'leases', OFF)
+
     def _verdict(
         self, snapshot: SchedulerSnapshot, request: ServerRequest, hosts: list[HostState]
     ) -> Verdict:
+        self._unfed.looked_at(snapshot.leases)
         if not snapshot.leases:
             return everywhere(hosts)
         names = [host.host for host in hosts]

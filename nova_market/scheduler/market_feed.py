@@ -4,6 +4,8 @@
 Importing it registers group [nova_market] with Nova's own configuration.
 """
 
+import logging
+
 import nova.conf
 
 from nova_market.conf import scheduler
@@ -15,6 +17,8 @@ CONF = nova.conf.CONF
 
 scheduler.register_opts(CONF)
 
+LOG = logging.getLogger(__name__)
+
 _shared = Feed(
     lambda: MarketApi(CONF),
     refresh=lambda: CONF.nova_market.refresh,
@@ -25,6 +29,24 @@ _shared = Feed(
 def current() -> SchedulerSnapshot | None:
     """The newest snapshot that is not too old."""
     return _shared.current()
+
+
+class Unfed:
+    """What one plug-in needs of the snapshots and nothing publishes: logged once, with the first snapshot."""
+
+    def __init__(self, plug_in: str, without: str, field: str, off: str) -> None:
+        """without: what it does now; field: of the snapshot; off: how to switch the plug-in off."""
+        self._line = (
+            f'{plug_in} {without}: it needs `{field}` in the snapshots of the market, and no service of '
+            f'nova-market publishes it; until one does, {off}'
+        )
+        self._logged = False
+
+    def looked_at(self, found: object) -> None:
+        """found: what a snapshot has of it; None: nothing."""
+        if found is None and not self._logged:
+            self._logged = True
+            LOG.warning('%s', self._line)
 
 
 def use(feed: Feed) -> Feed:

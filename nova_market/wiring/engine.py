@@ -186,6 +186,7 @@ def load_settings(conf: cfg.ConfigOpts) -> MarketSettings:
         return_delay=0 if options.currency == REDISTRIBUTE else options.return_delay,
         tax_rate=round(options.tax_percent * PARTS / 100),
         tax_floor=_amount(conf, 'tax_floor'),
+        breaker=options.price_breaker,
         notice=options.notice_periods,
         options={'pricing': options.pricing, 'currency': options.currency},
     )

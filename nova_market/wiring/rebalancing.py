@@ -27,7 +27,12 @@ def load(conf: cfg.ConfigOpts) -> RebalancingSettings:
             migrations=options.migrations,
             inflow=options.inflow,
         ),
-        migration=MigrationSettings(horizon=options.horizon, cost_per_mib=options.cost_per_mib),
+        migration=MigrationSettings(
+            horizon=options.horizon,
+            copy_rate=options.copy_rate,
+            copy_cores=options.copy_cores,
+            period=float(conf.market.period),
+        ),
         cool_down=CoolDown(rest=options.cool_down, longest=options.longest_cool_down),
         approval_valid=options.approval_valid,
         begin_within=options.begin_within,

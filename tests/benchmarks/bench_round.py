@@ -18,7 +18,8 @@ import libvirt
 import pytest
 
 from nova_market.adapters.clock import SystemClock
-from nova_market.adapters.hypervisor.libvirt_host import SCOPE, STATISTICS
+from nova_market.adapters.hypervisor.libvirt_host import STATISTICS
+from nova_market.adapters.hypervisor.monitor_statistics import DISKS, SCOPE
 from nova_market.adapters.state_file import JsonFile
 from nova_market.adapters.transport.local import LocalTransport
 from nova_market.core.fairness.round import FairnessSettings
@@ -100,7 +101,7 @@ def show(record: FairnessRecord, directory: Path) -> None:
 
 
 def floor(world: WorldOfLibvirt, write: bool) -> None:
-    for domain, _ in world.nova.getAllDomainStats(STATISTICS, SCOPE):
+    for domain, _ in world.nova.getAllDomainStats(STATISTICS | DISKS, SCOPE):
         if write:
             domain.setSchedulerParametersFlags({'cpu_shares': 1000}, libvirt.VIR_DOMAIN_AFFECT_LIVE)
 

@@ -155,6 +155,42 @@ def test_a_share_is_kept(market):
     assert len(passed(filters.ShareGuaranteeFilter, states(2), short)) == 2
 
 
+@pytest.mark.parametrize(
+    ('name', 'cls'),
+    [('projects.share', filters.ShareGuaranteeFilter), ('leases', filters.LeaseFilter)],
+)
+def test_a_filter_that_nothing_feeds_logs_it_once(market, caplog, name, cls):
+    """With the first snapshot, not before; and never when what it needs is published."""
+    filter_ = cls()
+
+    def lines():
+        for _ in range(2):
+            assert len(list(filter_.filter_all(states(2), spec()))) == 2
+        return [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+
+    market(None)
+    assert not any(cls.__name__ in line for line in lines())
+    market(quiet())
+    (line,) = [line for line in lines() if cls.__name__ in line]
+    assert f'`{name}`' in line and 'enabled_filters' in line
+    caplog.clear()
+    filter_ = cls()
+    market(quiet(share=np.array([1.0, np.nan]), leases=()))
+    assert not any(cls.__name__ in line for line in lines())
+
+
+def test_the_power_weigher_logs_that_nothing_feeds_it(market, multiplier, caplog):
+    """Once it is switched on."""
+    market(quiet())
+    for value in (0.0, 1.0):
+        multiplier('power', value)
+        weigher = weighers.PowerWeigher()
+        for _ in range(2):
+            HostWeightHandler().get_weighed_objects([weigher], states(2), spec())
+        told = [r for r in caplog.records if 'PowerWeigher' in r.getMessage()]
+        assert len(told) == int(value)
+
+
 @pytest.mark.parametrize('cls', FILTERS)
 def test_a_filter_runs_once_for_many_servers(cls):
     """The request is judged as a whole, so the second server of it is not judged again."""

@@ -10,6 +10,7 @@ from nova_market.adapters.in_memory.clock import ManualClock
 from nova_market.adapters.in_memory.cloud import MemoryCloud
 from nova_market.core.market.inventory import CloudHost, CloudServer
 from nova_market.core.market.round import decide
+from nova_market.core.rebalancing.move_order import MigrationSettings
 from nova_market.core.rebalancing.problem import MarketView
 from nova_market.core.rebalancing.settings import RebalancingSettings
 from nova_market.core.rebalancing.tabu_search import BalanceSettings
@@ -21,8 +22,12 @@ MIB = 4096
 """RAM of a server; its migration takes four seconds."""
 
 SETTINGS = RebalancingSettings(
-    mode='auto', every=1, balance=BalanceSettings(idle_iterations=10, inflow=3)
+    mode='auto',
+    every=1,
+    balance=BalanceSettings(idle_iterations=10, inflow=3),
+    migration=MigrationSettings(copy_rate=1000.0),
 )
+"""Copies are made as fast as those of the cloud in memory."""
 
 
 class Inline(Executor):

@@ -56,15 +56,17 @@ def mixed(count=40, seed=1, widest=6, span=3000.0, longest=2500.0):
 
 def cloud_run(
     jobs, wanted, kinds=None, *, market=VectorMarket, money=None, moves=None, ratios=(4.0, 1.0),
-    costs=FREE, placing=None, project=None, reserve=0.01, seed=1, **setting,
+    costs=FREE, placing=None, project=None, reserve=0.01, seed=1, enforced=('cpu', 'memory'),
+    reserve_memory=0.0, **setting,
 ):  # fmt: skip
     """(a run on a CloudSite, its market); market: (hosts, setting, targets, project, rate) -> CloudMarket"""
-    hosts = SimulatedHosts(kinds or [HostKind(count=6, cores=4, memory_mib=8192)], ratios=ratios)
-    plan = MarketSetting(memory=True, reserve=(reserve, 0.0), **setting)
+    kinds = kinds or [HostKind(count=6, cores=4, memory_mib=8192)]
+    hosts = SimulatedHosts(kinds, ratios=ratios, enforced=enforced)
+    plan = MarketSetting(memory=True, reserve=(reserve, reserve_memory), **setting)
     payers = np.zeros(len(jobs), dtype=np.intp) if project is None else np.array(project)
     cloud = CloudSetting(
         period=plan.period,
-        reserve=(reserve * MICRO, 0.0),
+        reserve=(reserve * MICRO, reserve_memory * MICRO),
         money=money or MoneySetting(),
         moves=moves,
     )

@@ -54,7 +54,9 @@ def third_party_imports() -> dict[str, str]:
             elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
                 names = [node.module]
             for name in names:
-                found[name.split('.')[0]] = str(path.relative_to(ROOT))
+                # the agents in guests are files side by side, which import each other by name
+                if not (path.parent / f'{name}.py').exists():
+                    found[name.split('.')[0]] = str(path.relative_to(ROOT))
     return {m: p for m, p in found.items() if m not in {PACKAGE, *sys.stdlib_module_names}}
 
 

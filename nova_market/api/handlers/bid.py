@@ -57,7 +57,7 @@ def update(call: Call) -> Any:
 
 @gives(204)
 def delete(call: Call) -> Any:
-    """Forget a bid: the server falls back to its metadata, its flavor or the price."""
+    """Forget a bid: the server falls back to its metadata, its flavor or its default."""
     found = _visible(call)
     call.authorize('bids:delete', found.project_id)
     call.stores.bids.remove([found.server_id])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rounds with explanations, allocations, heaviness, hosts (rules A1, A4, F2).
+"""Rounds with explanations, allocations, heaviness, hosts (rules A1, A4, B5, F2).
 
 A round's document is the engine's, and all of it is optional here: `servers` (lines with `id`), `hosts`
 (lines with `name`), `payers` (lines with `id`), `heaviness` (project -> number), and what FOR_ALL names.
@@ -14,6 +14,7 @@ from nova_market.api.documents import Explained
 from nova_market.api.errors import not_found
 from nova_market.api.handlers.columns import columns
 from nova_market.api.handlers.price import shown as shown_price
+from nova_market.api.microversion import Version
 from nova_market.api.schemas import history as schemas
 from nova_market.api.schemas.shape import (
     ALL_PROJECTS,
@@ -25,11 +26,13 @@ from nova_market.api.schemas.shape import (
     marker,
 )
 from nova_market.core.ledger.posting import account
+from nova_market.core.market.enforced import unsold_on
 from nova_market.core.market.record import AllocationRecord, RoundRecord
 from nova_market.core.timestamp import stamp
 
 FOR_ALL = ('settings', 'demand', 'last_price', 'largest_error')
 FOR_ADMINS = ('hosts', 'payers')
+SINCE_3 = ('held_prices', 'default_bids')
 OF_SERVER = ('payer', 'bid', 'counted', 'source', 'limit', 'note')
 
 
@@ -62,6 +65,8 @@ def show(call: Call) -> Any:
             'leader': explained.record.leader if whole else None,
             'prices': [shown_price(call, p) for p in call.stores.history.prices(period, period)],
             **_context(explained.record.document, None if whole else call.project_id),
+            **_newer(call, explained.record.document),
+            **_not_sold(call, explained.record.document, with_hosts=whole),
             **_explanation(call, explained, None if whole else call.project_id),
         }
     }
@@ -142,6 +147,29 @@ def _context(document: Mapping[str, Any], project: str | None) -> dict[str, obje
         return shown | {name: document[name] for name in FOR_ADMINS if name in document}
     own = account('project', project)
     return shown | {'payers': [one for one in document.get('payers', []) if one['id'] == own]}
+
+
+def _newer(call: Call, document: Mapping[str, Any]) -> dict[str, object]:
+    """What a client of an older version does not know of."""
+    names = SINCE_3 if call.version >= Version(3) else ()
+    return {name: document[name] for name in names if name in document}
+
+
+def _not_sold(call: Call, document: Mapping[str, Any], *, with_hosts: bool) -> dict[str, object]:
+    """What was not sold everywhere, as hosts do not control it (B5); their names are for admins."""
+    if call.version < Version(3):
+        return {}
+    count = len(document.get('hosts', []))
+    return {
+        'not_sold': [
+            {
+                'resource': name,
+                'everywhere': len(hosts) == count,
+                'hosts': hosts if with_hosts else None,
+            }
+            for name, hosts in unsold_on(document).items()
+        ]
+    }
 
 
 def _explanation(call: Call, explained: Explained, project: str | None) -> dict[str, object]:

@@ -33,7 +33,7 @@ WIDTH = len(MARKET_RESOURCES)
 @takes_query(resource=described(RESOURCE, 'only this one'))
 @gives(200, schemas.PRICES)
 def show(call: Call) -> Any:
-    """The newest round's prices; none before the first round."""
+    """The newest round's prices, of the resources that some host sells; none before the first round."""
     call.authorize('prices:show', call.project_id)
     newest = call.stores.history.rounds(limit=1)
     period = newest[0].period if newest else -1
@@ -52,7 +52,7 @@ def show(call: Call) -> Any:
 def history(call: Call) -> Any:
     """Prices of a window, oldest first."""
     call.authorize('prices:show', call.project_id)
-    first, last = _window(call)
+    first, last = window(call)
     after = (-1, '')
     if 'marker' in call.query:
         period, _, name = call.query['marker'].partition(':')
@@ -92,19 +92,20 @@ def quote(call: Call) -> Any:
     """What servers of a flavor would have cost: indicative, nothing is reserved."""
     call.authorize('prices:show', call.project_id)
     amounts = _amounts(call)
-    first, last = _window(call)
+    first, last = window(call)
     found = call.stores.history.prices(max(first, last - 10_000 // WIDTH + 1), last)
     count, periods = call.query['count'], call.query['periods']
     by_resource = {
         name: [p.price for p in found if p.resource == name] for name in MARKET_RESOURCES
     }
-    if not all(by_resource.values()):
+    if not any(by_resource.values()):
         raise ApiError(
             404, 'market.price.not_found', 'there are no prices in this window: give another'
         )
     each = [
         price_quantiles(np.array(by_resource[name]), amount)
         for name, amount in zip(MARKET_RESOURCES, amounts, strict=True)
+        if by_resource[name]  # what nobody sold cost nothing
     ]
     per_period = [
         min(int(np.ceil(sum(part) * count)), MAX_AMOUNT) for part in zip(*each, strict=True)
@@ -116,11 +117,22 @@ def quote(call: Call) -> Any:
             'memory_mib': amounts[1],
             'count': count,
             'periods': periods,
-            'seen_periods': min(len(seen) for seen in by_resource.values()),
+            'seen_periods': min(len(seen) for seen in by_resource.values() if seen),
             **dict(zip(('low', 'median', 'high'), per_period, strict=True)),
             'total': min(per_period[1] * periods, MAX_AMOUNT),
         }
     }
+
+
+def window(call: Call) -> tuple[int, int]:
+    """First and last period of the query."""
+    now = call.stores.wall()
+    until = max(seconds(call.query['until']), 0.0) if 'until' in call.query else now
+    since = max(seconds(call.query['since']), 0.0) if 'since' in call.query else until - DAY
+    if since > until:
+        raise ApiError(400, 'market.request.invalid', 'since is later than until: exchange them')
+    period = call.settings.period
+    return int(since // period), int(until // period)
 
 
 def _amounts(call: Call) -> tuple[float, float]:
@@ -134,17 +146,6 @@ def _amounts(call: Call) -> tuple[float, float]:
     if found is None:
         raise not_found('flavor', flavor)
     return found
-
-
-def _window(call: Call) -> tuple[int, int]:
-    """First and last period of the query."""
-    now = call.stores.wall()
-    until = max(seconds(call.query['until']), 0.0) if 'until' in call.query else now
-    since = max(seconds(call.query['since']), 0.0) if 'since' in call.query else until - DAY
-    if since > until:
-        raise ApiError(400, 'market.request.invalid', 'since is later than until: exchange them')
-    period = call.settings.period
-    return int(since // period), int(until // period)
 
 
 def shown(call: Call, record: PriceRecord) -> dict[str, object]:

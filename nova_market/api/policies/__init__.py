@@ -15,6 +15,7 @@ from nova_market.api.policies import (
     app,
     bid,
     budget,
+    economy,
     history,
     plan,
     price,
@@ -23,7 +24,7 @@ from nova_market.api.policies import (
 )
 
 FILE = 'policy.yaml'
-EVERY_GROUP = (role, price, account, budget, bid, app, history, plan, scheduler)
+EVERY_GROUP = (role, price, economy, account, budget, bid, app, history, plan, scheduler)
 
 
 def list_rules() -> Sequence[policy.RuleDefault]:

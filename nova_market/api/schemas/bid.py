@@ -42,7 +42,7 @@ SHOWN = record(
         'memory': AMOUNT,
         'max_cpu': nullable({'type': 'number'}),
         'max_memory_mib': nullable({'type': 'number'}),
-        'source': described(TEXT, 'tenant, hint, flavor or price'),
+        'source': described(TEXT, 'who has set it: tenant'),
         'generation': GENERATION,
     }
 )

@@ -7,6 +7,7 @@ from nova_market.api.schemas.shape import (
     NUMBER,
     PERIOD,
     PROJECT_ID,
+    RESOURCE,
     SERVER_ID,
     TEXT,
     TIME,
@@ -62,15 +63,55 @@ CONTEXT = {
     ),
     'hosts': described({'type': 'array', 'items': OBJECT}, 'for admins'),
 }
+HELD_PRICE = record(
+    {
+        'resource': RESOURCE,
+        'last_price': NUMBER,
+        'price': NUMBER,
+        'free_price': described(NUMBER, 'what it would have been'),
+    }
+)
+NEWER = {
+    'held_prices': described(
+        {'type': 'array', 'items': HELD_PRICE}, 'from 1.3 on: prices that the breaker has held'
+    ),
+    'default_bids': described(
+        record(
+            {
+                'cycle': described(
+                    PERIOD, 'periods until a credit that is spent can be spent again'
+                ),
+                'load': described(PAIR, 'what all servers could use, per unit of capacity'),
+            }
+        ),
+        'from 1.3 on: what the bids of servers without one were computed from',
+    ),
+}
+NOT_SOLD: Schema = {
+    **record(
+        {
+            'resource': RESOURCE,
+            'everywhere': described(FLAG, 'no host sells it: it has no price'),
+            'hosts': nullable(
+                described(
+                    {'type': 'array', 'items': TEXT}, 'those that do not control it; for admins'
+                )
+            ),
+        }
+    ),
+    'description': 'from 1.3 on: what was not sold on all hosts',
+}
 SHOWN: Schema = record(
     {
         **SUMMARY,
         'leader': nullable(described(TEXT, 'engine; for admins')),
         'prices': {'type': 'array', 'items': PRICE},
         **CONTEXT,
+        **NEWER,
+        'not_sold': {'type': 'array', 'items': NOT_SOLD},
         **LINES['properties'],
     },
-    optional=(*CONTEXT, 'explanation_links'),
+    optional=(*CONTEXT, *NEWER, 'not_sold', 'explanation_links'),
 )
 ROUND = wrapped('round', SHOWN)
 

@@ -13,7 +13,7 @@ TABLES: Schema = {
     'hosts': described(
         {'type': 'object'},
         'columns: name; capacity, bids [resource][host]; demand [level][resource][host]; '
-        'heaviness, watts where known',
+        'heaviness, watts where known; sold [resource][host] where not everything is',
     ),
     'projects': described(
         {'type': 'object'},

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The messages of the market's engine and the hosts: allocations, and which of them are in force.
 
-Implements rules A5 and F2 of doc/source/specs/market.rst. Units: cores, MiB, seconds since the epoch.
+Implements rules A5, B5 and F2 of doc/source/specs/market.rst. Units: cores, MiB, seconds since the epoch.
 
 These messages share the transport with those of core.exchange.messages. Each side names itself; a transport
 that proves the sender of a frame shows whether that is true. A server that a message does not name has no
@@ -22,6 +22,9 @@ APPLIED = 'market.applied'
 
 MAX_SERVERS = 10_000
 """On one host; kernels end before that."""
+
+MAX_ENFORCED = 64
+"""Resources that a host may name; an engine looks at those that it sells."""
 
 MAX_CORES = 1e6
 MAX_MEMORY_MIB = 2.0**43
@@ -50,6 +53,7 @@ class Confirmation:
     """A host's reply: the allocations of these servers are in force on it, written now or before.
 
     heaviness: of the owners that have VMs on the host, in the whole cloud
+    enforced:  resources whose control acts on the host now; None: it does not say (the version before)
     """
 
     host: HostName
@@ -57,6 +61,7 @@ class Confirmation:
     period: int
     servers: tuple[str, ...]
     heaviness: Mapping[OwnerId, float] = field(default_factory=dict)
+    enforced: tuple[str, ...] | None = None
 
 
 MarketMessage = AllocationMessage | Confirmation

@@ -48,6 +48,7 @@ def write_confirmation(message: Confirmation, write_sums: object) -> wire.WireCo
         period=message.period,
         servers=message.servers,
         heaviness=dict(message.heaviness),
+        enforced=UNSET if message.enforced is None else message.enforced,
     )
 
 
@@ -56,6 +57,8 @@ def read_confirmation(written: wire.WireConfirmation) -> Confirmation:
     check_names((written.host,), 'host')
     servers = () if written.servers is UNSET else written.servers
     check_names(servers, 'servers')
+    enforced = None if written.enforced is UNSET else written.enforced
+    check_names(enforced or (), 'enforced')
     names, found = named_rows(written.heaviness, 'heaviness', wire.Heaviness)
     return Confirmation(
         host=HostName(written.host),
@@ -63,4 +66,5 @@ def read_confirmation(written: wire.WireConfirmation) -> Confirmation:
         period=written.period,
         servers=servers,
         heaviness=dict(zip(map(OwnerId, names), found.heaviness, strict=True)) if found else {},
+        enforced=enforced,
     )

@@ -15,6 +15,7 @@ from nova_market.core.exchange.allocation_messages import (
     ALLOCATE,
     APPLIED,
     MAX_CORES,
+    MAX_ENFORCED,
     MAX_MEMORY_MIB,
     MAX_SERVERS,
     MAX_TIME,
@@ -142,6 +143,7 @@ class WireConfirmation(WireMessage, tag=APPLIED):
     period: Count
     servers: Annotated[tuple[Name, ...], Meta(max_length=MAX_SERVERS)] | UnsetType = UNSET
     heaviness: Any = UNSET
+    enforced: Annotated[tuple[Name, ...], Meta(max_length=MAX_ENFORCED)] | UnsetType = UNSET
 
 
 # -- the values of mappings by name; the keys are checked together

@@ -13,9 +13,10 @@ A plug-in of `nova_market.currency` is a function (CurrencyState) -> postings. A
 same state gives postings with the same keys.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.money import split
 from nova_market.core.ledger.posting import (
     BANK,
@@ -24,12 +25,16 @@ from nova_market.core.ledger.posting import (
     Posting,
     Reason,
     account,
+    kind_of,
     posting_key,
 )
 from nova_market.errors import BadAmount
 
 PARTS = 1_000_000
 """A rate of PARTS takes all."""
+
+WEIGHT_PARTS = 1_000_000
+"""A weight of 1 in whole numbers, as splits take them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +70,12 @@ class Budget:
 
 
 Currency = Callable[[CurrencyState], tuple[Posting, ...]]
+
+
+def project_weights(accounts: Iterable[Account]) -> dict[str, int]:
+    """Project -> its weight in parts of WEIGHT_PARTS, by id."""
+    projects = {one.project_id: one.weight for one in accounts if kind_of(one.id) == 'project'}
+    return {name: round(weight * WEIGHT_PARTS) for name, weight in sorted(projects.items())}
 
 
 def recharge(state: CurrencyState) -> tuple[Posting, ...]:

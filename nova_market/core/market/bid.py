@@ -17,7 +17,7 @@ import numpy as np
 
 from nova_market.core.ledger.money import MAX_AMOUNT, micro_credits
 from nova_market.core.ledger.posting import AccountId
-from nova_market.core.resource import CPU, MEMORY, RESOURCES, Array, Rows, Values
+from nova_market.core.resource import CPU, MEMORY, RESOURCES, Rows, Values
 from nova_market.errors import BadAmount
 
 MARKET_RESOURCES = (RESOURCES[CPU], RESOURCES[MEMORY])
@@ -42,7 +42,7 @@ class BidSource(IntEnum):
     TENANT = 0
     SERVER = 1
     FLAVOR = 2
-    PRICE = 3
+    SUSTAINABLE = 3
 
 
 def bid_from(texts: Mapping[str, str], prefix: str = 'market:bid_') -> Bid:
@@ -65,14 +65,13 @@ def first_set(*bids: Bid) -> Bid:
     )
 
 
-def resolved(sources: Sequence[Values], price: Array, caps: Array) -> tuple[Values, Values]:
+def resolved(sources: Sequence[Values]) -> tuple[Values, Values]:
     """(bids, source of each), shape (resources, servers): B1, each resource by itself.
 
     sources: bids of the tenant, of the server and of the flavor, ABSENT where one sets none
-    price:   micro-credits per unit and period, (resources,); the last resort is price times cap
+    Where none sets one the bid is 0 and its source SUSTAINABLE: default_bids of sustainable_bid fills it.
     """
-    default = np.minimum(np.floor(price[:, None] * caps), MAX_AMOUNT).astype(np.int64)
-    stack = np.stack([*sources, default])
+    stack = np.stack([*sources, np.zeros_like(sources[0])])
     source = np.argmax(stack >= 0, axis=0)
     bids = np.take_along_axis(stack, source[None], axis=0)[0]
     return bids, source
@@ -127,7 +126,7 @@ class StoredBid:
     max_cpu: float | None = None
     max_memory_mib: float | None = None
     source: str = 'tenant'
-    """Where it came from: tenant, hint, flavor or price."""
+    """Who has set it: always tenant."""
 
     generation: int = 0
     """Grows with each change; 0: not stored yet."""

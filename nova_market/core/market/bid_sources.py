@@ -2,7 +2,8 @@
 """What each server bids, who pays for it, and how much it can use.
 
 Implements Merkat (INRIA RR-8648), section 2.2.2, and rule B1 of doc/source/specs/market.rst: the tenant's
-bid, metadata or hint of the server, extra specs of its flavor, price times a_max; each resource by itself.
+bid, metadata or hint of the server, extra specs of its flavor; each resource by itself. Where none of them
+sets one, sustainable_bid does.
 Units: micro-credits per period, cores, MiB. Arrays (resources, servers).
 
 A text that is no bid counts as none, and the round's document names it: a typo must not stop a server.
@@ -33,7 +34,7 @@ from nova_market.errors import BadAmount
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Bids:
-    """bids, source: (resources, servers); source as core.market.bid.BidSource
+    """bids, source: (resources, servers); source as core.market.bid.BidSource; 0 where none sets a bid
     caps:   (resources, servers) a_max
     payers: per server
     notes:  server -> what is wrong with its texts
@@ -59,9 +60,8 @@ def bids_of(
     servers: Sequence[CloudServer],
     stored: Mapping[str, StoredBid],
     accounts: Mapping[AccountId, Account],
-    price: Array,
 ) -> Bids:
-    """Bids of all servers, in their order. price: of the round before, (resources,)."""
+    """Bids of all servers that are set, in their order."""
     notes: dict[str, str] = {}
     count = len(servers)
     sources = np.full((3, 2, count), ABSENT, dtype=np.int64)
@@ -83,7 +83,7 @@ def bids_of(
         if problems := stated.problems + limit.problems:
             notes[server.id] = '; '.join(problems)
         payers.append(_payer(server, bid, accounts))
-    bids, source = resolved([*sources], price, caps)
+    bids, source = resolved([*sources])
     return Bids(bids=bids, source=source, caps=caps, payers=tuple(payers), notes=notes)
 
 

@@ -6,7 +6,7 @@ document, so any engine can go on from the round that was stored last. Units: mi
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 
 from nova_market.core.ledger.posting import Reason, Totals, kind_of
 
@@ -22,9 +22,12 @@ CHANGING = (Reason.RENEWAL, Reason.TAX, Reason.DISTRIBUTION)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarriedState:
-    """entitled: project -> micro-credits that renewals have given it, this round's not included
+    """entitled: project -> micro-credits that renewals have given it, this round's not included; in it is
+              every project that has taken part in a renewal
     renewed:  period of the last renewal, 0 before the first
     returned: last period whose charges went back
+    counted:  last period whose charges are in `coming`
+    coming:   project -> charges up to `counted` that have not gone back to it (B3)
     pool:     taxes that wait to be distributed
     low, short: payers who were notified that they run out, or that their bids were scaled down
     """
@@ -32,6 +35,8 @@ class CarriedState:
     entitled: Mapping[str, int] = field(default_factory=dict)
     renewed: int = 0
     returned: int = 0
+    counted: int = 0
+    coming: Mapping[str, int] = field(default_factory=dict)
     pool: int = 0
     low: tuple[str, ...] = ()
     short: tuple[str, ...] = ()
@@ -46,12 +51,17 @@ def carried_state(document: Mapping[str, object]) -> CarriedState:
     known = document.get(KEY)
     if not isinstance(known, dict):
         return CarriedState()
-    return CarriedState(**known | {'low': tuple(known['low']), 'short': tuple(known['short'])})
+    # a document of the version before has no `counted`; one of a later version may have more
+    whole = {'counted': known.get('returned', 0), **known}
+    whole |= {'low': tuple(known['low']), 'short': tuple(known['short'])}
+    return CarriedState(
+        **{one.name: whole[one.name] for one in fields(CarriedState) if one.name in whole}
+    )
 
 
 def before_first_round(period: int) -> CarriedState:
     """The state with which the first round of all decides, in this period."""
-    return CarriedState(returned=period - 1)
+    return CarriedState(returned=period - 1, counted=period - 1)
 
 
 def after_postings(state: CarriedState, moved: Mapping[Reason, Totals]) -> CarriedState:
@@ -81,3 +91,28 @@ def due_returns(state: CarriedState, period: int, delay: int) -> tuple[range, Ca
         range(state.returned + 1, last + 1),
         replace(state, returned=max(last, state.returned)),
     )
+
+
+def uncounted(state: CarriedState, settled: int, due: range) -> range:
+    """Periods whose charges have to be counted now.
+
+    settled: the last period whose round is settled; due: periods whose charges go back now
+    """
+    last = max(settled, due.stop - 1)
+    return range(state.counted + 1, min(last, state.counted + CATCH_UP) + 1)
+
+
+def with_charges(state: CarriedState, counted: range, charged: Mapping[str, int]) -> CarriedState:
+    """The state after the charges of some periods were counted. charged: project -> micro-credits"""
+    coming = {p: state.coming.get(p, 0) + charged.get(p, 0) for p in {*state.coming, *charged}}
+    return replace(
+        state,
+        counted=max(counted.stop - 1, state.counted),
+        coming=dict(sorted(coming.items())),
+    )
+
+
+def after_returns(state: CarriedState, paid: Mapping[str, int]) -> CarriedState:
+    """The state after charges went back. paid: project -> micro-credits"""
+    coming = {project: amount - paid.get(project, 0) for project, amount in state.coming.items()}
+    return replace(state, coming={project: left for project, left in coming.items() if left > 0})

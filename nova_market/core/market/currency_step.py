@@ -15,22 +15,20 @@ from nova_market.core.ledger.currency import (
     CurrencyState,
     budget_renewals,
     hoarding_tax,
+    project_weights,
 )
 from nova_market.core.ledger.posting import Posting, account, kind_of
-from nova_market.core.market.carried_state import CarriedState
+from nova_market.core.market.carried_state import CarriedState, after_returns
 from nova_market.core.market.inputs import RoundInputs
 from nova_market.core.market.round import RoundOutcome
 from nova_market.core.market.settings import MarketSettings
-
-WEIGHT_PARTS = 1_000_000
-"""A weight of 1 in whole numbers, as splits take them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurrencyInputs:
     """What the currency decides on, once the charges of a round are paid.
 
-    weights:  project -> weight, in parts of WEIGHT_PARTS
+    weights:  project -> weight, as core.ledger.currency.project_weights gives it
     balances: project -> what it has and has not set aside
     paid:     project -> charges that are due to be returned now
     bank:     what was in the bank before the charges of this round
@@ -51,19 +49,24 @@ def currency_step(
     inputs: CurrencyInputs, settings: MarketSettings
 ) -> tuple[tuple[Posting, ...], CarriedState]:
     """(what is posted after the charges, what is carried to the next round)."""
-    carried, balances = inputs.carried, inputs.balances
+    carried, balances = after_returns(inputs.carried, inputs.paid), inputs.balances
     due = carried.renewed == 0 or inputs.period - carried.renewed >= settings.renew_every
+    # who appears in between would have nothing until the next renewal
+    divides = due or bool(inputs.weights.keys() - carried.entitled.keys())
     state = CurrencyState(
         period=inputs.period,
-        weights=inputs.weights if due else {},
+        weights=inputs.weights if divides else {},
         balances=balances,
         total=settings.total,
         # without weights a renewal would take everything back
-        entitled=carried.entitled if due else {},
+        entitled=carried.entitled if divides else {},
         paid=inputs.paid,
         pool=carried.pool if settings.return_delay else inputs.bank,
     )
     postings = [*settings.currency(state)]
+    if divides:
+        seen = dict.fromkeys(inputs.weights, 0) | dict(carried.entitled)
+        carried = replace(carried, entitled=seen)
     if due:
         carried = replace(carried, renewed=inputs.period)
         if settings.tax_rate:
@@ -86,7 +89,7 @@ def currency_inputs(inputs: RoundInputs, outcome: RoundOutcome) -> CurrencyInput
     }
     return CurrencyInputs(
         period=inputs.period,
-        weights={n: round(one.weight * WEIGHT_PARTS) for n, one in sorted(projects.items())},
+        weights=project_weights(inputs.accounts.values()),
         balances={name: left[one.id] for name, one in sorted(projects.items())},
         paid=inputs.past.paid,
         bank=inputs.bank,
@@ -98,6 +101,13 @@ def currency_inputs(inputs: RoundInputs, outcome: RoundOutcome) -> CurrencyInput
 def payer_dues(inputs: RoundInputs, outcome: RoundOutcome) -> list[int]:
     """What each payer owes when everything is confirmed."""
     return [int(n) for n in np.bincount(inputs.snapshot.payer, outcome.due(), len(inputs.payers))]
+
+
+def payer_bids(inputs: RoundInputs) -> list[int]:
+    """What the bids of each payer add up to before B2, without those for what is not sold (B5)."""
+    sold = np.where(inputs.snapshot.buyable, inputs.bids.bids, 0)
+    sums = np.bincount(inputs.snapshot.payer, sold.sum(axis=0), len(inputs.payers))
+    return [int(amount) for amount in sums.tolist()]
 
 
 def _left(inputs: RoundInputs, outcome: RoundOutcome) -> dict[str, int]:

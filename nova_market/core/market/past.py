@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a round needs of the one before: prices, demand, allocations, charges to return, carried state.
 
-Implements the state behind rules P2, M3, M4 and F2 of doc/source/specs/market.rst. Units: as in
+Implements the state behind rules P2, P4, B5, M3, M4 and F2 of doc/source/specs/market.rst. Units: as in
 core.market.record; times in periods.
 """
 
@@ -13,7 +13,13 @@ import numpy as np
 from nova_market.core.ledger.posting import BANK, AccountId, Totals, kind_of
 from nova_market.core.market.bid import MARKET_RESOURCES
 from nova_market.core.market.carried_state import CarriedState
-from nova_market.core.market.record import AllocationRecord, PriceRecord, RoundRecord
+from nova_market.core.market.enforced import Enforced, stored_enforced
+from nova_market.core.market.record import (
+    AllocationRecord,
+    EconomyRecord,
+    PriceRecord,
+    RoundRecord,
+)
 from nova_market.core.resource import Array
 
 
@@ -22,7 +28,9 @@ class Past:
     """price, demand: (resources,), 0 before the first round
     allocated: server -> (cores, MiB), where they are needed
     paid:      project -> charges that are due to be returned now
+    enforced:  what hosts enforced, as far as it was stored
     carried:   what this round's document has to carry on, before its own decisions
+    economy:   as the round before has recorded it (P4); None when there was none
     """
 
     period: int = 0
@@ -30,7 +38,9 @@ class Past:
     demand: Array = field(default_factory=lambda: np.zeros(len(MARKET_RESOURCES)))
     allocated: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     paid: Mapping[str, int] = field(default_factory=dict)
+    enforced: Enforced = field(default_factory=dict)
     carried: CarriedState = field(default_factory=CarriedState)
+    economy: EconomyRecord | None = None
 
 
 def past_of(
@@ -39,6 +49,7 @@ def past_of(
     allocated: Iterable[AllocationRecord],
     paid: Mapping[str, int],
     carried: CarriedState,
+    economy: EconomyRecord | None = None,
 ) -> Past:
     """The past from what was stored of the round before and of the periods whose charges return."""
     price = {one.resource: one.price for one in prices}
@@ -48,7 +59,9 @@ def past_of(
         demand=np.array(_per_resource(before.document.get('demand'))),
         allocated={a.server_id: (a.actual_cpu, a.actual_memory_mib) for a in allocated},
         paid=paid,
+        enforced=stored_enforced(before.document),
         carried=carried,
+        economy=economy,
     )
 
 

@@ -2,7 +2,7 @@
 """Prices: what one unit of a resource costs for one period, and what each bid buys at that price.
 
 Implements Merkat (INRIA RR-8648), section 2.2.5 (sum of bids over capacity, at least the reserve), and
-INRIA RR-7837, section 3.4, eq. (5); rules P1 to P3 of
+INRIA RR-7837, section 3.4, eq. (5); rules P1 to P3 and B4 of
 doc/source/specs/market.rst. Units: micro-credits per unit and period; bids micro-credits per period; caps and
 capacity in the unit of the resource. Arrays (bidders,).
 
@@ -16,7 +16,7 @@ A plug-in of `nova_market.pricing` is a function (market) -> price.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import exp, isfinite, log
+from math import exp, inf, isfinite, log
 
 import numpy as np
 
@@ -63,6 +63,25 @@ def clearing_price(market: ResourceMarket) -> float:
     return max(market.reserve, 1.0 / level if level > 0 else 0.0)
 
 
+def held_price(market: ResourceMarket, price: float, factor: float) -> float:
+    """B4: the price, within [last_price / factor, last_price * factor] and at or above the reserve.
+
+    The reserve price is not made by bids: neither the step from it nor that to it is held, so that what lies
+    idle is cheap at once.
+    """
+    if market.last_price <= market.reserve or price <= market.reserve:
+        return price
+    highest = market.last_price * factor
+    return max(market.reserve, min(max(price, market.last_price / factor), highest))
+
+
+def allowed_factor(factor: float, periods: int) -> float:
+    """B4: the largest factor between the prices of two rounds that are so many periods apart."""
+    exponent = log(factor) * max(periods, 1)
+    # exp() overflows above 709
+    return exp(exponent) if exponent < 700.0 else inf
+
+
 def bid_price(market: ResourceMarket) -> float:
     """Section 2.2.5: sum of bids / C, at least the reserve. 0 where there is no capacity."""
     if market.capacity <= 0:
@@ -106,7 +125,7 @@ def wishes(bids: Array, caps: Array, price: float) -> Array:
 
 
 def allocations(market: ResourceMarket, price: float) -> Array:
-    """P1: a_i = min(cap_i, bid_i / price); divided again where that is more than there is (P2 only)."""
+    """P1: a_i = min(cap_i, bid_i / price); divided again where that is more than there is (P2, B4)."""
     wanted = wishes(market.bids, market.caps, price)
     total = float(wanted.sum())
     if total > market.capacity * (1.0 + ROUNDING * max(len(wanted), 1)):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the market stores of each round, as values: the round itself, its prices, its allocations.
+"""What the market stores of each round, as values: itself, its prices, its allocations, the economy.
 
-Implements rows of rules P1, P3, A1 and A4 of doc/source/specs/market.rst. Units:
+Implements rows of rules P1, P3, P4, A1 and A4 of doc/source/specs/market.rst. Units:
 amounts in whole micro-credits, bids in micro-credits per period, CPU in cores, memory in MiB, times in
 seconds since the epoch, prices in micro-credits per unit and period (a float: a price is no money).
 """
@@ -65,3 +65,40 @@ class AllocationRecord:
     charge_memory: int
     confirmed: bool = False
     """The host has reported that it applied it; an allocation that was not applied is free (F2)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EconomyRecord:
+    """The economy when a round was decided (P4): where the credits were, before it held any."""
+
+    period: int
+    projects: int
+    budgets: int
+    escrow: int
+    bank: int
+    charged: int | None = None
+    """What the round has charged; None until it is settled."""
+
+    price_index: float | None
+    base_rounds: int
+    base_level: float
+    base_cpu: float
+    base_memory: float
+    """The basket: cores and MiB times periods that were sold in the base window."""
+
+    base_cpu_value: float
+    base_memory_value: float
+    """Micro-credits that they cost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerRecord:
+    """What a project could spend in a period and go on for ever, and what that bought (B3, P4)."""
+
+    period: int
+    project_id: str
+    wealth: int
+    spend: int
+    cores: float | None
+    part: float | None
+    real: float | None

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a round has decided, as it is stored and shown: prices, allocations, a document with the reasons.
 
-Implements rules P3 and A4 of doc/source/specs/market.rst. The document holds what other tables do not:
+Implements rules P3, B5 and A4 of doc/source/specs/market.rst. The document holds what other tables do not:
 inputs, what counted as a bid and where it came from, why. With it and the allocations any engine can
-complete the round. Units: as in core.market.record; pairs are (cpu, memory).
+complete the round. A default bid (B3) is explained by `default_bids` of the round, by `wealth`, `committed`
+and `default_bids` of its payer, and by `limit` of the server. Units: as in core.market.record; pairs are
+(cpu, memory).
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +15,9 @@ import numpy as np
 from nova_market.core.ledger.posting import AccountId, Posting, Reason, account
 from nova_market.core.market.bid import MARKET_RESOURCES, BidSource
 from nova_market.core.market.carried_state import KEY, CarriedState
+from nova_market.core.market.currency_step import payer_bids, payer_dues
+from nova_market.core.market.enforced import KEY as ENFORCED
+from nova_market.core.market.enforced import enforced_on
 from nova_market.core.market.inputs import RoundInputs
 from nova_market.core.market.record import AllocationRecord, PriceRecord
 from nova_market.core.market.round import MEANING, RoundOutcome, Why
@@ -28,9 +33,9 @@ DIGITS = 9
 
 
 def price_records(inputs: RoundInputs, outcome: RoundOutcome) -> list[PriceRecord]:
-    """Prices of the round, one per resource."""
+    """Prices of the round, one per resource that some host sells."""
     snapshot = inputs.snapshot
-    reached = snapshot.answering[snapshot.host]
+    given = snapshot.answering[snapshot.host] & snapshot.buyable
     return [
         PriceRecord(
             period=inputs.period,
@@ -38,17 +43,18 @@ def price_records(inputs: RoundInputs, outcome: RoundOutcome) -> list[PriceRecor
             price=float(outcome.price[r]),
             bid_price=float(outcome.bid_price[r]),
             capacity=float(snapshot.capacity[r, snapshot.answering].sum()),
-            allocated=float(outcome.actual[r, reached].sum()),
+            allocated=float(outcome.actual[r, given[r]].sum()),
             bids=int(outcome.bids[r].sum()),
         )
         for r, name in enumerate(MARKET_RESOURCES)
+        if snapshot.offered[r]
     ]
 
 
 def allocation_records(inputs: RoundInputs, outcome: RoundOutcome) -> list[AllocationRecord]:
-    """What each server gets, by id."""
+    """What each server gets, by id. What is not sold, its host gives it, as much as is ideal."""
     ideal, actual, charges = (
-        outcome.ideal.tolist(),
+        np.where(inputs.snapshot.buyable, outcome.ideal, outcome.actual).tolist(),
         outcome.actual.tolist(),
         outcome.charges.tolist(),
     )
@@ -95,6 +101,11 @@ def document(
         },
         'demand': _rounded(outcome.demand),
         'last_price': _rounded(inputs.past.price),
+        'held_prices': _held_prices(inputs, outcome),
+        'default_bids': {
+            'cycle': inputs.means.cycle,
+            'load': _rounded(inputs.defaults.load),
+        },
         'largest_error': round(outcome.largest_error, DIGITS),
         'hosts': _hosts(inputs),
         'payers': _payers(inputs, outcome),
@@ -155,6 +166,7 @@ def _shown(error: Array) -> list[int]:
 
 
 def _hosts(inputs: RoundInputs) -> list[dict[str, object]]:
+    sold = inputs.snapshot.sells
     return [
         {
             'name': host.name,
@@ -162,22 +174,38 @@ def _hosts(inputs: RoundInputs) -> list[dict[str, object]]:
             'answering': host.answering,
             'enabled': host.enabled,
             'zone': host.zone,
+            ENFORCED: enforced_on(sold, row),
         }
         for row, host in enumerate(inputs.hosts)
     ]
 
 
+def _held_prices(inputs: RoundInputs, outcome: RoundOutcome) -> list[dict[str, object]]:
+    """B4: where the breaker has held a price, and what it would have been."""
+    return [
+        {
+            'resource': name,
+            'last_price': float(inputs.past.price[r]),
+            'price': float(outcome.price[r]),
+            'free_price': float(outcome.free_price[r]),
+        }
+        for r, name in enumerate(MARKET_RESOURCES)
+        if outcome.held[r]
+    ]
+
+
 def _payers(inputs: RoundInputs, outcome: RoundOutcome) -> list[dict[str, object]]:
-    count = len(inputs.payers)
-    due = np.bincount(inputs.snapshot.payer, outcome.due(), count).tolist()
-    wanted = np.bincount(inputs.snapshot.payer, inputs.bids.bids.sum(axis=0), count).tolist()
+    due, wanted = payer_dues(inputs, outcome), payer_bids(inputs)
     short = set(outcome.short.tolist())
     return [
         {
             'id': payer,
             'available': int(inputs.snapshot.available[row]),
-            'bids': int(wanted[row]),
-            'due': int(due[row]),
+            'wealth': int(inputs.means.wealth[row]),
+            'committed': int(inputs.means.committed[row]),
+            'default_bids': int(inputs.defaults.amount[row]),
+            'bids': wanted[row],
+            'due': due[row],
             'scaled': row in short,
         }
         for row, payer in enumerate(inputs.payers)

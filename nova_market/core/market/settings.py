@@ -17,6 +17,7 @@ class MarketSettings:
     """reserve: least prices of a core and of a MiB; host_reserve: cores and MiB that a host keeps
     total, renew_every, return_delay, tax_rate, tax_floor: M3; return_delay 0: the bank's income is split
     notice: a payer whose credits last for fewer periods is notified (M4)
+    breaker: largest factor between the prices of two periods (B4)
     """
 
     name: str = 'engine'
@@ -32,6 +33,19 @@ class MarketSettings:
     return_delay: int = 60
     tax_rate: int = 0
     tax_floor: int = 0
+    breaker: float = 2.0
     notice: int = 60
     options: Mapping[str, object] = field(default_factory=dict)
     """What is written of the settings into a round's document."""
+
+    @property
+    def cycle(self) -> int:
+        """Periods from one in which a credit is spent to the first in which it can be spent again (B3).
+
+        What is returned or divided is posted when a round is settled, so it counts from the next one on.
+        """
+        return (self.return_delay or self.renew_every) + 1
+
+    def shared_pool(self, bank: int) -> int:
+        """What of the credits in the bank will be divided among all projects by weight."""
+        return 0 if self.return_delay else bank

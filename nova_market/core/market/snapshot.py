@@ -35,6 +35,8 @@ class MarketSnapshot:
     last: (resources, servers) allocation of the round before, kept on hosts that do not answer
     available: (payers,) what each payer can spend this period
     reserve, last_price, last_demand: (resources,)
+    sold: (resources, hosts) what the host enforces (B5); None: everything. There is no capacity to hand out
+          where it is not
     """
 
     capacity: Array
@@ -48,6 +50,22 @@ class MarketSnapshot:
     reserve: Array = field(default_factory=_zeros)
     last_price: Array = field(default_factory=_zeros)
     last_demand: Array = field(default_factory=_zeros)
+    sold: Flags | None = None
+
+    @property
+    def sells(self) -> Flags:
+        """(resources, hosts): as `sold`, whether it is stated or not."""
+        return np.ones(self.capacity.shape, dtype=np.bool_) if self.sold is None else self.sold
+
+    @property
+    def offered(self) -> Flags:
+        """(resources,): does any host sell it?"""
+        return np.asarray(self.sells.any(axis=1))
+
+    @property
+    def buyable(self) -> Flags:
+        """(resources, servers): is it sold on the server's host?"""
+        return self.sells[:, self.host]
 
     def __post_init__(self) -> None:
         self._check_shapes()
@@ -56,6 +74,8 @@ class MarketSnapshot:
         check_bids(self.bids)
         for name in ('capacity', 'caps', 'last', 'reserve', 'last_price', 'last_demand'):
             _check_amounts(name, getattr(self, name))
+        if self.capacity[~self.sells].any():
+            raise BadSnapshot('capacity of what a host does not sell: give 0')
 
     def _check_shapes(self) -> None:
         servers, hosts = len(self.host), len(self.answering)
@@ -69,6 +89,8 @@ class MarketSnapshot:
             'last_price': (WIDTH,),
             'last_demand': (WIDTH,),
         }
+        if self.sold is not None:
+            wanted['sold'] = (WIDTH, hosts)
         for name, shape in wanted.items():
             found = getattr(self, name).shape
             if found != shape:

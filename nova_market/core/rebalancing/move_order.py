@@ -13,17 +13,30 @@ import numpy as np
 
 from nova_market.core.rebalancing.layout import NOWHERE, Layout, LayoutState, fits
 from nova_market.core.rebalancing.tabu_search import BalancePlan
-from nova_market.core.resource import Array, Rows
+from nova_market.core.resource import CPU, MEMORY, Array, Rows
 from nova_market.core.share import shares_at, water_levels
+
+SLOWDOWN = 0.1
+"""Part of its speed that a guest loses while it is copied (Beloglazov and Buyya, CCPE 24(13), 2012)."""
+
+BY_CORES = np.array([1.0, 0.0])
+"""What moves are weighed by where nothing has a price."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrationSettings:
     """A move must be worth more than it costs: value delivered per period, over `horizon` periods, against
-    `cost_per_mib` micro-credits for each MiB of RAM that is copied."""
+    what its copy takes from the market at the same prices (see `copy_cost`).
+
+    copy_rate:  MiB/s; 0: a copy takes no time and costs nothing
+    copy_cores: cores that are busy with a copy, on both hosts together
+    period:     seconds
+    """
 
     horizon: int = 60
-    cost_per_mib: float = 0.0
+    copy_rate: float = 110.0
+    copy_cores: float = 1.0
+    period: float = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +45,7 @@ class Migration:
 
     error_before, error_after: of the worst server of the host on which it begins, before and after the plan
     gain: micro-credits per period that the plan delivers more because of this server's move
+    cost: micro-credits that the copy is worth
     """
 
     server: int
@@ -40,6 +54,7 @@ class Migration:
     hop: bool
     copied_mib: float
     gain: float
+    cost: float
     error_before: float
     error_after: float
 
@@ -49,7 +64,7 @@ class Migration:
         return (
             f'server {server} from {source} to {target}{way}: the largest error where '
             f'it began falls from {self.error_before:.2%} to {self.error_after:.2%}, {self.gain:.0f} '
-            f'micro-credits a period for {self.copied_mib:.0f} MiB'
+            f'micro-credits a period for {self.copied_mib:.0f} MiB, whose copy costs {self.cost:.0f}'
         )
 
 
@@ -78,11 +93,12 @@ def ordered_moves(
     settings: MigrationSettings | None = None,
 ) -> MigrationPlan:
     """The plan's moves that pay, in an order in which everything fits at every step."""
+    chosen = settings or MigrationSettings()
     layout = LayoutState(placement)
     start = layout.errors.copy()
     for server in plan.moved:
         layout.move(int(server), int(plan.host[server]))
-    gains, dropped = _worthwhile(layout, plan, price, settings or MigrationSettings())
+    gains, dropped = _worthwhile(layout, plan, price, chosen)
     targets = {server: int(layout.host[server]) for server in gains}
     order, layout, stuck = _ordered(placement, targets)
     dropped += [(server, NO_WAY) for server in stuck]
@@ -98,6 +114,7 @@ def ordered_moves(
             hop=hop,
             copied_mib=float(placement.size[0, server]),
             gain=gains[server],
+            cost=copy_cost(placement, server, price, chosen),
             error_before=float(start[placement.host[server]]),
             # an empty host has no worst server
             error_after=max(float(layout.errors[placement.host[server]]), 0.0),
@@ -122,29 +139,47 @@ def delivered(placement: Layout, host: int, members: Rows, price: Array) -> floa
     return value
 
 
+def copy_cost(placement: Layout, server: int, price: Array, settings: MigrationSettings) -> float:
+    """Micro-credits: what the copy of a server's RAM takes from the market, at the market's prices.
+
+        RAM / rate / period * (p_cpu * (copy_cores + SLOWDOWN * its ideal cores) + p_memory * RAM)
+
+    For so many periods its RAM is taken on the target too, cores copy, and the guest is slower. Gain and cost
+    have the same prices, so what is worth a copy does not depend on their level.
+    """
+    if settings.copy_rate <= 0:
+        return 0.0
+    copied = float(placement.size[0, server])
+    cores = settings.copy_cores + SLOWDOWN * float(placement.ideal[CPU, server])
+    taken = float(price[CPU]) * cores + float(price[MEMORY]) * copied
+    return copied / settings.copy_rate / settings.period * taken
+
+
 def _worthwhile(
     layout: LayoutState, plan: BalancePlan, price: Array, settings: MigrationSettings
 ) -> tuple[dict[int, float], list[tuple[int, str]]]:
     """(gain of each move that stays, those that go): the last found is looked at first."""
     placement = layout.placement
+    # a gain is shown in credits, and judged by cores where nothing costs credits
+    worth = price if price.any() else BY_CORES
     gains: dict[int, float] = {}
     dropped = []
     for server in reversed(plan.moved.tolist()):
         home, target = int(placement.host[server]), int(layout.host[server])
         both = (home, target)
-        with_move, error = _value(layout, both, price), _worst(layout, both)
+        with_move, error = _value(layout, both, worth), _worst(layout, both)
         may_return = _fits(placement, layout.used, server, home)
         layout.move(server, home)
-        gain = with_move - _value(layout, both, price)
-        over = gain * settings.horizon - float(placement.size[0, server]) * settings.cost_per_mib
+        gain = with_move - _value(layout, both, worth)
+        over = gain * settings.horizon - copy_cost(placement, server, worth, settings)
         worst = _worst(layout, both)
-        # at a price of 0 nothing brings anything in, but who is short of his ideal still is
+        # where a copy is free, who is short of his ideal is reason enough
         worthless = over < 0 or (over == 0 and worst <= error)
         if may_return and worthless and worst <= plan.before:
             dropped.append((server, NOT_WORTH))
         else:
             layout.move(server, target)
-            gains[server] = gain
+            gains[server] = gain if price.any() else 0.0
     return gains, dropped
 
 

@@ -72,7 +72,7 @@ def proposal(found: Search, settings: RebalancingSettings, now: float) -> Stored
                 error_before=step.error_before,
                 error_after=step.error_after,
                 gain=step.gain,
-                cost=step.copied_mib * settings.migration.cost_per_mib,
+                cost=step.cost,
                 reason=f'{step.reason(*shown)}; in the cloud {summary(found.plan)}',
                 changed_at=now,
             )

@@ -64,8 +64,8 @@ def affordable_hosts(
 def costs(snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows) -> Array:
     """(len(rows),) micro-credits per period for one server with all it can use; inf where none is left.
 
-    What a host has nothing of, it does not sell: a server with CPUs of its own goes to hosts without shared
-    ones, and whether there is room is for Placement to say.
+    What a host has nothing of, or does not control (B5), it does not sell: a server with CPUs of its own goes
+    to hosts without shared ones, and whether there is room is for Placement to say.
     """
     limit = np.array(request.limit)[:, None]
     level = levels_after(snapshot, request, rows)
@@ -80,18 +80,19 @@ def costs(snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows) -> Ar
 def within_share(snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows) -> Verdict:
     """Does the project stay within its granted part of the cloud? The same for all hosts.
 
-    max_r (used_r + count * size_r) / capacity_r <= share
+    max_r (used_r + count * size_r) / capacity_r <= share            of the resources that are sold
     """
     fine = np.ones(len(rows), dtype=np.bool_)
     owner = snapshot.projects.get(request.project_id)
     if snapshot.share is None or owner is None or not request.new or request.work != LONG:
         return fine, ''
     granted = float(snapshot.share[owner])
-    total = snapshot.capacity.sum(axis=1)
-    if np.isnan(granted) or not (total > 0).all():
+    sold = np.flatnonzero(snapshot.sells.any(axis=1))
+    total = snapshot.capacity[sold].sum(axis=1)
+    if np.isnan(granted) or not len(sold) or not (total > 0).all():
         return fine, ''
     asked = snapshot.used[:, owner] + request.count * np.array(request.size)
-    usage = float((asked / total).max())
+    usage = float((asked[sold] / total).max())
     if usage <= granted * (1.0 + ROUNDING):
         return fine, ''
     return ~fine, (

@@ -51,6 +51,7 @@ def levels_after(
 ) -> Array:
     """(resources, len(rows)): the level of these hosts if they took the request's server too.
 
+    1 of what a host does not sell: there everybody gets what he can use (B5).
     newcomers: (len(rows),) servers like this one that have come since the round
     """
     count = np.ones(len(rows)) if newcomers is None else 1.0 + newcomers
@@ -66,6 +67,7 @@ def levels_after(
         part = np.clip((capacity - below) / rise, 0.0, 1.0)
         at = points[i - 1] + part * (points[i] - points[i - 1])
         level = np.where(crossed, np.minimum(level, at), level)
+    level[~snapshot.sells[:, rows]] = 1.0
     return level
 
 

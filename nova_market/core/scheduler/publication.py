@@ -59,6 +59,7 @@ def scheduler_snapshot(
         bids=_short(whole.bids[:, rows]),
         demand=_short(whole.demand[:, :, rows]),
         vcpus=whole.vcpus[rows],
+        sold=None if whole.sold is None else whole.sold[:, rows],
         heaviness=heavy,
         host_heaviness=None if host_heavy is None else host_heavy[rows],
     )

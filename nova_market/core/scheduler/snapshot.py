@@ -22,7 +22,7 @@ from nova_market.core.market.bid import MARKET_RESOURCES
 from nova_market.core.market.price import wishes
 from nova_market.core.market.round import RoundOutcome
 from nova_market.core.market.snapshot import MarketSnapshot
-from nova_market.core.resource import Array
+from nova_market.core.resource import Array, Flags
 from nova_market.core.scheduler.snapshot_reader import (
     LeaseEntry,
     SnapshotDocument,
@@ -54,6 +54,7 @@ class SchedulerSnapshot:
     """period, age: the round, and how many seconds ago it began when this was read
     price, bid_price: (resources,)
     hosts:     rows of those that take part in the market; capacity, bids: (resources, hosts)
+    sold:      (resources, hosts) what is sold there (B5); None: everything
     demand:    (levels, resources, hosts) what the servers of a host want at LEVELS
     vcpus:     (hosts,) of all servers that were on the host, running or not
     projects:  rows; available, due: (projects,) what it has, what it pays a period
@@ -84,6 +85,12 @@ class SchedulerSnapshot:
     host_heaviness: Array | None = None
     leases: tuple[HostLease, ...] | None = None
     watts: Array | None = None
+    sold: Flags | None = None
+
+    @property
+    def sells(self) -> Flags:
+        """(resources, hosts): as `sold`, whether it is stated or not."""
+        return np.ones(self.capacity.shape, dtype=np.bool_) if self.sold is None else self.sold
 
 
 def round_snapshot(
@@ -119,6 +126,7 @@ def round_snapshot(
         available=available,
         due=np.zeros(count) if due is None else due,
         used=np.zeros((WIDTH, count)) if used is None else used,
+        sold=None if market.sells.all() else market.sells,
     )
 
 
@@ -177,6 +185,7 @@ def snapshot_of(document: SnapshotDocument) -> SchedulerSnapshot:
         host_heaviness=_optional(hosts.heaviness, 'hosts.heaviness', (count,)),
         watts=_optional(hosts.watts, 'hosts.watts', (2, count)),
         leases=None if leases is None else tuple(_lease(one) for one in leases),
+        sold=None if hosts.sold is None else array(hosts.sold, 'hosts.sold', (WIDTH, count)) > 0,
     )
 
 
@@ -190,6 +199,7 @@ def document_of(snapshot: SchedulerSnapshot) -> dict[str, object]:
         'vcpus': snapshot.vcpus.tolist(),
         **_with_gaps('heaviness', snapshot.host_heaviness),
         **_with_gaps('watts', snapshot.watts),
+        **({} if snapshot.sold is None else {'sold': snapshot.sold.tolist()}),
     }
     projects: dict[str, object] = {
         'id': _texts(snapshot.projects),

@@ -48,6 +48,7 @@ class HostTable(Struct, frozen=True, kw_only=True):
     vcpus: list[Amount]
     heaviness: list[Signed | None] | None = None
     watts: list[list[Watts | None]] | None = None
+    sold: list[list[bool]] | None = None
 
 
 class ProjectTable(Struct, frozen=True, kw_only=True):

@@ -26,7 +26,8 @@ def by_bid_load(
     """- max_r (bids on the host + own and newcomers' bids) / (capacity * bid price); 1: as the mean.
 
     A host that has nothing of what is bid for is twice as loaded as any other: a number without bound would
-    make all others look alike. No opinion where nobody bids for anything.
+    make all others look alike. What a host does not sell is no load on it (B5). No opinion where nobody bids
+    for anything.
     """
     priced = np.flatnonzero(snapshot.bid_price > 0)
     if not len(priced):
@@ -38,7 +39,7 @@ def by_bid_load(
     worth = snapshot.capacity[np.ix_(priced, known)] * snapshot.bid_price[priced, None]
     loads = np.divide(bids, worth, out=np.zeros(bids.shape), where=worth > 0)
     load = np.minimum(loads.max(axis=0), _MOST)
-    nothing = (worth <= 0).any(axis=0)
+    nothing = ((worth <= 0) & snapshot.sells[np.ix_(priced, known)]).any(axis=0)
     load[nothing] = 2.0 * load[~nothing].max(initial=1.0)
     return _everywhere(-load, rows)
 

@@ -3,16 +3,24 @@
 
 Models the frameworks of Merkat (INRIA RR-8648), section 3.3 (Condor, Torque). Units: seconds, servers of one
 core. Jobs start in order of arrival, on as many servers as they are wide, and run at the speed of the
-servers; a server takes `boot` seconds to come, and one that is to go finishes its job first.
-Times are whole ticks: a job that ends within one leaves its servers at the end of it.
+servers; a server takes `boot` seconds to come, and one that is given up ends its job first: which ones, and
+when they go, is decided by core.app, as for the controller. Times are whole ticks: a job that ends within one
+leaves its servers at the end of it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from nova_market.core.app.draining import drain_end
+from nova_market.core.app.record import DesiredServerState, HookReport, StoredApp, StoredSlot
+from nova_market.core.app.server import ServerState
+from nova_market.core.app.slots import Draining, slots_for
+from nova_market.core.app.template import MAX_DRAIN
 from nova_market.core.resource import Array, Values
 from nova_market.errors import BadWorkload
+
+NODE = 'node'
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -30,17 +38,23 @@ class Jobs:
 
 @dataclass(slots=True, kw_only=True)
 class Framework:
-    """target: servers that it is to have; boots: when those that come will be there."""
+    """drain_timeout: seconds for the jobs of servers that are given up; 0: their jobs begin again elsewhere
+
+    slots: its servers by number; boots: when those that come will be there; runs: servers of each job
+    """
 
     name: str
     jobs: Jobs
     boot: float
-    target: int = 0
-    ready: int = 0
-    boots: list[float] = field(default_factory=list)
+    drain_timeout: float = MAX_DRAIN
+    slots: dict[int, StoredSlot] = field(default_factory=dict)
+    boots: dict[int, float] = field(default_factory=dict)
     upcoming: int = 0
     waits: list[int] = field(default_factory=list)
-    runs: list[int] = field(default_factory=list)
+    runs: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    lost: float = 0.0
+    """Seconds of work that were done in vain, on all servers of the jobs together."""
+
     left: Array = field(default_factory=lambda: np.zeros(0))
     end: Array = field(default_factory=lambda: np.zeros(0))
 
@@ -50,12 +64,21 @@ class Framework:
 
     @property
     def servers(self) -> int:
-        """All that are paid for, those that boot too."""
-        return self.ready + len(self.boots)
+        """All that are paid for: also those that boot, and those that drain."""
+        return len(self.slots)
+
+    @property
+    def stay(self) -> int:
+        """Servers that it has not given up."""
+        return sum(one.intention is DesiredServerState.PRESENT for one in self.slots.values())
+
+    @property
+    def ready(self) -> int:
+        return len(self.slots) - len(self.boots)
 
     @property
     def busy(self) -> int:
-        return int(self.jobs.width[self.runs].sum()) if self.runs else 0
+        return sum(len(numbers) for numbers in self.runs.values())
 
     @property
     def waiting(self) -> int:
@@ -67,33 +90,80 @@ class Framework:
         return self.upcoming == len(self.end) and not self.waits and not self.runs
 
     def resize(self, target: int, now: float) -> None:
-        """Ask for servers, or give some back: those that boot, then idle ones, then as they become idle."""
-        self.target = target
-        self.boots += [now + self.boot] * (target - self.servers)
-        del self.boots[max(target - self.ready, 0) :]
-        self._give_back()
+        """Have so many servers: more are asked for, or some are given up, as the controller does it."""
+        draining = Draining(
+            now=now,
+            timeout={NODE: self.drain_timeout},
+            tasks={one.server_id: int(n in self._jobs) for n, one in self.slots.items()},
+        )
+        app = StoredApp(id=self.name, project_id=self.name, user_id='', template={})
+        rows = list(self.slots.values())
+        for row in slots_for(app, rows, {NODE: target}, DesiredServerState.PRESENT, draining):
+            if row.intention is DesiredServerState.GONE:
+                self._delete(row.number)
+                continue
+            if row.number not in self.slots:
+                self.boots[row.number] = now + self.boot
+            self.slots[row.number] = replace(row, server_id=f'{self.name}-{row.number}')
+        self._drain(now)
 
     def tick(self, now: float, seconds: float, speed: float) -> None:
         """Arrivals and starts at `now`, then work of so many seconds."""
         arrived = int(np.searchsorted(self.jobs.submit, now, side='right'))
         self.waits += range(self.upcoming, arrived)
         self.upcoming = arrived
-        self.ready += sum(at <= now for at in self.boots)
-        self.boots = [at for at in self.boots if at > now]
-        self._give_back()
+        for number in [n for n, at in self.boots.items() if at <= now]:
+            del self.boots[number]
+            self.slots[number] = replace(self.slots[number], address=f'10.0.0.{number}')
+        self._drain(now)
         self._start()
-        self.left[self.runs] -= seconds * speed
-        over = [job for job in self.runs if self.left[job] <= 0]
-        self.end[over] = now + seconds
-        self.runs = [job for job in self.runs if self.left[job] > 0]
+        running = list(self.runs)
+        self.left[running] -= seconds * speed
+        for job in running:
+            if self.left[job] <= 0:
+                self.end[job] = now + seconds
+                del self.runs[job]
+
+    @property
+    def _jobs(self) -> dict[int, int]:
+        """The job of each busy server."""
+        return {number: job for job, numbers in self.runs.items() for number in numbers}
 
     def _start(self) -> None:
         """First come, first served: no job passes the first in the queue."""
-        idle = self.ready - self.busy
-        while self.waits and self.jobs.width[self.waits[0]] <= idle:
-            job = self.waits.pop(0)
-            self.runs.append(job)
-            idle -= int(self.jobs.width[job])
+        if not self.waits:
+            return
+        busy = self._jobs
+        idle = [
+            number
+            for number, one in self.slots.items()
+            if one.intention is DesiredServerState.PRESENT and one.address and number not in busy
+        ]
+        while self.waits and (width := int(self.jobs.width[self.waits[0]])) <= len(idle):
+            self.runs[self.waits.pop(0)] = tuple(idle[:width])
+            del idle[:width]
 
-    def _give_back(self) -> None:
-        self.ready = min(self.ready, max(self.target, self.busy))
+    def _drain(self, now: float) -> None:
+        """The agent of an idle server reports that its work has ended; whoever has ended goes."""
+        busy = self._jobs
+        for number, one in list(self.slots.items()):
+            if one.intention is not DesiredServerState.DRAINING:
+                continue
+            state = ServerState.BUILDING if number in self.boots else ServerState.RUNNING
+            report = HookReport(
+                app_id=self.name, at=now, drain=one.drain_id, drained=number not in busy
+            )
+            if drain_end(one, state, report, now):
+                self._delete(number)
+
+    def _delete(self, number: int) -> None:
+        """A job that ran there is the next in the queue, and begins again."""
+        del self.slots[number]
+        self.boots.pop(number, None)
+        job = self._jobs.get(number)
+        if job is not None:
+            work = self.jobs.work[job]
+            self.lost += float(work - self.left[job]) * int(self.jobs.width[job])
+            self.left[job] = work
+            del self.runs[job]
+            self.waits.insert(0, job)

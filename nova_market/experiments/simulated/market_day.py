@@ -39,6 +39,7 @@ from nova_market.core.market.round import RoundOutcome, decide
 from nova_market.core.market.settings import MarketSettings
 from nova_market.core.market.snapshot import MarketSnapshot
 from nova_market.experiments.guests.recording import Recording, plot, write_summary
+from nova_market.experiments.simulated.verdict import Finding, verdict
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -151,7 +152,7 @@ def judge(recording: Recording, book: Book, setting: Setting) -> dict[str, Any]:
         for name in (project.name for project in PROJECTS)
     }
     lab = shares['lab']
-    holds = {
+    holds: dict[str, Finding] = {
         'the price follows the bids': day > 1.3 * night,
         'who bids more gets more': lab['hurry'] > 2.0 * lab['day'],
         'who has no credits left is scaled down': broke[1] - broke[0] > HOUR / 2
@@ -170,8 +171,7 @@ def judge(recording: Recording, book: Book, setting: Setting) -> dict[str, Any]:
         'price_hurry': recording.mean('price', *hurry),
         'cores': shares,
         'lab_out_of_credit_at': broke[0] / HOUR,
-        'holds': {name: bool(true) for name, true in holds.items()},
-        'passed': bool(all(holds.values())),
+        **verdict(holds),
     }
 
 

@@ -68,6 +68,25 @@ class Prices(FormattableColumn[Any]):
         )
 
 
+class HeldPrices(FormattableColumn[Any]):
+    """Prices that the breaker has held, one line each."""
+
+    def human_readable(self) -> str:
+        return '\n'.join(
+            f'{one["resource"]}: held at {Price(one["price"]).human_readable()} after '
+            f'{Price(one["last_price"]).human_readable()}; without the breaker '
+            f'{Price(one["free_price"]).human_readable()}'
+            for one in self._value or ()
+        )
+
+
+class NotSold(FormattableColumn[Any]):
+    """Resources that hosts do not control, one line each."""
+
+    def human_readable(self) -> str:
+        return '\n'.join(_not_sold(one) for one in self._value or ())
+
+
 class Payers(FormattableColumn[Any]):
     """Payers that cannot cover their bids, one line each."""
 
@@ -86,6 +105,9 @@ class Explanation(FormattableColumn[Any]):
     def human_readable(self) -> str:
         return '\n'.join(_explained(line) for line in self._value or ())
 
+
+NAMED = 10
+"""Hosts that a table names; a format for programs has all."""
 
 Column = tuple[str, str, type[FormattableColumn[Any]] | None]
 """Heading, attribute of the resource, and how a person reads it."""
@@ -131,6 +153,19 @@ def _line(entry: Any) -> str:
     if isinstance(entry, list | tuple):
         return '; '.join(_line(value) for value in entry)
     return f'{entry:.6g}' if isinstance(entry, float) else str(entry)
+
+
+def _not_sold(one: Mapping[str, Any]) -> str:
+    name, hosts = one['resource'], one['hosts']
+    where = '' if one['everywhere'] else ' everywhere'
+    if hosts is None:
+        who = 'no host controls it' if one['everywhere'] else 'some hosts do not control it'
+    else:
+        more = f' and {len(hosts) - NAMED} more' if len(hosts) > NAMED else ''
+        verb = 'does' if len(hosts) == 1 else 'do'
+        noun = 'host' if len(hosts) == 1 else 'hosts'
+        who = f'{noun} {", ".join(hosts[:NAMED])}{more} {verb} not control it'
+    return f'{name} is not sold{where}: {who}'
 
 
 def _explained(line: Mapping[str, Any]) -> str:

@@ -10,12 +10,19 @@ import uuid
 from collections.abc import Iterator
 from typing import Any, ClassVar, TypeVar
 
-from openstack import exceptions, proxy
+from openstack import exceptions, proxy, utils
 
 from nova_market.sdk.v1.account import Account, Budget, Movement, Posting
 from nova_market.sdk.v1.app import MICROVERSION, App, AppEvent
 from nova_market.sdk.v1.bid import Bid
 from nova_market.sdk.v1.cloud_state import Heaviness, Host
+from nova_market.sdk.v1.economy import MICROVERSION as ECONOMY_VERSION
+from nova_market.sdk.v1.economy import (
+    Economy,
+    PastEconomy,
+    PastPurchasingPower,
+    PurchasingPower,
+)
 from nova_market.sdk.v1.market_resource import MarketResource
 from nova_market.sdk.v1.plan import Plan
 from nova_market.sdk.v1.price import PastPrice, Price, Quote
@@ -45,6 +52,24 @@ class Proxy(proxy.Proxy):
         by the prices from `since` to `until`."""
         params = {name: value for name, value in query.items() if value is not None}
         return self._read(Quote, self.get('/prices/quote', params=params))
+
+    def economy(self, **query: Any) -> Economy:
+        """Where the credits are, the price index, and the velocity from `since` to `until`."""
+        params = {name: value for name, value in query.items() if value is not None}
+        answer = self.get('/economy', params=params, microversion=ECONOMY_VERSION)
+        return self._read(Economy, answer)
+
+    def economy_history(self, **query: Any) -> Iterator[PastEconomy]:
+        """The economy of past periods, oldest first; `since` and `until` choose."""
+        return self._pages(PastEconomy, **query)
+
+    def purchasing_power(self, **query: Any) -> Iterator[PurchasingPower]:
+        """What one's project can buy, `project_id`, or all with `all_projects`."""
+        return self._pages(PurchasingPower, **query)
+
+    def purchasing_power_history(self, **query: Any) -> Iterator[PastPurchasingPower]:
+        """The same of past periods, oldest first; `since` and `until` choose."""
+        return self._pages(PastPurchasingPower, **query)
 
     def accounts(self, **query: Any) -> Iterator[Account]:
         """Accounts one may see; `project_id` for those of one project."""
@@ -118,7 +143,9 @@ class Proxy(proxy.Proxy):
 
     def get_round(self, period: int | str, **query: Any) -> Round:
         """One round; of its explanation the `limit` lines after server `marker`."""
-        return self._read(Round, self.get(f'/rounds/{period}', params=query))
+        microversion = Round._get_microversion(self)
+        answer = self.get(f'/rounds/{period}', params=query, microversion=microversion)
+        return self._read(Round, answer)
 
     def allocations(self, period: int | str, **query: Any) -> Iterator[Allocation]:
         """What servers got in one round."""
@@ -163,23 +190,23 @@ class Proxy(proxy.Proxy):
     def create_app(self, **template: Any) -> App:
         """Begin an application; `credential` of the answer is what its monitors report with."""
         # as it is: a resource would leave out what it does not know, and the service refuses that
-        return self._read(App, self.post('/apps', json=template, microversion=MICROVERSION))
+        return self._read(App, self.post('/apps', json=template, microversion=self._newest()))
 
     def update_app(self, app_id: str, **changes: Any) -> App:
         """Change `slo`, `budget` or `parameters`; with `generation` only what was read.
 
         `new_credential=True` makes one, and ends the one there was.
         """
-        answer = self.patch(f'/apps/{app_id}', json=changes, microversion=MICROVERSION)
+        answer = self.patch(f'/apps/{app_id}', json=changes, microversion=self._newest())
         return self._read(App, answer)
 
     def suspend_app(self, app_id: str) -> App:
         """Have its servers suspended until it is resumed."""
-        return self._read(App, self.post(f'/apps/{app_id}/suspend', microversion=MICROVERSION))
+        return self._read(App, self.post(f'/apps/{app_id}/suspend', microversion=self._newest()))
 
     def resume_app(self, app_id: str) -> App:
         """Let it run again as its policy sees fit."""
-        return self._read(App, self.post(f'/apps/{app_id}/resume', microversion=MICROVERSION))
+        return self._read(App, self.post(f'/apps/{app_id}/resume', microversion=self._newest()))
 
     def delete_app(self, app: str | App, *, ignore_missing: bool = True) -> None:
         """Have its servers deleted and its budget closed; it is gone a while later."""
@@ -190,14 +217,21 @@ class Proxy(proxy.Proxy):
         return self._pages(AppEvent, app_id=app_id, **query)
 
     def report_app(self, app_id: str, credential: str, **report: Any) -> None:
-        """Report `metric`, `progress` or `queue`, of all of it or of the server `server_id`."""
+        """Report `metric`, `progress` or `queue`, of all of it or of the server `server_id`.
+
+        What hooks did is reported by nova-market-hooks, which acts on the answer.
+        """
         answer = self.post(
             f'/apps/{app_id}/reports',
             json=report,
             headers={'X-App-Credential': credential},
-            microversion=MICROVERSION,
+            microversion=self._newest(),
         )
         exceptions.raise_from_response(answer)
+
+    def _newest(self) -> str:
+        """The newest version that both sides know: an older service has applications too."""
+        return utils.maximum_supported_microversion(self, MICROVERSION) or MICROVERSION
 
     def _pages(
         self, kind: type[Kind], *, max_items: int | None = None, **query: Any

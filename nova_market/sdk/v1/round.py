@@ -14,6 +14,7 @@ class Round(MarketResource):
     resources_key = 'rounds'
     allow_fetch = True
     allow_list = True
+    _max_microversion = '1.3'
 
     period = Body('period', alternate_id=True)
     state = Body('state')
@@ -21,6 +22,9 @@ class Round(MarketResource):
     started_at = Body('started_at')
     leader = Body('leader')
     prices = Body('prices', type=list)
+    held_prices = Body('held_prices', type=list)
+    default_bids = Body('default_bids', type=dict)
+    not_sold = Body('not_sold', type=list)
     demand = Body('demand', type=list)
     largest_error = Body('largest_error', type=float)
     payers = Body('payers', type=list)

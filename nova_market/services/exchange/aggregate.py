@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 
 from nova_market.core.exchange.aggregator import Aggregator
 from nova_market.core.exchange.aggregator_client import AggregatorClient
-from nova_market.core.exchange.allocation_messages import AllocationMessage, Confirmation
 from nova_market.core.exchange.codec import HostMessage
 from nova_market.core.exchange.messages import (
     Departure,
@@ -29,11 +28,9 @@ from nova_market.core.exchange.rendezvous import elect
 from nova_market.core.exchange.report_table import FOREIGN_NAME
 from nova_market.core.exchange.totals import CloudTotals
 from nova_market.core.resource import HostName
-from nova_market.errors import MalformedReport
 from nova_market.ports import Clock, Membership, Transport, WireFormat
+from nova_market.services.exchange.frames import HostFrames
 from nova_market.services.exchange.health import (
-    FORGED,
-    MISDIRECTED,
     OTHER_TOPOLOGY,
     DropCounter,
     LinkHealth,
@@ -76,7 +73,6 @@ class AggregateExchange:
         self._host = host
         self._clock = clock
         self._transport = transport
-        self._wire = wire
         self._membership = membership
         self._named = tuple(named)
         self._count = count
@@ -86,6 +82,7 @@ class AggregateExchange:
         self._asked: tuple[HostName, ...] = ()
         self._drops = DropCounter(host)
         self._unused = UnusedAllocations()
+        self._frames = HostFrames(wire, self._drops, self._unused, self._take)
         self._health = LinkHealth(ttl, clock.monotonic())
         self._published = 0.0
         self._late: Counter[HostName] = Counter()
@@ -114,7 +111,7 @@ class AggregateExchange:
 
     def start(self) -> None:
         self._membership.start()
-        self._transport.start(self._receive)
+        self._transport.start(self._frames.take)
 
     def publish(self, report: HostReport) -> None:
         now = self._clock.monotonic()
@@ -187,34 +184,13 @@ class AggregateExchange:
         return reply if isinstance(reply, str) else self._client.receive(reply, now)
 
     def _send(self, to: HostName, message: HostMessage) -> None:
-        try:
-            frame = self._wire.encode(message)
-        except MalformedReport as error:
-            LOG.error('The report of this host cannot be sent: %s', error)
-            return
-        self._transport.send(to, frame)
+        frame = self._frames.written(message)
+        if frame is not None:
+            self._transport.send(to, frame)
 
-    def _receive(self, sender: HostName | None, frame: bytes) -> None:
-        """Take one frame of any peer; it never raises."""
-        try:
-            message = self._wire.decode(frame)
-        except MalformedReport as error:
-            self._drops.add(error.reason, str(error))
-            return
-        if isinstance(message, AllocationMessage):
-            self._unused.add()
-            return
-        reason = self._take(sender, message)
-        if reason:
-            self._drops.add(reason, f'host {message.host}')
-
-    def _take(self, sender: HostName | None, message: HostMessage | Confirmation) -> str:
+    def _take(self, message: HostMessage) -> str:
         """Keep a message and reply to an update; returns '' or why it is not kept."""
         now = self._clock.monotonic()
-        if sender is not None and sender != message.host:
-            return FORGED
-        if isinstance(message, Confirmation):
-            return MISDIRECTED
         if message.host == self._host:
             return FOREIGN_NAME
         if isinstance(message, HostReport):

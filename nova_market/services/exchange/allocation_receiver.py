@@ -113,6 +113,7 @@ class AllocationReceiver:
         granted: EffectiveAllocations,
         servers: Sequence[str],
         heaviness: Mapping[OwnerId, float],
+        enforced: Sequence[str] | None = None,
     ) -> None:
         engine = HostName(granted.engine)
         message = Confirmation(
@@ -121,6 +122,7 @@ class AllocationReceiver:
             period=granted.period,
             servers=tuple(servers),
             heaviness=heaviness,
+            enforced=None if enforced is None else tuple(enforced),
         )
         try:
             frame = self._wire.encode(message)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine's end of enforcement: allocations to hosts over a transport, and what they confirm.
 
-Implements ports.Enforcement, rules A5 and F2 of doc/source/specs/market.rst. Units: seconds of the clock.
+Implements ports.Enforcement, rules A5, B5 and F2 of doc/source/specs/market.rst. Units: seconds of the clock.
 
 A host can confirm only servers that it was sent allocations of. Where the transport proves the sender of a
 frame it can confirm for itself only. Frames get lost: as long as a period is asked for,
@@ -10,7 +10,7 @@ hosts that have confirmed nothing of it receive the message again.
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nova_market.core.exchange.allocation_messages import (
@@ -19,6 +19,7 @@ from nova_market.core.exchange.allocation_messages import (
     Confirmation,
     MarketMessage,
 )
+from nova_market.core.market.enforced import ASSUMED
 from nova_market.core.market.inventory import Allocation
 from nova_market.core.resource import HostName, OwnerId
 from nova_market.errors import MalformedReport
@@ -70,6 +71,7 @@ class AllocationSender:
         self._clock = clock
         self._membership = membership
         self._periods: dict[int, _Period] = {}
+        self._enforced: dict[HostName, tuple[int, frozenset[str]]] = {}
         self._lock = threading.Lock()
         self._drops = DropCounter(name)
 
@@ -138,6 +140,10 @@ class AllocationSender:
             self._transport.send(host, frame)
         return result
 
+    def enforced(self, hosts: Iterable[HostName]) -> Mapping[HostName, frozenset[str]]:
+        with self._lock:
+            return {host: self._enforced[host][1] for host in hosts if host in self._enforced}
+
     def heaviness(self) -> Mapping[OwnerId, float]:
         with self._lock:
             found: dict[OwnerId, float] = {}
@@ -193,5 +199,8 @@ class AllocationSender:
                 return UNASKED
             known.replied.add(message.host)
             known.heaviness |= message.heaviness
+            if message.period >= self._enforced.get(message.host, (0, ASSUMED))[0]:
+                stated = ASSUMED if message.enforced is None else frozenset(message.enforced)
+                self._enforced[message.host] = (message.period, stated)
             known.confirmed |= dict.fromkeys(servers.intersection(message.servers), message.host)
         return ''

@@ -13,17 +13,14 @@ import logging
 import threading
 from collections.abc import Mapping
 
-from nova_market.core.exchange.allocation_messages import AllocationMessage, Confirmation
 from nova_market.core.exchange.codec import HostMessage
 from nova_market.core.exchange.messages import Departure, HostReport
 from nova_market.core.exchange.report_table import LoopbackMonitor, ReportTable
 from nova_market.core.exchange.totals import CloudTotals
 from nova_market.core.resource import HostName
-from nova_market.errors import MalformedReport
 from nova_market.ports import Clock, Membership, Transport, WireFormat
+from nova_market.services.exchange.frames import HostFrames
 from nova_market.services.exchange.health import (
-    FORGED,
-    MISDIRECTED,
     OTHER_TOPOLOGY,
     DropCounter,
     LinkHealth,
@@ -51,7 +48,6 @@ class BroadcastExchange:
         self._host = host
         self._clock = clock
         self._transport = transport
-        self._wire = wire
         self._membership = membership
         now = clock.monotonic()
         self._book = ReportTable(metric, ttl)
@@ -60,6 +56,7 @@ class BroadcastExchange:
         self._last: HostReport | None = None
         self._drops = DropCounter(host)
         self._unused = UnusedAllocations()
+        self._frames = HostFrames(wire, self._drops, self._unused, self._take)
         self._health = LinkHealth(ttl, now)
         self._lock = threading.Lock()
 
@@ -80,7 +77,7 @@ class BroadcastExchange:
 
     def start(self) -> None:
         self._membership.start()
-        self._transport.start(self._receive)
+        self._transport.start(self._frames.take)
 
     def publish(self, report: HostReport) -> None:
         now = self._clock.monotonic()
@@ -119,34 +116,13 @@ class BroadcastExchange:
         return 0.0 if alone else max(now - self._last_received, 0.0)
 
     def _send(self, message: HostMessage) -> None:
-        try:
-            frame = self._wire.encode(message)
-        except MalformedReport as error:
-            LOG.error('The report of this host cannot be sent: %s', error)
-            return
-        self._transport.broadcast(frame)
+        frame = self._frames.written(message)
+        if frame is not None:
+            self._transport.broadcast(frame)
 
-    def _receive(self, sender: HostName | None, frame: bytes) -> None:
-        """Take one frame of any peer; it never raises."""
-        try:
-            message = self._wire.decode(frame)
-        except MalformedReport as error:
-            self._drops.add(error.reason, str(error))
-            return
-        if isinstance(message, AllocationMessage):
-            self._unused.add()
-            return
-        reason = self._take(sender, message)
-        if reason:
-            self._drops.add(reason, f'host {message.host}')
-
-    def _take(self, sender: HostName | None, message: HostMessage | Confirmation) -> str:
+    def _take(self, message: HostMessage) -> str:
         """Keep a message; returns '' or why it is not kept."""
         now = self._clock.monotonic()
-        if sender is not None and sender != message.host:
-            return FORGED
-        if isinstance(message, Confirmation):
-            return MISDIRECTED
         if not isinstance(message, HostReport | Departure):
             return OTHER_TOPOLOGY
         with self._lock:

@@ -11,6 +11,9 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
+import numpy as np
+
+from nova_market.core.market.bid import MARKET_RESOURCES
 from nova_market.core.market.record import RoundState
 from nova_market.core.market.settings import MarketSettings
 from nova_market.core.rebalancing.problem import MarketView
@@ -200,11 +203,27 @@ class Engine(LeaderLoop):
 def _log(decided: Decided) -> None:
     outcome, inputs = decided.outcome, decided.inputs
     LOG.info(
-        'round %d: %d servers on %d hosts, price %.6g a core and %.6g a MiB, largest error %.2f %%',
-        inputs.period, len(inputs.servers), len(inputs.hosts),
-        outcome.price[0], outcome.price[1], 100 * outcome.largest_error,
+        'round %d: %d servers on %d hosts, %s, largest error %.2f %%',
+        inputs.period, len(inputs.servers), len(inputs.hosts), _prices(decided),
+        100 * outcome.largest_error,
     )  # fmt: skip
+    for row in np.flatnonzero(outcome.held):
+        LOG.info(
+            'round %d: the breaker holds the price of %s at %.6g, after %.6g; it would be %.6g',
+            inputs.period, MARKET_RESOURCES[row],
+            outcome.price[row], inputs.past.price[row], outcome.free_price[row],
+        )  # fmt: skip
     if outcome.short.size:
         LOG.debug('bids scaled down: %s', ', '.join(inputs.payers[r] for r in outcome.short))
     for server, note in inputs.bids.notes.items():
         LOG.debug('bid of server %s is not understood: %s', server, note)
+
+
+def _prices(decided: Decided) -> str:
+    """For the log."""
+    units = {'cpu': 'core', 'memory': 'MiB'}
+    price = {one.resource: one.price for one in decided.plan.prices}
+    return ', '.join(
+        f'price {price[name]:.6g} a {unit}' if name in price else f'{name} is not sold'
+        for name, unit in units.items()
+    )

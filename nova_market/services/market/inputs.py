@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads everything a round decides on, once, into frozen values.
 
-Implements the input of Merkat (INRIA RR-8648), section 2.2.3, and rules M1, B1 and F2 of
+Implements the input of Merkat (INRIA RR-8648), section 2.2.3, and rules M1, B1, B5 and F2 of
 doc/source/specs/market.rst. A project that is seen for the first time gets an account.
 """
 
@@ -17,13 +17,17 @@ from nova_market.core.market.inputs import (
 )
 from nova_market.core.market.inventory import CloudServer
 from nova_market.core.market.settings import MarketSettings
-from nova_market.ports import AccountStore, MarketCloud
+from nova_market.ports import AccountStore, Enforcement, MarketCloud
 from nova_market.ports.stores import MarketStores
 from nova_market.services.market.past import PAGE, read_past
 
 
 def gather(
-    cloud: MarketCloud, stores: MarketStores, settings: MarketSettings, period: int
+    cloud: MarketCloud,
+    stores: MarketStores,
+    enforcement: Enforcement,
+    settings: MarketSettings,
+    period: int,
 ) -> RoundInputs:
     """:raises CloudUnavailable, DatabaseUnavailable: there is no round then."""
     hosts, everything = cloud.hosts(), cloud.servers()
@@ -45,6 +49,7 @@ def gather(
         past,
         settings,
         bank=stores.ledger.balances([BANK]).get(BANK, 0),
+        enforced=enforcement.enforced([host.name for host in hosts]),
     )
 
 

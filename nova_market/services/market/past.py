@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads what a round needs of the one before.
 
-Implements the state behind rules P2, M3, M4 and F2 of doc/source/specs/market.rst. All of it is in the round
-that was stored last and in the ledger, so any engine can go on from there. Units: as in core.market.record;
-times in periods.
+Implements the state behind rules P2, P4, M3, M4 and F2 of doc/source/specs/market.rst. All of it is in the
+round that was stored last and in the ledger, so any engine can go on from there. Units: as in
+core.market.record; times in periods.
 """
+
+from collections.abc import Mapping
+from dataclasses import replace
 
 from nova_market.core.ledger.posting import AccountId, Reason
 from nova_market.core.market.carried_state import (
@@ -14,6 +17,8 @@ from nova_market.core.market.carried_state import (
     before_first_round,
     carried_state,
     due_returns,
+    uncounted,
+    with_charges,
 )
 from nova_market.core.market.past import Past, paid_by_projects, past_of
 from nova_market.core.market.record import AllocationRecord, RoundRecord, RoundState
@@ -39,6 +44,10 @@ def read_past(
     delay: periods until charges return, 0 = never; allocated: whether allocations are needed
     """
 
+    def paid_in(periods: range) -> Mapping[str, int]:
+        charges = (ledger.totals(one, Reason.CHARGE) for one in periods)
+        return paid_by_projects(charges, project_of)
+
     def project_of(budget: AccountId) -> str | None:
         found = accounts.account(budget)
         return found.project_id if found else None
@@ -47,13 +56,20 @@ def read_past(
     if before is None:
         return Past(carried=before_first_round(period))
     due, carried = due_returns(_carried(before, ledger), period, delay)
-    charges = (ledger.totals(one, Reason.CHARGE) for one in due)
+    paid = paid_in(due)
+    if delay:
+        settled = before.period if before.state == RoundState.SETTLED else before.period - 1
+        new = uncounted(carried, settled, due)
+        carried = with_charges(carried, new, paid_in(new))
+    else:
+        carried = replace(carried, counted=carried.returned, coming={})
     return past_of(
         before,
         history.prices(before.period, before.period),
         all_allocations(history, before.period) if allocated else (),
-        paid_by_projects(charges, project_of),
+        paid,
         carried,
+        next(iter(history.economy(before.period, before.period)), None),
     )
 
 

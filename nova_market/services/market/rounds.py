@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One round: decided and stored, sent to the hosts, confirmed, settled; by whichever engine leads.
 
-Implements rules A4, F1 and F2 of doc/source/specs/market.rst. The states of a round are those of
+Implements rules A4, B5, F1 and F2 of doc/source/specs/market.rst. The states of a round are those of
 core.market.record.RoundState; each step changes nothing when it is done already, so that an engine may die
 between any two of them. Units: as in core.market.record.
 """
@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from nova_market.core.ledger.posting import AccountId
+from nova_market.core.ledger.posting import AccountId, Reason
 from nova_market.core.market import round_document
 from nova_market.core.market.delivery import (
     delivery,
@@ -18,6 +18,7 @@ from nova_market.core.market.delivery import (
     valid_until,
     was_carried_out,
 )
+from nova_market.core.market.enforced import unenforced
 from nova_market.core.market.inputs import RoundInputs
 from nova_market.core.market.record import AllocationRecord, RoundRecord, RoundState
 from nova_market.core.market.round import RoundOutcome
@@ -94,7 +95,7 @@ class RoundRunner:
         :raises CloudUnavailable, DatabaseUnavailable: nothing was decided, or it was stored all the same.
         """
         settings = self._settings
-        inputs = gather(self._cloud, self._stores, settings, period)
+        inputs = gather(self._cloud, self._stores, self._enforcement, settings, period)
         heaviness = self._enforcement.heaviness()
         plan = round_plan(inputs, settings, heaviness)
         picture = publication.scheduler_document(inputs, plan.outcome, heaviness)
@@ -104,7 +105,9 @@ class RoundRunner:
             started_at=self._clock.wall(),
             document={**plan.document, publication.KEY: picture},
         )
-        stored = self._stores.rounds.begin(record, plan.prices, plan.allocated, plan.holds)
+        stored = self._stores.rounds.begin(
+            record, plan.prices, plan.allocated, plan.holds, plan.economy, plan.powers
+        )
         return Decided(inputs=inputs, plan=plan, stored=stored, ours=stored is record)
 
     def send(
@@ -136,11 +139,15 @@ class RoundRunner:
         return less
 
     def collect(self, opened: OpenRound) -> None:
-        """Store the confirmations that have come; a server that has left its host is not confirmed."""
+        """Store the confirmations that have come; a server that has left its host is not confirmed.
+
+        What its host does not control is not charged, although it was when the round was decided (B5).
+        """
         reported = self._enforcement.confirmed(opened.record.period)
         new = newly_confirmed(reported, opened.wanted, opened.confirmed)
         if new:
-            self._stores.rounds.confirm(opened.record.period, new)
+            free = unenforced(new, reported, self._enforcement.enforced(set(reported.values())))
+            self._stores.rounds.confirm(opened.record.period, new, free)
             opened.confirmed.update(new)
 
     def finish(self, record: RoundRecord, *, sent: bool) -> RoundState:
@@ -167,6 +174,10 @@ class RoundRunner:
         payers = round_document.stored_payers(record.document)
         wanted = settlement(record.period, allocated, payers, held(ledger, record.period))
         new = settle(ledger, self._stores.accounts, wanted, by)
+        # all that was posted for it, also by another engine
+        self._stores.rounds.charged(
+            record.period, sum(ledger.totals(record.period, Reason.CHARGE).values())
+        )
         LOG.debug('round %d: %d payers, %d new postings', record.period, len(wanted), new)
 
     def _advance(self, period: int, before: RoundState, after: RoundState) -> RoundState:

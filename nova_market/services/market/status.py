@@ -4,10 +4,11 @@
 Implements rule A4 of doc/source/specs/market.rst. Amounts are shown in credits.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from nova_market.core.ledger.money import MICRO, credit_text
+from nova_market.core.market.enforced import unsold_on
 from nova_market.core.market.record import PriceRecord, RoundRecord
 from nova_market.ports import History
 
@@ -27,6 +28,8 @@ def status_document(history: History, wall: float, period: int) -> dict[str, obj
     }
     if newest is not None:
         found['prices'] = [_price(p) for p in history.prices(newest.period, newest.period)]
+        found['held_prices'] = newest.document.get('held_prices', [])
+        found['not_sold'] = unsold_on(newest.document)
         found['largest_error'] = newest.document.get('largest_error')
         found['hosts'] = newest.document.get('hosts')
         found['payers'] = newest.document.get('payers')
@@ -50,6 +53,15 @@ def render(document: Mapping[str, object]) -> str:
             f'{one["resource"]:<8}  {one["price"]:>12}  {one["bid_price"]:>12}  '
             f'{one["allocated"]:>12g}  {one["capacity"]:g}'
             for one in _items(document, 'prices')
+        ]
+        lines += [
+            f'the price of {one["resource"]} is held: without the breaker it would be '
+            f'{float(str(one["free_price"])) / MICRO:.9g}'
+            for one in _items(document, 'held_prices')
+        ]
+        lines += [
+            f'{name:<8}  not sold on hosts that do not control it: {_some(hosts)}'
+            for name, hosts in _unsold(document).items()
         ]
         lines += ['', f'{"PAYER":<44}  {"HAS":>14}  {"BIDS":>14}  {"OWES":>14}']
         lines += [
@@ -83,6 +95,16 @@ def _price(one: PriceRecord) -> dict[str, object]:
 def _items(document: Mapping[str, object], key: str) -> list[dict[str, object]]:
     found = document.get(key)
     return found if isinstance(found, list) else []
+
+
+def _unsold(document: Mapping[str, object]) -> dict[str, list[str]]:
+    found = document.get('not_sold')
+    return found if isinstance(found, dict) else {}
+
+
+def _some(hosts: Sequence[str]) -> str:
+    more = ', ...' if len(hosts) > SHOWN else ''
+    return ', '.join(hosts[:SHOWN]) + more
 
 
 def _credits(one: Mapping[str, object], key: str) -> str:

@@ -9,7 +9,7 @@ payer once, where the engine has a line for each server. Units: whole micro-cred
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from nova_market.core.ledger.currency import Budget, Currency, recharge
+from nova_market.core.ledger.currency import WEIGHT_PARTS, Budget, Currency, recharge
 from nova_market.core.ledger.money import MICRO
 from nova_market.core.ledger.posting import (
     BANK,
@@ -29,7 +29,7 @@ from nova_market.core.market.carried_state import (
     before_first_round,
     due_returns,
 )
-from nova_market.core.market.currency_step import WEIGHT_PARTS, CurrencyInputs, currency_step
+from nova_market.core.market.currency_step import CurrencyInputs, currency_step
 from nova_market.core.market.past import paid_by_projects
 from nova_market.core.market.settings import MarketSettings
 from nova_market.core.resource import Rows, Values
@@ -156,7 +156,7 @@ class SimulatedAccounts:
             carried=carried,
         )
         postings, carried = currency_step(inputs, self._settings)
-        self._carried = _posted(book, postings, carried)
+        self._carried = posted(book, postings, carried)
         self._balances = book.balances()
 
     def _owner(self, job: int) -> AccountId:
@@ -175,16 +175,16 @@ class SimulatedAccounts:
         )
 
 
-def _posted(book: Book, postings: Iterable[Posting], carried: CarriedState) -> CarriedState:
+def posted(book: Book, postings: Iterable[Posting], carried: CarriedState) -> CarriedState:
     """Write what can be posted, as the ledger does; the state follows what was."""
-    posted = []
+    written = []
     for posting in postings:
         try:
             book.post(posting)
         except BalanceTooLow:
             continue
-        posted.append(posting)
-    return after_postings(carried, totals(posted))
+        written.append(posting)
+    return after_postings(carried, totals(written))
 
 
 def grants(setting: MoneySetting) -> list[Posting]:

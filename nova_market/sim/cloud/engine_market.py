@@ -75,6 +75,7 @@ class EngineMarket:
         open_stores: OpenStores,
     ) -> None:
         self._hosts, self._setting, self._rate = hosts, setting, rate or INSTANT
+        self._given_rate = rate
         self._targets, self._project = targets, project
         self._names = [HostName(name) for name in hosts.names]
         self._clock = ManualClock(wall=0.0)
@@ -101,10 +102,11 @@ class EngineMarket:
             name=BY,
             period=int(setting.period),
             pricing=setting.pricing,
+            breaker=setting.breaker,
             reserve=setting.reserve,
             host_reserve=(0.0, 0.0),
         )
-        enforcement, clock = MemoryEnforcement(), self._clock
+        enforcement, clock = MemoryEnforcement(self._hosts.enforced), self._clock
         made = Engine(
             rounds=RoundRunner(self._cloud, self._stores, enforcement, clock, settings),
             store=self._stores.rounds,
@@ -122,7 +124,7 @@ class EngineMarket:
     def _rebalancing(self, plans: PlanStore, moves: MoveSetting | None) -> Rebalancing | None:
         if moves is None:
             return None
-        settings = moves.rebalancing_settings()
+        settings = moves.rebalancing_settings(self._given_rate, self._setting.period)
         return Rebalancing(plans, self._cloud, self._clock, settings, Inline())
 
     def settle(self, period: int) -> None:
@@ -183,7 +185,11 @@ class EngineMarket:
         decided = self._decided.pop()
         self._decided.clear()
         return Ruling(
-            snapshot=decided.inputs.snapshot, outcome=decided.outcome, begun=begun, ended=ended
+            snapshot=decided.inputs.snapshot,
+            outcome=decided.outcome,
+            economy=decided.plan.economy,
+            begun=begun,
+            ended=ended,
         )
 
     def _departures(self, now: float) -> list[Move]:

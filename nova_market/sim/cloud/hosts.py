@@ -6,7 +6,7 @@ divides is `capacity`, real cores and MiB. Units: cores, MiB. Arrays (resources,
 order of MARKET_RESOURCES; the size of a server is its vCPUs and its RAM.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from nova_market.core.market.bid import MARKET_RESOURCES
 from nova_market.core.market.snapshot import market_capacity
 from nova_market.core.rebalancing.layout import fits
-from nova_market.core.resource import Array, Rows
+from nova_market.core.resource import Array, Flags, Rows
 
 WIDTH = len(MARKET_RESOURCES)
 
@@ -36,8 +36,13 @@ class SimulatedHosts:
         kinds: Sequence[HostKind],
         reserve: tuple[float, float] = (0.0, 0.0),
         ratios: tuple[float, float] = (1.0, 1.0),
+        enforced: Collection[str] = MARKET_RESOURCES,
     ) -> None:
-        """reserve: cores and MiB a host keeps; ratios: allocation ratios of vCPUs and RAM."""
+        """reserve: cores and MiB a host keeps; ratios: allocation ratios of vCPUs and RAM.
+
+        enforced: what all of them control, so that it is sold (B5)
+        """
+        self.enforced = tuple(enforced)
         counts = [kind.count for kind in kinds]
         self.supply = np.stack(
             [
@@ -50,6 +55,12 @@ class SimulatedHosts:
         self.used = np.zeros_like(self.room)
         self.servers = np.zeros(self.room.shape[1], dtype=np.int64)
         self.names = {f'host-{row:06d}': row for row in range(len(self.servers))}
+
+    @property
+    def sold(self) -> Flags:
+        """(resources, hosts): what is sold."""
+        flags = np.array([name in self.enforced for name in MARKET_RESOURCES], dtype=np.bool_)
+        return np.repeat(flags[:, None], len(self), axis=1)
 
     def __len__(self) -> int:
         return len(self.servers)

@@ -8,10 +8,12 @@ in seconds. Whoever implements CloudMarket decides rounds, moves credits and mig
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Protocol
 
 from nova_market.core.ledger.posting import AccountId
 from nova_market.core.market.price import Pricing, clearing_price
+from nova_market.core.market.record import EconomyRecord
 from nova_market.core.market.round import RoundOutcome
 from nova_market.core.market.snapshot import MarketSnapshot
 from nova_market.core.resource import Array, Rows, Values
@@ -41,10 +43,11 @@ class Offers:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Ruling:
-    """begun, ended: migrations of this period"""
+    """economy: before the charges of this round (P4); begun, ended: migrations of this period"""
 
     snapshot: MarketSnapshot
     outcome: RoundOutcome
+    economy: EconomyRecord
     begun: Sequence[Move] = ()
     ended: Sequence[Move] = ()
 
@@ -76,10 +79,13 @@ class CloudMarket(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CloudSetting:
-    """period: seconds; reserve: micro-credits per core and MiB; moves: None: servers stay where they are"""
+    """period: seconds; reserve: micro-credits per core and MiB; moves: None: servers stay where they are
+    breaker: largest factor between the prices of two periods; by default none, as in the paper
+    """
 
     period: float = 60.0
     reserve: tuple[float, float] = (0.0, 0.0)
     pricing: Pricing = clearing_price
+    breaker: float = inf
     money: MoneySetting
     moves: MoveSetting | None = None

@@ -7,7 +7,7 @@ every `tick` seconds. Units: seconds, MiB. A server's RAM is taken on both hosts
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -38,13 +38,13 @@ class MoveSetting:
     balance: BalanceSettings = field(default_factory=BalanceSettings)
     migration: MigrationSettings = field(default_factory=MigrationSettings)
 
-    def rebalancing_settings(self) -> RebalancingSettings:
-        """The same for the functions of core; plans are approved at once."""
+    def rebalancing_settings(self, rate: float, period: float) -> RebalancingSettings:
+        """The same for the functions of core; plans are approved at once. rate: MiB/s of a migration."""
         return RebalancingSettings(
             mode=AUTO,
             every=self.every,
             balance=self.balance,
-            migration=self.migration,
+            migration=replace(self.migration, copy_rate=rate, period=period),
             cool_down=CoolDown(rest=self.rest, longest=max(self.rest, 86_400.0)),
         )
 
@@ -104,10 +104,12 @@ class RunningMigrations:
 class Mover:
     """Remembers the plan that runs, the move that goes on, and who rests."""
 
-    def __init__(self, hosts: SimulatedHosts, setting: MoveSetting, rate: float) -> None:
+    def __init__(
+        self, hosts: SimulatedHosts, setting: MoveSetting, rate: float, period: float
+    ) -> None:
         """rate: MiB/s; 0 takes no time"""
         self._hosts, self._tick, self._rate = hosts, setting.tick, rate
-        self._settings = setting.rebalancing_settings()
+        self._settings = setting.rebalancing_settings(rate, period)
         self._running = RunningMigrations(hosts)
         self._searched: int | None = None
         self._found: list[Step] | None = None

@@ -8,15 +8,17 @@ sim.market.applications.
 A round at t: what was bought before t is paid, jobs that are over return their credits, new ones get budgets,
 policies step, those that start or resume are placed, the market decides, and servers migrate until the
 next round. A job that finds no room for all of its servers waits. Suspended servers leave their hosts
-once their RAM is written, and may come back on others (Nova's shelve).
+once their RAM is written, and may come back on others with it: Nova's suspend keeps their room, its shelve
+loses their RAM.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from nova_market.core.app.policies.policy_interface import MarketState, PolicyState
 from nova_market.core.ledger.money import MICRO
+from nova_market.core.market.record import EconomyRecord
 from nova_market.core.market.round import RoundOutcome
 from nova_market.core.resource import Array, Rows, Values
 from nova_market.core.scheduler.request import ServerRequest
@@ -39,12 +41,16 @@ NONE: Rows = np.zeros(0, dtype=np.intp)
 
 @dataclass(slots=True, kw_only=True)
 class CloudLog:
-    """Of each round: servers, largest allocation error, migrations begun, jobs that found no room."""
+    """Of each round: servers, largest allocation error, migrations begun, jobs that found no room.
+
+    economy: before the charges of the round, with what it charged (P4)
+    """
 
     servers: list[int] = field(default_factory=list)
     error: list[float] = field(default_factory=list)
     migrations: list[int] = field(default_factory=list)
     homeless: list[int] = field(default_factory=list)
+    economy: list[EconomyRecord] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -70,7 +76,9 @@ class CloudSite:
         self.servers = JobServers(parts.hosts, workload.processors, memory)
         self.log = CloudLog()
         self._capacity = parts.hosts.capacity.sum(axis=1)
-        self._reserve = np.array(setting.reserve) * MICRO
+        # what nobody sells costs nothing, not even the reserve price
+        sold = parts.hosts.sold.any(axis=1)
+        self._reserve = np.where(sold, np.array(setting.reserve) * MICRO, 0.0)
         self.market: MarketState = empty_market(self._capacity, self._reserve)
         self._here = NONE
         self._view: SchedulerSnapshot | None = None
@@ -154,6 +162,7 @@ class CloudSite:
         self.log.servers.append(len(outcome.error))
         self.log.error.append(outcome.largest_error)
         self.log.migrations.append(len(ruling.begun))
+        self.log.economy.append(replace(ruling.economy, charged=int(outcome.due().sum())))
         return outcome
 
     def close(self) -> None:

@@ -8,7 +8,10 @@ decides is what the services decide (engine_market), but nothing is stored. Unit
 import numpy as np
 
 from nova_market.core.ledger.posting import AccountId
-from nova_market.core.market.round import decide
+from nova_market.core.market.economy import Offer
+from nova_market.core.market.economy_record import basket_of, economy_record
+from nova_market.core.market.record import EconomyRecord
+from nova_market.core.market.round import RoundOutcome, decide
 from nova_market.core.market.snapshot import MarketSnapshot
 from nova_market.core.resource import Array, Rows, Values
 from nova_market.sim.cloud.accounts import SimulatedAccounts
@@ -33,7 +36,8 @@ class VectorMarket:
         self._accounts = SimulatedAccounts(setting.money, targets, project)
         self._reserve = np.array(setting.reserve)
         self._price = self._demand = np.zeros(WIDTH)
-        self._mover = Mover(hosts, setting.moves, rate) if setting.moves else None
+        self._economy: EconomyRecord | None = None
+        self._mover = Mover(hosts, setting.moves, rate, setting.period) if setting.moves else None
 
     def settle(self, period: int) -> None:
         """It is, already."""
@@ -55,8 +59,9 @@ class VectorMarket:
 
     def round(self, period: int, offers: Offers) -> Ruling:
         payers, payer = np.unique(offers.job, return_inverse=True)
+        sold = self._hosts.sold
         snapshot = MarketSnapshot(
-            capacity=self._hosts.capacity,
+            capacity=np.where(sold, self._hosts.capacity, 0.0),
             answering=np.ones(len(self._hosts), dtype=np.bool_),
             host=offers.host,
             payer=payer.astype(np.intp),
@@ -67,15 +72,25 @@ class VectorMarket:
             reserve=self._reserve,
             last_price=self._price,
             last_demand=self._demand,
+            sold=sold,
         )
-        outcome = decide(snapshot, self._setting.pricing)
+        outcome = decide(snapshot, self._setting.pricing, self._setting.breaker)
         self._price, self._demand = outcome.price, outcome.demand
+        self._economy = economy = self._figures(period, outcome)
         owed = np.bincount(payer, outcome.due(), len(payers)).astype(np.int64)
         self._accounts.charge(period, dict(zip(payers.tolist(), owed.tolist(), strict=True)))
         if self._mover is None:
-            return Ruling(snapshot=snapshot, outcome=outcome)
+            return Ruling(snapshot=snapshot, outcome=outcome, economy=economy)
         now = period * self._setting.period
         begun, ended = self._mover.pass_period(
             period, (now, now + self._setting.period), offers, snapshot, outcome
         )
-        return Ruling(snapshot=snapshot, outcome=outcome, begun=begun, ended=ended)
+        return Ruling(snapshot=snapshot, outcome=outcome, economy=economy, begun=begun, ended=ended)
+
+    def _figures(self, period: int, outcome: RoundOutcome) -> EconomyRecord:
+        offer = Offer(
+            price=outcome.price,
+            capacity=self._hosts.capacity.sum(axis=1),
+            sold=outcome.actual.sum(axis=1),
+        )
+        return economy_record(period, self.balances(), offer, basket_of(self._economy))

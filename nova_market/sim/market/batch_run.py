@@ -20,6 +20,7 @@ from nova_market.core.market.round import RoundOutcome
 from nova_market.core.resource import Array, Rows, Values
 from nova_market.sim.baseline.schedule import Schedule
 from nova_market.sim.market.applications import CPU, Applications, MarketSetting
+from nova_market.sim.market.past_prices import PastPrices
 from nova_market.sim.workload.job import Terms, Workload
 from nova_market.sim.workload.presence import Presence
 
@@ -87,6 +88,7 @@ class MarketRun:
         self.site, self._policy = site, policy
         self._presence = Presence(workload.submit, setting.period)
         self._log = RoundLog()
+        self._past = PastPrices(setting.price_memory)
 
     def run(self) -> MarketResult:
         """To the end of the last job that is not dropped."""
@@ -107,6 +109,7 @@ class MarketRun:
         for now in presence.rounds():
             if presence.idle:
                 self.site.forget_prices()
+                self._past.forget()
             self._round(presence.rows, now)
             presence.keep(self.apps.work(presence.rows, now))
             yield now
@@ -115,11 +118,12 @@ class MarketRun:
         """Policies, then the market's decision."""
         apps, site = self.apps, self.site
         site.begin(apps, rows, now)
-        steps = self._policy(apps.seen(rows, now, site.market))
+        steps = self._policy(apps.seen(rows, now, self._past.planned(site.market)))
         apps.take_bids(rows, steps)
         state, cost = site.admit(apps, rows, steps.state, now)
         bidders = rows[apps.enter(rows, state, now, cost)]
         outcome = site.divide(apps, rows, bidders, now)
+        self._past.add(outcome.price)
         log = self._log
         log.time.append(now)
         log.price.append(float(outcome.price[CPU]) / MICRO)

@@ -116,7 +116,7 @@ def _on_hosts(
     open_stores: OpenStores | None,
 ) -> tuple[MarketRun, CloudLog]:
     seed, jobs, wanted = workload
-    hosts = SimulatedHosts(cloud.kinds, cloud.reserve, cloud.ratios)
+    hosts = SimulatedHosts(cloud.kinds, cloud.reserve, cloud.ratios, cloud.enforced)
     jobs = _with_memory(jobs, hosts, cloud, np.random.default_rng([seed, 2]))
     payers = np.random.default_rng([seed, 3]).integers(cloud.money.projects, size=len(jobs))
     period, reserve = scenario.market.period, scenario.market.reserve

@@ -13,6 +13,7 @@ from typing import Any
 from nova_market.core.app.policies.merkat_policies import Policy
 from nova_market.core.ledger.currency import PARTS
 from nova_market.core.ledger.money import MICRO
+from nova_market.core.market.bid import MARKET_RESOURCES
 from nova_market.core.market.price import Pricing
 from nova_market.core.rebalancing.move_order import MigrationSettings
 from nova_market.core.rebalancing.tabu_search import BalanceSettings
@@ -35,7 +36,7 @@ MEMORY_PARTS = (0.1, 0.5)
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CloudPlan:
     """Hosts and what is done with them. memory: parts of the smallest host's, where a job's is unknown
-    services: decided by the engine itself instead of in arrays
+    services: decided by the engine itself instead of in arrays; enforced: what hosts control
     """
 
     kinds: tuple[HostKind, ...]
@@ -47,6 +48,7 @@ class CloudPlan:
     costs: Costs
     money: MoneySetting
     services: bool
+    enforced: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -145,6 +147,7 @@ def _cloud(checked: Mapping[str, Any], path: Path) -> CloudPlan:
         costs=Costs(**checked.get('costs', {})),
         money=_money(checked.get('money', {})),
         services=services,
+        enforced=tuple(cloud.get('enforced', MARKET_RESOURCES)),
     )
     if _processors(plan) < 1:
         raise BadScenario(f'{path}: cloud.reserve: nothing is left of {len(plan.kinds)} kinds')
@@ -155,7 +158,7 @@ def _moves(given: Mapping[str, Any]) -> MoveSetting:
     parts: dict[str, dict[str, Any]] = {'own': {}, 'balance': {}, 'migration': {}}
     for name, value in given.items():
         where = 'own' if name in ('every', 'rest', 'tick') else 'balance'
-        where = 'migration' if name in ('horizon', 'cost_per_mib') else where
+        where = 'migration' if name in ('horizon', 'copy_cores') else where
         parts[where][name] = value
     return MoveSetting(
         balance=BalanceSettings(**parts['balance']),

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from nova_market.core.json_schema import record
+from nova_market.core.market.bid import MARKET_RESOURCES
 from nova_market.document_check import DocumentSchema
 from nova_market.errors import BadDocument, BadScenario
 
@@ -70,9 +71,10 @@ CLOUD = _object(
         migrations=_COUNT,
         inflow=_COUNT,
         horizon=_COUNT,
-        cost_per_mib=_FROM_0,
+        copy_cores=_FROM_0,
     ),
     engine={'enum': [ARRAYS, SERVICES]},
+    enforced={'type': 'array', 'items': {'enum': list(MARKET_RESOURCES)}, 'uniqueItems': True},
 )
 
 COSTS = _object(
@@ -126,6 +128,7 @@ SCHEMA = _object(
         high=_POSITIVE,
         start_cost=_FROM_0,
         resume_cost=_FROM_0,
+        price_memory={'type': 'number', 'minimum': 0, 'maximum': 0.99},
         memory={'type': 'boolean'},
     ),
     scales=_several(_POSITIVE),

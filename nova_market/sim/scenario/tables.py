@@ -14,6 +14,9 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from nova_market.core.ledger.money import MICRO
+from nova_market.core.market.economy_record import supply_of, velocity_of
+from nova_market.core.market.record import EconomyRecord
 from nova_market.errors import ConfigurationError
 from nova_market.sim.scenario.runs import Case
 
@@ -37,12 +40,13 @@ TABLES: dict[str, dict[str, str]] = {
     | {
         'jobs': WHOLE, 'satisfaction': REAL, 'in_time': REAL, 'finished': REAL,
         'mean_wait': REAL, 'makespan': REAL, 'paid': REAL, 'suspensions': WHOLE,
-        'migrations': WHOLE, 'largest_error': REAL,
+        'migrations': WHOLE, 'largest_error': REAL, 'velocity': REAL, 'price_index': REAL,
     },
     'rounds': KEY
     | {
         'time': REAL, 'price': REAL, 'used': REAL, 'running': WHOLE, 'waiting': WHOLE,
         'servers': WHOLE, 'largest_error': REAL, 'migrations': WHOLE, 'homeless': WHOLE,
+        'issued': REAL, 'bank': REAL, 'charged': REAL, 'price_index': REAL,
     },
 }  # fmt: skip
 
@@ -171,6 +175,17 @@ def summary_line(case: Case) -> dict[str, Any]:
         'suspensions': None if case.suspensions is None else int(case.suspensions.sum()),
         'migrations': None if cloud is None else sum(cloud.migrations),
         'largest_error': None if cloud is None else round(max(cloud.error, default=0.0), 6),
+        **_economy(cloud.economy if cloud else []),
+    }
+
+
+def _economy(records: Sequence[EconomyRecord]) -> dict[str, float | None]:
+    """P4: the velocity of the whole run, and the price index at its end."""
+    indices = [one.price_index for one in records if one.price_index is not None]
+    moved = velocity_of(records)
+    return {
+        'velocity': None if moved is None else round(moved, 9),
+        'price_index': round(indices[-1], 6) if indices else None,
     }
 
 
@@ -203,6 +218,19 @@ def _rounds(case: Case) -> Columns:
         'largest_error': cloud.error if cloud else None,
         'migrations': cloud.migrations if cloud else None,
         'homeless': cloud.homeless if cloud else None,
+        **_credits(cloud.economy if cloud else None),
+    }
+
+
+def _credits(records: Sequence[EconomyRecord] | None) -> Columns:
+    """P4, in credits."""
+    if records is None:
+        return dict.fromkeys(('issued', 'bank', 'charged', 'price_index'))
+    return {
+        'issued': [supply_of(one).issued / MICRO for one in records],
+        'bank': [one.bank / MICRO for one in records],
+        'charged': [(one.charged or 0) / MICRO for one in records],
+        'price_index': [one.price_index for one in records],
     }
 
 

@@ -45,6 +45,9 @@ class InMemory:
     def silence(self, name):
         self.enforcement.silent.add(name)
 
+    def control(self, name, *resources):
+        self.enforcement.own[name] = frozenset(resources)
+
     def cores(self, name):
         return {one.server_id: one.cores for one in self.enforcement.applied.get(name, ())}
 
@@ -65,6 +68,7 @@ class ByMessages:
         self._make = make_transport
         self._wire = wire
         self._silent = set()
+        self._controls = {}
         transport = make_transport(ENGINE, self.roll)
         self.enforcement = AllocationSender(
             name=ENGINE,
@@ -93,6 +97,9 @@ class ByMessages:
     def silence(self, name):
         self._silent.add(name)
 
+    def control(self, name, *resources):
+        self._controls[name] = resources
+
     def cores(self, name):
         granted = self.lines[name].look()
         return {server: one.cores for server, one in granted.allocations.items()}
@@ -101,7 +108,8 @@ class ByMessages:
         for name, line in self.lines.items():
             granted = line.look()
             if granted.in_force and name not in self._silent:
-                line.confirm(granted, list(granted.allocations), HEAVY)
+                controls = self._controls.get(name)
+                line.confirm(granted, list(granted.allocations), HEAVY, controls)
 
     def within(self, condition):
         """Frames may be lost while a transport begins to work; the engine says them again."""
@@ -224,3 +232,25 @@ def test_hosts_say_how_heavy_their_owners_are(world):
     send(world, 7, a=given(s1=0.5))
     assert confirmed(world, 7, s1='a')
     assert dict(world.enforcement.heaviness()) == HEAVY
+
+
+def enforced(world, host, *wanted):
+    """Does it become so?"""
+    return world.within(
+        lambda: dict(world.enforcement.enforced(['a', 'b'])).get(host) == frozenset(wanted)
+    )
+
+
+def test_hosts_say_what_they_enforce(world):
+    """Each its own; the newest statement counts, also in the next period, and of a host without servers."""
+    world.control('a', 'cpu', 'memory')
+    world.control('b')
+    send(world, 7, a=given(s1=0.5), b=[])
+    assert enforced(world, 'a', 'cpu', 'memory')
+    assert enforced(world, 'b')
+    world.control('a', 'cpu')
+    assert enforced(world, 'a', 'cpu')
+    send(world, 8, a=given(s1=0.5), b=[])
+    world.control('b', 'cpu')
+    assert enforced(world, 'b', 'cpu')
+    assert world.enforcement.enforced(['c', 'a'])['a'] == {'cpu'}

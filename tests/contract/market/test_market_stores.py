@@ -20,10 +20,19 @@ from nova_market.core.ledger.posting import (
     posting_key,
 )
 from nova_market.core.market.bid import StoredBid
-from nova_market.core.market.record import AllocationRecord, PriceRecord, RoundRecord, RoundState
+from nova_market.core.market.record import (
+    AllocationRecord,
+    EconomyRecord,
+    PowerRecord,
+    PriceRecord,
+    RoundRecord,
+    RoundState,
+)
 from nova_market.core.rebalancing.plan import MoveState, PlanState, StoredMove, StoredPlan
 from nova_market.db import schema
 from nova_market.db.accounts import DatabaseAccounts
+from nova_market.db.app_events import DatabaseAppEvents
+from nova_market.db.apps import DatabaseApps
 from nova_market.db.bids import DatabaseBids
 from nova_market.db.database import Database
 from nova_market.db.ledger import DatabaseLedger
@@ -395,6 +404,46 @@ def test_history_is_served_in_pages(database, wall):
     assert store.round(4) is None
 
 
+def economy_of(period, **more):
+    known = {
+        'projects': 70, 'budgets': 20, 'escrow': 0, 'bank': 10, 'price_index': 123.5,
+        'base_rounds': 2, 'base_level': 100.0, 'base_cpu': 6.5, 'base_memory': 0.0,
+        'base_cpu_value': 1e6, 'base_memory_value': 0.0,
+    }  # fmt: skip
+    return EconomyRecord(period=period, **known | more)
+
+
+def power_of(period, project, **more):
+    known = {'wealth': 90, 'spend': 9, 'cores': 1.5, 'part': 0.25, 'real': None}
+    return PowerRecord(period=period, project_id=project, **known | more)
+
+
+def test_the_economy_is_stored_with_the_round(database, wall):
+    """P4: what the first engine stores for a period counts; what was charged is noted once it is known."""
+    store = DatabaseRounds(database, wall)
+    for period in (1, 2, 3):
+        powers = [power_of(period, name) for name in ('alice', 'bob')]
+        store.begin(*a_round(period), (), economy_of(period), powers)
+    store.begin(*a_round(3, leader='engine-b'), (), economy_of(3, bank=99), [power_of(3, 'carol')])
+    store.charged(2, 40)
+    store.charged(2, 50)
+    assert store.economy(2, 3) == [economy_of(2, charged=50), economy_of(3, charged=None)]
+    assert store.economy(4, 9) == []
+
+
+def test_what_projects_could_buy_is_served_in_pages(database, wall):
+    """By period and project, of one or all."""
+    store = DatabaseRounds(database, wall)
+    for period in (1, 2):
+        powers = [power_of(period, name, wealth=10 * period) for name in ('alice', 'bob')]
+        store.begin(*a_round(period), (), economy_of(period), powers)
+    everything = [(1, 'alice'), (1, 'bob'), (2, 'alice'), (2, 'bob')]
+    assert [(one.period, one.project_id) for one in store.powers(1, 2)] == everything
+    after = store.powers(1, 2, after='alice')
+    assert [(one.period, one.project_id) for one in after] == everything[1:]
+    assert store.powers(2, 2, 'bob') == [power_of(2, 'bob', wealth=20)]
+
+
 # plans
 
 
@@ -435,7 +484,8 @@ def test_purging_takes_history_and_no_money(book, database, wall):
     """Balances and sums stay; what is young, unfinished or asked for by a person stays as well."""
     store = DatabaseRounds(database, wall)
     for period in range(1, 6):
-        store.begin(*a_round(period, started_at=100.0 * period))
+        belongings = ((), economy_of(period), [power_of(period, 'alice')])
+        store.begin(*a_round(period, started_at=100.0 * period), *belongings)
         book.post([charge(period, 10, vm) for vm in ('a', 'b')])
         if period != 4:
             store.advance(period, RoundState.PLANNED, RoundState.UNDONE)
@@ -444,6 +494,8 @@ def test_purging_takes_history_and_no_money(book, database, wall):
     assert (done.period, done.rows['postings'], done.rows['rounds']) == (3, 6, 3)
     assert book.balances([ALICE, BANK, MINT]) == before and book.discrepancies() == []
     assert [one.period for one in store.rounds()] == [5, 4]
+    assert [one.period for one in store.economy(1, 9)] == [4, 5]
+    assert [one.period for one in store.powers(1, 9)] == [4, 5]
     assert [line.change for line in book.statement(ALICE)] == [-10, -10, -10, -10, 1000]
     assert purge(database, older_than=1000.0).rows['postings'] == 0
 
@@ -484,6 +536,29 @@ def test_a_sync_that_was_interrupted_is_run_again(database, url):
     assert schema.sync(again) == schema.newest()
     again.close()
     DatabasePlans(database, Wall()).add(StoredPlan(id='p', period=1, mode='off', created_at=0.0))
+
+
+def test_servers_of_applications_from_before_draining_do_not_drain(empty):
+    """The rows that an older version has written are read, and nothing was given up."""
+    schema.sync(empty, 'd5a07e3c914b')
+    with empty.engine.begin() as connection:
+        connection.execute(
+            text(
+                'INSERT INTO apps (id, project_id, user_id, template, user_data, trust_id, credential, wish,'
+                ' generation, state, created_at, changed_at, memory, figures) VALUES'
+                " ('a', 'p', 'u', '{}', '{}', 't', '', 'run', 1, 'running', 1, 1, '{}', '{}')"
+            )
+        )
+        connection.execute(
+            text(
+                'INSERT INTO app_servers (app_id, component, number, intention, server_id) VALUES'
+                " ('a', 'w', 1, 'present', 's')"
+            )
+        )
+    schema.sync(empty)
+    (slot,) = DatabaseApps(empty, Wall()).slots('a')
+    assert (slot.server_id, slot.address, slot.drain_id) == ('s', '', 0)
+    assert DatabaseAppEvents(empty).hooks(['a']) == {}
 
 
 def test_a_database_without_tables_says_what_to_do(empty):

@@ -89,3 +89,24 @@ def test_hosts_and_a_quote_come_from_real_rounds(both):
     assert api.call('GET', '/v1/hosts', ADMIN).json['hosts'][0]['name'] == 'a'
     quote = api.call('GET', '/v1/prices/quote?flavor=small', TENANT).json['quote']
     assert quote['low'] <= quote['median'] <= quote['high']
+
+
+def test_what_hosts_do_not_control_has_no_price(both):
+    """B5: no price, no part in a quote; a round names it from 1.3 on, its hosts to administrators."""
+    bed, api = both
+    bed.enforcement.controls = frozenset({'cpu'})
+    bed.run(2)
+    api.wall.now = bed.clock.wall()
+    prices = api.call('GET', '/v1/prices', TENANT).json['prices']
+    assert [one['resource'] for one in prices] == ['cpu']
+    quote = api.call('GET', '/v1/prices/quote?cpu=1&memory_mib=1024', TENANT).json['quote']
+    assert quote['median'] == prices[0]['price'] and quote['seen_periods'] == 2
+    path = f'/v1/rounds/{prices[0]["period"]}'
+    later = {'OpenStack-API-Version': 'market 1.3'}
+    whole = api.call('GET', path, ADMIN, headers=later).json['round']
+    assert whole['not_sold'] == [{'resource': 'memory', 'everywhere': True, 'hosts': ['a']}]
+    own = api.call('GET', path, TENANT, headers=later).json['round']
+    assert own['not_sold'] == [{'resource': 'memory', 'everywhere': True, 'hosts': None}]
+    assert own['explanation'][0]['charge_memory'] == 0
+    assert 'memory is not sold there' in own['explanation'][0]['why'][-1]
+    assert 'not_sold' not in api.call('GET', path, ADMIN).json['round']

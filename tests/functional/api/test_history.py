@@ -4,6 +4,7 @@
 import pytest
 from sqlalchemy import delete
 
+from nova_market.api.microversion import HEADER
 from nova_market.db.market_tables import allocations, prices, round_documents, rounds
 from tests.support.market.api import ALICE, BOB, DELETED, OF_ALICE, OF_BOB, OPERATOR
 from tests.support.market.rounds import PERIOD, add_plan, add_round
@@ -97,6 +98,16 @@ def test_a_tenant_sees_his_lines_of_a_round(busy):
     assert (shown['leader'], shown['state']) == (None, 'planned')
     for hidden in (BOB, OF_BOB, 'host1', 'engine1', 'secret'):
         assert hidden not in answer.text
+
+
+def test_held_prices_and_default_bids_come_with_version_3(busy):
+    """A client of an older version does not get what it does not know."""
+    path = f'/v1/rounds/{PERIOD}'
+    old = busy.call('GET', path, READER, headers={HEADER: 'market 1.2'}).json['round']
+    assert not {'held_prices', 'default_bids'} & old.keys()
+    new = busy.call('GET', path, READER, headers={HEADER: 'market 1.3'}).json['round']
+    assert [(one['resource'], one['free_price']) for one in new['held_prices']] == [('cpu', 400.0)]
+    assert new['default_bids'] == {'cycle': 61, 'load': [1.5, 0.25]}
 
 
 def test_an_admin_sees_the_whole_round(busy):

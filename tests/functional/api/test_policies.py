@@ -27,6 +27,7 @@ EVERYBODY = (TOKEN, NO, OK, OK, OK, OK, OK, OK)
 SEEN_BY_SERVICES = (TOKEN, MISSING, OK, OK, OK, MISSING, OK, OK)
 ADMINS = (TOKEN, NO, NO, NO, NO, NO, NO, OK)
 OWN_LIST = (TOKEN, NO, OK, OK, OK, OK, OK, OK)
+OF_READERS = (TOKEN, NO, OK, OK, OK, NO, NO, OK)
 OF_TENANTS = (TOKEN, MISSING, OK, OK, OK, MISSING, MISSING, OK)
 BY_MEMBERS = (TOKEN, MISSING, NO, ASKED, ASKED, MISSING, MISSING, ASKED)
 BID = {'cpu': 1, 'memory': 1}
@@ -35,6 +36,11 @@ MATRIX = {
     ('GET', '/v1/prices', None): EVERYBODY,
     ('GET', '/v1/prices/history', None): EVERYBODY,
     ('GET', '/v1/prices/quote?cpu=1', None): EVERYBODY,
+    ('GET', '/v1/economy', None): EVERYBODY,
+    ('GET', '/v1/economy/history', None): EVERYBODY,
+    ('GET', f'/v1/purchasing-power?project_id={ALICE}', None): OF_READERS,
+    ('GET', f'/v1/purchasing-power/history?project_id={ALICE}', None): OF_READERS,
+    ('GET', '/v1/purchasing-power?all_projects=true', None): ADMINS,
     ('GET', f'/v1/accounts?project_id={ALICE}', None): (TOKEN, NO, OK, OK, OK, NO, OK, OK),
     ('GET', '/v1/accounts?all_projects=true', None): (TOKEN, NO, NO, NO, NO, NO, OK, OK),
     ('GET', f'/v1/accounts/{OWN}', None): SEEN_BY_SERVICES,

@@ -111,6 +111,8 @@ def test_a_round_tells_how_heavy_projects_are(database):
         server('5', 'new', 'd', metadata=bidding(1, 1)),
     ]
     bed = Market(database, hosts=hosts, servers=servers)
+    for owner in sorted({one.project_id for one in servers}):
+        bed.grant(owner, 100)
     bed.enforcement.heavy = {'red': 1.5, 'blue': -0.75, 'a stranger': 7.0}
     bed.run()
     service = make_market(database)
@@ -130,6 +132,7 @@ def test_a_round_tells_how_heavy_projects_are(database):
 def test_a_host_that_says_nonsense_spoils_no_snapshot(database):
     """The largest heaviness that a message may carry is more than readers of the snapshot take."""
     bed = Market(database, hosts=[host('a')], servers=[server('1', 'red', 'a')])
+    bed.grant('red', 100)
     bed.enforcement.heavy = {'red': MAX_AMOUNT}
     bed.run()
     found = snapshot_from(get(make_market(database)).json['scheduler_snapshot'])

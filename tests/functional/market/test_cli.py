@@ -11,7 +11,13 @@ import pytest
 from openstack.exceptions import ConflictException, NotFoundException
 
 from nova_market.core.ledger.money import MICRO
-from nova_market.core.market.record import AllocationRecord, PriceRecord, RoundRecord
+from nova_market.core.market.record import (
+    AllocationRecord,
+    EconomyRecord,
+    PowerRecord,
+    PriceRecord,
+    RoundRecord,
+)
 from nova_market.core.rebalancing.plan import StoredMove, StoredPlan
 from tests.support.market.api import DELETED, OF_ALICE, OF_BOB
 from tests.support.market.api_server import PEOPLE, MarketService
@@ -212,7 +218,19 @@ def period(market_service) -> int:
     record = RoundRecord(
         period=now, leader='engine-1', started_at=now * 60.0, document=_document(market_service)
     )
-    stores.history.begin(record, prices, allocated)
+    economy = EconomyRecord(
+        period=now, projects=70 * MICRO, budgets=20 * MICRO, escrow=0, bank=10 * MICRO,
+        charged=2 * MICRO, price_index=125.0, base_rounds=1440, base_level=100.0, base_cpu=5760.0,
+        base_memory=0.0, base_cpu_value=8.64e9, base_memory_value=0.0,
+    )  # fmt: skip
+    powers = [
+        PowerRecord(
+            period=now, project_id=PEOPLE[name].project_id, wealth=61 * MICRO, spend=MICRO,
+            cores=2 / 3, part=1 / 15, real=0.8 * MICRO,
+        )
+        for name in ('alice', 'bob')
+    ]  # fmt: skip
+    stores.history.begin(record, prices, allocated, (), economy, powers)
     move = StoredMove(
         server_id=OF_ALICE,
         source='h1',
@@ -247,6 +265,14 @@ def _document(service: MarketService) -> dict[str, Any]:
     payer = {'id': service.project('alice'), 'available': MICRO, 'bids': 2 * MICRO, 'due': MICRO}
     return {
         'largest_error': 0.25,
+        'held_prices': [
+            {
+                'resource': 'cpu',
+                'last_price': 0.75 * MICRO,
+                'price': 1.5 * MICRO,
+                'free_price': 9.0 * MICRO,
+            }
+        ],
         'payers': [{**payer, 'scaled': True}],
         'servers': lines,
         'hosts': [
@@ -277,6 +303,41 @@ def test_prices_and_quotes(market_service, period, run):
     assert quote['total'] == 10 * quote['median']
 
 
+def test_the_economy(market_service, period, run):
+    """In credits for people, micro-credits for programs; what is left out of the index, and why."""
+    found = shown(run, 'alice', 'economy', 'show')
+    assert (found['issued'], found['circulating']) == (100 * MICRO, 90 * MICRO)
+    assert (found['velocity'], found['price_index']) == (0.02, 125.0)
+    table = ' '.join(run('alice', 'economy', 'show')[1].split())
+    for part in (
+        '| velocity | 2.0 % |',
+        'nothing of it was sold in the base window',
+        '| bank | 10 |',
+    ):
+        assert part in table, part
+    (line,) = shown(run, 'alice', 'economy', 'history', '--limit', '1')
+    assert (line['Period'], line['Charged']) == (period, 2 * MICRO)
+    status, _, err = run('alice', 'economy', 'show', '--until', '2001-01-01T00:00:00')
+    assert status == 1 and 'market.economy.not_found' in err
+
+
+def test_purchasing_power(market_service, period, run):
+    """A tenant's own; an administrator's list has all projects, or one by its name."""
+    (own,) = shown(run, 'alice', 'economy', 'power', 'list')
+    assert (own['Spend'], own['Real']) == (MICRO, 0.8 * MICRO)
+    assert '| 1 | 0.666667 | 6.7 % | 0.8 |' in ' '.join(
+        run('alice', 'economy', 'power', 'list')[1].split()
+    )
+    both = shown(run, 'root', 'economy', 'power', 'history', '--all-projects')
+    assert [(one['Period'], one['Project']) for one in both] == sorted(
+        (period, PEOPLE[name].project_id) for name in ('alice', 'bob')
+    )
+    (one,) = shown(run, 'root', 'economy', 'power', 'list', '--project', 'biology')
+    assert one['Project'] == PEOPLE['bob'].project_id
+    status, _, err = run('alice', 'economy', 'power', 'list', '--all-projects')
+    assert status == 1 and 'market.policy.forbidden' in err
+
+
 def test_a_round_is_explained_to_a_tenant(market_service, period, run):
     """Of servers a tenant sees his own, with what was bid, given, charged, and why."""
     status, table, err = run('alice', 'round', 'show')
@@ -287,6 +348,7 @@ def test_a_round_is_explained_to_a_tenant(market_service, period, run):
         'charged 1.000001',
         'its host has less to give than the cloud as a whole',
         'can pay 1 of 2 bid',
+        'cpu: held at 1.5 after 0.75; without the breaker 9',
         '25.0 %',
     ):
         assert part in ' '.join(table.split()), part

@@ -19,7 +19,7 @@ from nova_market.errors import ConfigurationError
 from nova_market.services.market import status
 from nova_market.services.market.metrics import MarketCollector
 from tests.support.exchange.oslo import eventually
-from tests.support.market_bed import PERIOD, Market, bidding, host, server
+from tests.support.market_bed import CREDIT, PERIOD, Market, bidding, host, server
 from tests.support.openstack.nova import FakeNova, serving
 
 pytestmark = pytest.mark.functional
@@ -70,8 +70,51 @@ def test_metrics_of_the_last_round(market):
     assert 'nova_market_balance_credits{project="red"} 2.0' in shown
     assert 'nova_market_scaled_payers 1.0' in shown
     assert 'nova_market_leader 1.0' in shown
+    assert 'nova_market_price_held{resource="cpu"} 0.0' in shown
     market.leader.leads = False
     assert 'price' not in generate_latest(collector.registry()).decode()
+
+
+def test_metrics_of_the_economy(market):
+    """Where credits are, what the round before charged, the index; of projects only when asked for."""
+    shown = {}
+    for balances in (False, True):
+        shown[balances] = MarketCollector(lambda: True, balances=balances)
+    market.run(2)
+    for collector in shown.values():
+        collector.observe(market.decided[-1])
+    plain, whole = (generate_latest(shown[b].registry()).decode() for b in (False, True))
+    held = dict(re.findall(r'nova_market_credits{held="(\w+)"} (\S+)', plain))
+    assert sum(map(float, held.values())) == pytest.approx(12.0) and len(held) == 4
+    charged = float(re.search(r'\nnova_market_charged_credits (\S+)', plain)[1])
+    assert charged == pytest.approx(3.0, abs=1e-4)
+    assert float(re.search(r'\nnova_market_price_index (\S+)', plain)[1]) > 0
+    assert 'project=' not in plain
+    spend, part = (
+        float(re.search(f'nova_market_{name}{{project="blue"}} (\\S+)', whole)[1])
+        for name in ('spend_credits', 'purchasing_power')
+    )
+    # 11 of 12 credits, of which it has spent 1, and half of the 3 that the bank has, over 61 periods
+    assert spend == pytest.approx((9 + 1.5) / 61, rel=1e-4)
+    assert 0 < part <= 1
+
+
+def test_a_held_price_is_logged_shown_and_measured(market, caplog):
+    """B4: red's bid grows thirtyfold; in the log, in `status` and in the metrics it is named once a round."""
+    market.grant('red', 1000)
+    collector = MarketCollector(lambda: True)
+    with caplog.at_level('INFO', 'nova_market.services.market.engine'):
+        market.run()
+        assert 'breaker' not in caplog.text
+        market.cloud.put_server(server('r', 'red', metadata=bidding(90), mib=1024))
+        market.run()
+    assert 'the breaker holds the price of cpu at 2e+06, after 1e+06; it would be' in caplog.text
+    collector.observe(market.decided[-1])
+    assert 'price_held{resource="cpu"} 1.0' in generate_latest(collector.registry()).decode()
+    shown = status.status_document(market.stores.history, market.clock.wall(), PERIOD)
+    assert [one['price'] for one in shown['held_prices']] == [2 * CREDIT]
+    assert 'the price of cpu is held: without the breaker it would be 22.75' in status.render(shown)
+    json.dumps(shown)
 
 
 def test_notifications():

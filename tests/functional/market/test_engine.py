@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from nova_market.adapters.in_memory.enforcement import MemoryEnforcement
 from nova_market.adapters.leadership import SoleLeader
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.currency import recharge, redistribute
@@ -49,6 +50,40 @@ def test_bids_become_cores_and_charges(market):
     assert states(market) == ['settled', 'planned']
     assert (market.balance('red'), market.balance('blue')) == (96 * CREDIT, 98 * CREDIT)
     assert sum(market.balances().values()) == 0
+
+
+def test_each_round_records_the_economy(market):
+    """P4: where the credits are, what was charged, what prices did, and what each project could buy."""
+    market.run(3)
+    first, second, third = market.stores.history.economy(0, 10**9)
+    assert (first.projects, first.bank, first.escrow) == (200 * CREDIT, 0, 0)
+    assert (first.charged, second.charged, third.charged) == (6 * CREDIT, 6 * CREDIT, None)
+    # the bank's income goes back with each renewal; the first one was with the first round
+    assert second.projects + second.bank == third.projects + third.bank == 200 * CREDIT
+    assert (first.price_index, third.price_index) == (pytest.approx(100.0), pytest.approx(100.0))
+    assert third.base_rounds == 3
+    red = market.stores.history.powers(third.period, third.period, 'red')
+    # half of what the bank has will come back
+    assert [one.wealth for one in red] == [market.balance('red') + third.bank // 2]
+
+
+def test_the_index_follows_prices(market):
+    """Everybody bids twice as much: against the mean of the rounds so far."""
+    market.run(2)
+    for name, bid in (('r1', 6), ('r2', 2), ('b1', 4)):
+        market.cloud.put_server(
+            replace(next(s for s in market.cloud.servers() if s.id == name), metadata=bidding(bid))
+        )
+    market.run()
+    newest = market.stores.history.economy(0, 10**9)[-1]
+    assert newest.price_index == pytest.approx(100 * 2 / (4 / 3), rel=1e-6)
+
+
+def test_what_was_not_carried_out_is_not_charged(market):
+    """No host confirms: the round is undone, and its economy says so."""
+    market.enforcement.silent.add(HostName('a'))
+    market.run(2)
+    assert [one.charged for one in market.stores.history.economy(0, 10**9)] == [0, None]
 
 
 def test_the_round_explains_itself(market):
@@ -321,3 +356,76 @@ def test_an_undone_round_is_not_gone_on_from(market):
     market.run()
     assert market.decided[-1].inputs.past.period == 0
     assert [r.state for r in market.stores.history.rounds()][-1] == RoundState.UNDONE
+
+
+def newest(market):
+    """The document of the newest round, and its prices by resource."""
+    record = market.stores.history.rounds(limit=1)[0]
+    prices = market.stores.history.prices(record.period, record.period)
+    return market.stores.history.round(record.period), {one.resource: one for one in prices}
+
+
+@pytest.fixture
+def remembering(database):
+    """As `market`, and everybody bids for memory too, of which there is too little for all."""
+    made = Market(
+        database,
+        hosts=[host(mib=2048.0)],
+        servers=[
+            server('r1', 'red', metadata=bidding(2, 1), vcpus=4, mib=2048),
+            server('b1', 'blue', metadata=bidding(2, 1), vcpus=4, mib=2048),
+        ],
+    )
+    made.grant('red', 100)
+    made.grant('blue', 100)
+    return made
+
+
+def test_memory_that_hosts_do_not_control_is_not_charged(remembering):
+    """B5: it has no price, each server has its flavor's, and only CPU is paid for."""
+    remembering.enforcement.controls = frozenset({'cpu'})
+    remembering.run(2)
+    record, prices = newest(remembering)
+    assert set(prices) == {'cpu'}
+    assert record.document['hosts'][0]['enforced'] == ['cpu']
+    lines = remembering.stores.history.allocations(record.period)
+    assert [(one.actual_memory_mib, one.ideal_memory_mib) for one in lines] == [
+        (2048.0, 2048.0)
+    ] * 2
+    assert [(one.charge_memory, one.error) for one in lines] == [(0, 0.0)] * 2
+    assert all('memory is not sold' in line['reasons'][-1] for line in record.document['servers'])
+    assert [one['bids'] for one in record.document['payers']] == [2 * CREDIT] * 2
+    assert remembering.balance('red') == 98 * CREDIT
+
+
+def test_memory_is_sold_as_soon_as_hosts_control_it(remembering):
+    """And not any more when they do not: what was not controlled in its period is not charged."""
+    remembering.run(2)
+    assert set(newest(remembering)[1]) == {'cpu', 'memory'}
+    assert remembering.balance('red') == 97 * CREDIT
+    # the third round was decided when hosts controlled memory, and carried out when they did not
+    remembering.engine.tick()
+    remembering.enforcement.controls = frozenset({'cpu'})
+    remembering.clock.advance(PERIOD / 6)
+    remembering.run(1)
+    third = remembering.clock.wall() // PERIOD - 1
+    assert {one.charge_memory for one in remembering.stores.history.allocations(int(third))} == {0}
+    assert remembering.balance('red') == (97 - 3 - 2) * CREDIT
+
+
+def test_a_new_leader_knows_what_hosts_enforce(remembering):
+    """From the round that was stored last, until hosts report to it."""
+    remembering.enforcement.controls = frozenset({'cpu', 'memory'})
+    remembering.run(1)
+    remembering.enforcement = Unheard()
+    successor = remembering.another('second', SoleLeader())
+    successor.start()
+    remembering.run(1, successor)
+    assert remembering.decided[-1].inputs.snapshot.sells.all()
+
+
+class Unheard(MemoryEnforcement):
+    """Hosts of which this engine has heard nothing."""
+
+    def enforced(self, hosts):
+        return {}

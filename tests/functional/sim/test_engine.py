@@ -74,6 +74,7 @@ def recorded(market, **how):
                     'price': ruling.outcome.price.tolist(),
                     'actual': ruling.outcome.actual.tolist(),
                     'due': ruling.outcome.due().tolist(),
+                    'economy': ruling.economy,
                     'moves': [(m.server, m.target, m.began, m.ended) for m in ruling.ended],
                     'balances': {n: b for n, b in balances.items() if n != 'escrow'},
                 }
@@ -103,3 +104,18 @@ def test_both_markets_decide_the_same(engine_market, money):
         assert one == two
     assert np.array_equal(result.schedule.end, other.schedule.end, equal_nan=True)
     assert any(one['moves'] for one in ours) and any(one['due'] for one in ours)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize('enforced', [('cpu', 'memory'), ('cpu',)], ids=len)
+def test_both_markets_sell_what_hosts_control(engine_market, enforced):
+    """B5: memory has at least its reserve price, or none, and then everybody has all of it."""
+    how = {
+        'money': MONEY['bank'], 'period': 120.0, 'enforced': enforced, 'reserve_memory': 1e-5,
+    }  # fmt: skip
+    ours, _ = recorded(VectorMarket, **how)
+    theirs, _ = recorded(engine_market, **how)
+    assert len(ours) > 10 and ours == theirs
+    prices = {price for one in ours for price in one['price'][1:]}
+    assert prices == ({10.0} if 'memory' in enforced else {0.0})
+    assert any(one['due'] for one in ours)

@@ -217,7 +217,7 @@ class MarketBed:
             'mode': mode,
             'every': 1,
             'tolerated_error': 0.1,
-            'cost_per_mib': 0,
+            'copy_rate': 0,
         }
         return Daemon('engine', self._directory / name, options)
 

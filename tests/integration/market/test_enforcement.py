@@ -25,6 +25,7 @@ from nova_market.services.exchange.allocation_sender import AllocationSender
 from nova_market.testbed.broker import free_ports
 from nova_market.testbed.guest import Guest, GuestSpec
 from nova_market.testbed.host import Host
+from tests.support.hypervisor.weight_watch import WeightWatch
 
 pytestmark = [
     pytest.mark.alone,
@@ -199,10 +200,14 @@ def test_a_silent_market_and_a_killed_service(
 ):
     """A service that was killed goes on with what it knew; weights fade when nothing new comes."""
     allocate(engine, guests, 1, {'m1': 0.6, 'm2': 0.3, 'm3': 0.1})
-    service.kill()
-    assert shares(guests)['m1'] == 614
-    service.start()
-    eventually(lambda: shares(guests) == {'m1': 614, 'm2': 307, 'm3': 102})
+    files = {name: guest.cgroup_path('cpu') / 'cpu.shares' for name, guest in guests.items()}
+    for moment in (0.0, 0.35, 1.1):
+        time.sleep(moment)
+        with WeightWatch(files) as watch:
+            service.kill()
+            service.start()
+            time.sleep(2 * INTERVAL)
+        assert watch.seen == {'m1': {614}, 'm2': {307}, 'm3': {102}}, 'for a moment at least'
     allocate(engine, guests, 2, {'m1': 0.6, 'm2': 0.3, 'm3': 0.1}, life=5.0)
     assert shares(guests)['m3'] == 102
     eventually(lambda: shares(guests) == dict.fromkeys(NAMES, 1024))

@@ -48,6 +48,7 @@ messages = st.one_of(
         engine=names,
         period=whole_numbers,
         servers=st.lists(names, max_size=4).map(tuple),
+        enforced=st.none() | st.lists(names, max_size=4).map(tuple),
     ),
 )
 GOOD = {

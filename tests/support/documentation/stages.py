@@ -144,10 +144,12 @@ class Tenant(Stage):
 class Operator(Stage):
     """Biology has 100 credits, astronomy has none; Alice has a budget, and bids 3 credits.
 
-    Steps: `hosts in shadow` neither apply nor confirm, `hosts enforce` do both.
+    Hosts control CPU alone, as by default. Steps: `hosts in shadow` neither apply nor confirm, `hosts
+    enforce` do both.
     """
 
     def prepare(self) -> None:
+        self.bed.enforcement.controls = frozenset({'cpu'})
         self._person = 'root'
         self.must('root', 'account', 'grant', 'biology', '100')
         self.must('alice', 'budget', 'create', 'nightly-build')

@@ -90,10 +90,14 @@ class Market:
     def call(self, method: str, path: str, token: str = '', **arguments: Any) -> Any:
         """A response; `json` of it is the document."""
         headers = {'X-Auth-Token': token} if token else {}
-        if path.startswith('/v1/apps'):
+        if path.startswith(LATER):
             headers[HEADER] = 'market latest'
         headers |= arguments.pop('headers', {})
         return self.client.open(path, method=method, headers=headers, **arguments)
+
+
+LATER = ('/v1/apps', '/v1/economy', '/v1/purchasing-power')
+"""What version 1.1 does not have."""
 
 
 def make_market(database: Database, **options: Any) -> Market:

@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A round and a plan for tests, written as the engine writes them."""
 
-from nova_market.core.market.record import AllocationRecord, PriceRecord, RoundRecord
+from typing import Any
+
+from nova_market.core.market.record import (
+    AllocationRecord,
+    EconomyRecord,
+    PowerRecord,
+    PriceRecord,
+    RoundRecord,
+)
 from nova_market.core.rebalancing.plan import StoredMove, StoredPlan
 from nova_market.core.scheduler.snapshot import document_of
 from tests.support.market.api import ALICE, BOB, OF_ALICE, OF_BOB, Market
@@ -29,6 +37,21 @@ def price(period, resource, value):
     )  # fmt: skip
 
 
+def economy(period: int, **changed: float | None) -> EconomyRecord:
+    """800 of 1,000 micro-credits are with projects; the base window is complete."""
+    known: dict[str, Any] = {
+        'projects': 800, 'budgets': 50, 'escrow': 0, 'bank': 150, 'charged': 100,
+        'price_index': 100.0, 'base_rounds': 1440, 'base_level': 100.0, 'base_cpu': 11520.0,
+        'base_memory': 0.0, 'base_cpu_value': 2304000.0, 'base_memory_value': 0.0,
+    }  # fmt: skip
+    return EconomyRecord(period=period, **known | changed)
+
+
+def power(period: int, project: str, **changed: float | None) -> PowerRecord:
+    known: dict[str, Any] = {'wealth': 610, 'spend': 10, 'cores': 0.05, 'part': 0.005, 'real': 10.0}
+    return PowerRecord(period=period, project_id=project, **known | changed)
+
+
 def line(server, project):
     return {
         'id': server, 'project_id': project, 'host': 'host1', 'payer': f'project:{project}',
@@ -37,14 +60,20 @@ def line(server, project):
     }  # fmt: skip
 
 
-def add_round(market: Market, period: int = PERIOD, cpu_price: float = 200.0) -> None:
-    """One server of Alice and one of Bob, both on host1."""
+def add_round(
+    market: Market, period: int = PERIOD, cpu_price: float = 200.0, **changed: float | None
+) -> None:
+    """One server of Alice and one of Bob, both on host1. changed: of the economy"""
     document = {
         'format': 1,
         'settings': {'period_seconds': 60},
         'demand': [4.0, 4096.0],
         'last_price': [0.0, 0.0],
         'largest_error': 0.25,
+        'held_prices': [
+            {'resource': 'cpu', 'last_price': 50.0, 'price': 100.0, 'free_price': 400.0}
+        ],
+        'default_bids': {'cycle': 61, 'load': [1.5, 0.25]},
         'hosts': [{'name': 'host1', 'capacity': [10.0, 10.0], 'answering': True}],
         'payers': [{'id': f'project:{p}', 'available': 1, 'due': 320} for p in (ALICE, BOB)],
         'servers': [line(OF_ALICE, ALICE), line(OF_BOB, BOB)],
@@ -57,7 +86,8 @@ def add_round(market: Market, period: int = PERIOD, cpu_price: float = 200.0) ->
     )
     prices = [price(period, 'cpu', cpu_price), price(period, 'memory', 0.5)]
     allocations = [allocation(period, OF_ALICE, ALICE), allocation(period, OF_BOB, BOB)]
-    market.stores.history.begin(record, prices, allocations)
+    powers = [power(period, ALICE), power(period, BOB, cores=None, part=None, real=None)]
+    market.stores.history.begin(record, prices, allocations, (), economy(period, **changed), powers)
 
 
 def add_plan(market: Market, name: str = 'plan-1', created_at: float = 1.8e9) -> None:

@@ -64,6 +64,29 @@ def test_a_server_that_is_to_go_finishes_its_job():
     assert made.end.tolist() == [200.0, 100.0, 220.0]
 
 
+def test_without_time_for_its_job_the_job_begins_again():
+    """It is the next one in the queue; a wide job loses what was done on all of its servers."""
+    made = framework([0.0, 0.0], [100.0, 100.0], [1, 2], boot=0.0)
+    made.drain_timeout = 0.0
+    made.resize(3, 0.0)
+    run(made, 60)
+    made.resize(2, 60.0)
+    assert (made.servers, made.lost, made.waits) == (2, 120.0, [1])
+    run(made, 300, since=60)
+    assert made.end.tolist() == [100.0, 200.0]
+
+
+def test_a_server_is_taken_back_before_its_job_has_ended():
+    """No other one is asked for."""
+    made = framework([0.0, 0.0], [200.0, 200.0], [1, 1], boot=0.0)
+    made.resize(2, 0.0)
+    run(made, 20)
+    made.resize(1, 20.0)
+    assert (made.servers, made.stay) == (2, 1)
+    made.resize(2, 40.0)
+    assert (made.servers, made.stay, made.boots) == (2, 2, {})
+
+
 def test_those_that_boot_go_first():
     """They have done nothing yet."""
     made = framework([0.0], [100.0], [1])

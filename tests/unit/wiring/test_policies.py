@@ -22,7 +22,7 @@ def test_a_policy_with_an_unknown_goal_is_left_out(caplog):
     (line,) = caplog.messages
     assert line == (
         "scaling policy misspelled can not be used: 'deadlines' is not a valid Goal: "
-        'goals are deadline, metric, throughput, queue'
+        'goals are deadline, metric, throughput, queue, none'
     )
 
 

@@ -39,3 +39,17 @@ def test_dedicated_cpus_are_not_competed_for_and_are_counted_apart(specs, vcpus,
     assert server.vcpus == vcpus
     assert {k: v for k, v in server.counted.items() if k.endswith('CPU')} == counted
     assert server.running is not bool(specs)
+
+
+@pytest.mark.parametrize('status', ['SUSPENDED', 'SHELVED'])
+def test_what_rests_on_a_host_keeps_its_room_there_and_takes_part_in_no_round(status):
+    """SHELVED: until Nova has offloaded it."""
+    server = server_of({**answer(), 'status': status}, {})
+    assert server is not None and not server.running
+    assert server.counted['MEMORY_MB'] == 2048.0
+
+
+def test_what_is_shelved_and_offloaded_is_on_no_host():
+    """Nova shows it without one."""
+    gone = {**answer(), 'status': 'SHELVED_OFFLOADED', 'OS-EXT-SRV-ATTR:host': None}
+    assert server_of(gone, {}) is None

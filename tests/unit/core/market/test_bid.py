@@ -12,25 +12,21 @@ def test_first_source_that_speaks_wins_per_resource():
     tenant = np.array([[5, ABSENT, ABSENT, ABSENT]] * 2)
     server = np.array([[6, 6, ABSENT, ABSENT], [ABSENT] * 4])
     flavor = np.array([[7, 7, 7, ABSENT]] * 2)
-    bids, source = resolved([tenant, server, flavor], np.array([2.5, 1.0]), np.full((2, 4), 3.0))
-    assert bids.tolist() == [[5, 6, 7, 7], [5, 7, 7, 3]]
+    bids, source = resolved([tenant, server, flavor])
+    assert bids.tolist() == [[5, 6, 7, 0], [5, 7, 7, 0]]
     assert source[0].tolist() == [
         BidSource.TENANT,
         BidSource.SERVER,
         BidSource.FLAVOR,
-        BidSource.PRICE,
+        BidSource.SUSTAINABLE,
     ]
 
 
 def test_a_bid_of_zero_is_a_bid():
     zero, absent = np.zeros((2, 1), dtype=np.int64), np.full((2, 1), ABSENT)
-    assert resolved([zero, absent, absent], np.ones(2), np.ones((2, 1)))[0].tolist() == [[0], [0]]
-
-
-def test_default_is_bounded():
-    absent = np.full((2, 1), ABSENT)
-    bids, _ = resolved([absent], np.full(2, 1e300), np.ones((2, 1)))
-    assert bids.tolist() == [[2**53], [2**53]]
+    bids, source = resolved([zero, absent, absent])
+    assert bids.tolist() == [[0], [0]]
+    assert source.tolist() == [[BidSource.TENANT], [BidSource.TENANT]]
 
 
 def test_extra_specs():

@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the bid of a server comes from (rule B1), and who pays it."""
 
-import numpy as np
-
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import AccountId
 from nova_market.core.market.bid import ABSENT, BidSource, StoredBid, first_set
 from nova_market.core.market.bid_sources import bids_of, stated_bids
 from nova_market.core.market.inventory import CloudServer
 from nova_market.core.resource import HostName
-
-PRICE = np.array([2.0, 1.0])
 
 
 def server(**more):
@@ -40,7 +36,6 @@ def test_all_problems_of_a_servers_texts_are_named():
         [server(metadata={'market:bid_cpu': 'x'}, extra_specs={'market:max_cpu': 'y'})],
         {},
         {},
-        PRICE,
     )
     assert 'metadata: market:bid_cpu' in found.notes['s']
     assert 'market:max_cpu is' in found.notes['s']
@@ -57,7 +52,6 @@ def test_the_stored_bid_wins_and_limits_the_server():
         [server(extra_specs={'market:bid_cpu': '1', 'market:max_cpu': '3'})],
         {'s': own},
         accounts,
-        PRICE,
     )
     assert found.bids[:, 0].tolist() == [9, 0]
     assert found.source[:, 0].tolist() == [BidSource.TENANT, BidSource.TENANT]

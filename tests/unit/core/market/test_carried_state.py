@@ -7,9 +7,12 @@ from nova_market.core.market.carried_state import (
     KEY,
     CarriedState,
     after_postings,
+    after_returns,
     before_first_round,
     carried_state,
     due_returns,
+    uncounted,
+    with_charges,
 )
 from nova_market.core.market.past import paid_by_projects
 
@@ -19,10 +22,18 @@ RED, BLUE, WEB = account('project', 'red'), account('project', 'blue'), account(
 def test_a_round_document_keeps_it():
     """What is written is read back; a document without it gives the state of nobody."""
     state = CarriedState(
-        entitled={'red': 5}, renewed=3, returned=9, pool=7, low=('a',), short=('b',)
-    )
+        entitled={'red': 5}, renewed=3, returned=9, counted=11, coming={'red': 2}, pool=7,
+        low=('a',), short=('b',),
+    )  # fmt: skip
     assert carried_state({KEY: state.plain()}) == state
     assert carried_state({}) == CarriedState()
+
+
+def test_documents_of_other_versions_are_read():
+    """One from before charges were counted counts all since the last return; later fields are left out."""
+    old = {'entitled': {}, 'renewed': 3, 'returned': 9, 'pool': 7, 'low': [], 'short': []}
+    assert carried_state({KEY: old}) == CarriedState(renewed=3, returned=9, counted=9, pool=7)
+    assert carried_state({KEY: {**old, 'later': 1}}).counted == 9
 
 
 def test_entitlements_follow_what_was_posted():
@@ -57,6 +68,25 @@ def test_a_long_pause_is_caught_up_with_by_and_by():
     """At most CATCH_UP periods in one round."""
     due, state = due_returns(CarriedState(returned=10), 10_000, 5)
     assert (due[0], due[-1], state.returned) == (11, 10 + CATCH_UP, 10 + CATCH_UP)
+
+
+def test_each_period_is_counted_once_when_it_is_settled():
+    """A round that is still being settled is counted with the next one; what returns is always counted."""
+    state = CarriedState(returned=10, counted=20)
+    assert list(uncounted(state, 21, range(11, 12))) == [21]
+    assert list(uncounted(state, 20, range(11, 12))) == []
+    assert list(uncounted(state, 22, range(11, 12))) == [21, 22]
+    assert list(uncounted(state, 20, range(11, 22))) == [21]
+
+
+def test_charges_are_on_their_way_until_they_have_returned():
+    """Project by project, to the micro-credit."""
+    state = with_charges(
+        CarriedState(counted=4, coming={'red': 5}), range(5, 6), {'red': 2, 'blue': 1}
+    )
+    assert (state.counted, state.coming) == (5, {'red': 7, 'blue': 1})
+    assert after_returns(state, {'red': 3, 'blue': 1}).coming == {'red': 4}
+    assert with_charges(state, range(6, 6), {}) == state
 
 
 def test_without_a_delay_nothing_returns():

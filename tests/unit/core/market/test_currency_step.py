@@ -3,10 +3,10 @@
 
 from dataclasses import replace
 
-from nova_market.core.ledger.currency import Budget, recharge, redistribute
+from nova_market.core.ledger.currency import WEIGHT_PARTS, Budget, recharge, redistribute
 from nova_market.core.ledger.posting import Reason
 from nova_market.core.market.carried_state import CarriedState
-from nova_market.core.market.currency_step import WEIGHT_PARTS, CurrencyInputs, currency_step
+from nova_market.core.market.currency_step import CurrencyInputs, currency_step
 from nova_market.core.market.settings import MarketSettings
 
 SETTINGS = MarketSettings(currency=recharge, total=100, renew_every=10, return_delay=5)
@@ -51,6 +51,27 @@ def test_between_renewals_only_charges_return():
     assert after.renewed == 45
     later, after = currency_step(inputs(period=55, carried=carried), SETTINGS)
     assert later == () and after.renewed == 55
+
+
+def test_a_new_project_is_entitled_between_two_renewals():
+    """What it receives is taken from the others, so that the total stays; nobody is taxed for it."""
+    settings = replace(SETTINGS, tax_rate=500_000)
+    carried = CarriedState(entitled={'blue': 100}, renewed=45)
+    postings, after = currency_step(
+        inputs(carried=carried, balances={'blue': 80, 'red': 0}), settings
+    )
+    assert [(p.reason, p.debit, p.credit, p.amount) for p in postings] == [
+        (Reason.RENEWAL, 'project:blue', 'mint', 50),
+        (Reason.RENEWAL, 'mint', 'project:red', 50),
+    ]
+    assert after.renewed == 45 and after.entitled.keys() == {'blue', 'red'}
+    assert currency_step(inputs(carried=after), settings)[0] == ()
+
+
+def test_charges_that_return_are_no_longer_on_their_way():
+    """From the round on in which they go back."""
+    carried = CarriedState(entitled={'blue': 50, 'red': 50}, renewed=45, coming={'red': 9})
+    assert currency_step(inputs(carried=carried, paid={'red': 7}), SETTINGS)[1].coming == {'red': 2}
 
 
 def test_the_tax_is_taken_with_a_renewal_from_what_it_leaves():

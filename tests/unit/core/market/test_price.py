@@ -8,11 +8,13 @@ from nova_market.core.market.price import (
     DemandSettings,
     ResourceMarket,
     allocations,
+    allowed_factor,
     bid_price,
     charges,
     clearing_price,
     demand,
     demand_price,
+    held_price,
     quote,
 )
 
@@ -100,3 +102,35 @@ def test_charges_are_whole_and_at_most_the_bid():
 def test_quote():
     np.testing.assert_allclose(quote(np.array([1.0, 2.0, 3.0]), 4.0, (0.0, 0.5, 1.0)), [4, 8, 12])
     assert quote(np.zeros(0), 4.0).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ('price', 'held'), [(50.0, 50.0), (150.0, 150.0), (250.0, 200.0), (20.0, 50.0), (0.1, 50.0)]
+)
+def test_the_breaker_holds_a_price_within_a_factor(price, held):
+    """B4: from 100 it may go down to 50 and up to 200."""
+    assert held_price(market([], [], 1.0, last_price=100.0), price, 2.0) == held
+
+
+def test_the_breaker_holds_no_price_that_bids_did_not_make():
+    """After the reserve price, or none, any price may follow, and the reserve price may follow any other."""
+    assert held_price(market([], [], 1.0), 9.0, 2.0) == 9.0
+    assert held_price(market([], [], 1.0, reserve=3.0, last_price=90.0), 3.0, 2.0) == 3.0
+    assert held_price(market([], [], 1.0, reserve=3.0, last_price=5.0), 3.1, 1.5) > 3.1
+    assert held_price(market([], [], 1.0, reserve=3.0, last_price=3.0), 9.0, 2.0) == 9.0
+    assert held_price(market([], [], 1.0, reserve=3.0, last_price=4.0), 3.0, 2.0) == 3.0
+
+
+def test_the_breaker_allows_its_factor_for_each_period():
+    """Engines that were away for three periods find prices of three periods ago."""
+    assert allowed_factor(2.0, 1) == pytest.approx(2.0)
+    assert allowed_factor(2.0, 3) == pytest.approx(8.0)
+    assert allowed_factor(2.0, 0) == pytest.approx(2.0)
+    assert allowed_factor(2.0, 10**9) == np.inf
+
+
+def test_below_the_clearing_price_the_capacity_is_divided_again():
+    """The same allocations as at the clearing price, for less."""
+    found = market([10, 20, 70], [1.0, 2.0, 3.0], 5.0)
+    clear = clearing_price(found)
+    np.testing.assert_allclose(allocations(found, clear / 3), allocations(found, clear))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One round: the paper's figure by its numbers, budgets, reserve price, silent hosts, reasons."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -57,6 +59,28 @@ def test_reserve_price_bounds_what_a_bid_buys():
     outcome = decide(snapshot([(4.0, 0.0)], [(0, 600, 0, 4.0, 0.0)], reserve=(300.0, 0.0)))
     assert outcome.price[0] == 300.0
     assert (outcome.ideal[0, 0], outcome.actual[0, 0]) == (2.0, 4.0)
+    assert outcome.charges[0, 0] == 600
+
+
+def test_the_breaker_lowers_charges_and_changes_no_allocation():
+    """B4: a price of 400 after one of 100 is held at 200; half of each bid is charged."""
+    servers = [(0, 1000, 0, 4.0, 0.0), (0, 600, 0, 4.0, 0.0)]
+    found = snapshot([(4.0, 0.0)], servers, last_price=(100.0, 0.0))
+    free, held = decide(found), decide(found, breaker=2.0)
+    assert free.price[0] == pytest.approx(400.0) and not free.held.any()
+    assert held.price[0] == pytest.approx(200.0) and held.free_price[0] == pytest.approx(400.0)
+    assert held.held.tolist() == [True, False]
+    np.testing.assert_allclose(held.ideal, free.ideal)
+    np.testing.assert_allclose(held.actual, free.actual)
+    assert held.charges[0].tolist() == [500, 300]
+
+
+def test_a_price_that_is_held_above_the_bids_charges_no_more_than_the_bids():
+    """B4: it falls by half only, so nobody's bid buys all; hosts give what is left for nothing."""
+    found = snapshot([(4.0, 0.0)], [(0, 600, 0, 8.0, 0.0)], last_price=(1000.0, 0.0))
+    outcome = decide(found, breaker=2.0)
+    assert outcome.price[0] == 500.0
+    assert (outcome.ideal[0, 0], outcome.actual[0, 0]) == pytest.approx((1.2, 4.0))
     assert outcome.charges[0, 0] == 600
 
 
@@ -138,3 +162,43 @@ def test_bad_input_is_refused_by_name(servers, error, text):
 def test_arrays_that_do_not_fit_are_refused():
     with pytest.raises(BadSnapshot, match=r'last has the shape \(2, 1\)'):
         snapshot([(1.0, 1.0)], [(0, 1, 1, 1.0, 1.0)] * 2, last=[[0.0], [0.0]])
+
+
+def selling(world, cpu, memory):
+    """The same world, where the hosts of these flags control the resource."""
+    sold = np.array([cpu, memory])
+    return replace(world, sold=sold, capacity=np.where(sold, world.capacity, 0.0))
+
+
+def test_what_no_host_controls_has_no_price_and_costs_nothing():
+    """B5: whatever anybody bids for it; everybody has all he can use, and nobody has an error by it."""
+    servers = [(0, 300, 900, 4.0, 512.0), (0, 100, 0, 4.0, 1024.0)]
+    world = snapshot([(4.0, 1000.0)], servers, available=[200], reserve=(1.0, 5.0))
+    outcome = decide(selling(world, [True], [False]))
+    assert outcome.price[1] == outcome.bid_price[1] == outcome.demand[1] == 0.0
+    assert outcome.bids.tolist() == [[149, 49], [0, 0]]  # rounded down, as 200 do not cover 400
+    assert outcome.due().tolist() == [149, 49]
+    np.testing.assert_allclose(outcome.actual, [[3.0, 1.0], [512.0, 1024.0]], rtol=0.02)
+    np.testing.assert_allclose(outcome.error, 0.0, atol=1e-12)
+    assert [Why(int(why)) for why in outcome.why] == [Why.SCALED | Why.MEMORY_UNSOLD] * 2
+    # the same with memory sold
+    sold = decide(world)
+    assert sold.price[1] > 0 and sold.bids[1, 0] > 0
+
+
+def test_a_host_that_controls_nothing_takes_no_part():
+    """A dry run: the others' capacity and bids make the price, and its servers have what they can use."""
+    servers = [(0, 400, 0, 4.0, 64.0), (1, 400, 0, 4.0, 64.0), (1, 800, 0, 4.0, 64.0)]
+    world = snapshot([(4.0, 1000.0)] * 2, servers, reserve=(100.0, 0.0))
+    outcome = decide(selling(world, [True, False], [True, False]))
+    assert outcome.price[0] == pytest.approx(100.0)
+    assert outcome.actual[0].tolist() == [4.0, 4.0, 4.0]
+    assert outcome.due().tolist() == [400, 0, 0]
+    assert outcome.ideal[0].tolist() == [4.0, 0.0, 0.0]
+    assert Why.CPU_UNSOLD in Why(int(outcome.why[1]))
+    assert Why.CPU_UNSOLD not in Why(int(outcome.why[0]))
+
+
+def test_no_capacity_where_nothing_is_sold():
+    with pytest.raises(BadSnapshot, match='give 0'):
+        replace(snapshot([(4.0, 1000.0)], []), sold=np.array([[True], [False]]))

@@ -3,7 +3,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from nova_market.core.rebalancing.layout import NOWHERE
@@ -21,7 +20,7 @@ MOVE = StoredMove(
 
 def moved(view, resting=()):
     placement = placement_of(view, resting)
-    plan = ordered_moves(placement, balanced(placement), np.ones(2))
+    plan = ordered_moves(placement, balanced(placement), view.outcome.price)
     return {view.servers[step.server].id for step in plan.steps}
 
 

@@ -13,6 +13,7 @@ from nova_market.core.rebalancing.move_order import (
     NO_WAY,
     NOT_WORTH,
     MigrationSettings,
+    copy_cost,
     ordered_moves,
 )
 from nova_market.core.rebalancing.tabu_search import BalancePlan, BalanceSettings, balanced
@@ -136,14 +137,22 @@ def full_swap(third_room):
 
 
 def run(placement, steps):
-    """Carry out the steps; whatever does not fit fails."""
+    """Carry out the steps; whatever does not fit, or puts two of an anti-affinity group together, fails."""
     host = placement.host.copy()
     for step in steps:
         assert host[step.server] == step.source
         host[step.server] = step.target
         used = np.bincount(host, placement.size[0], placement.hosts)
         assert (used <= placement.room[0] + 1e-9).all()
+        assert together(placement, host) == 0
     return host
+
+
+def together(placement, host):
+    """Servers that are on a host with another one of their anti-affinity group."""
+    grouped = placement.apart >= 0
+    pairs = set(zip(host[grouped].tolist(), placement.apart[grouped].tolist(), strict=True))
+    return int(grouped.sum()) - len(pairs)
 
 
 SWAPPED = BalancePlan(
@@ -170,30 +179,106 @@ def test_a_cycle_without_a_third_host_is_dropped():
     assert plan.after == pytest.approx(plan.before)
 
 
+def test_a_server_waits_until_the_other_of_its_anti_affinity_group_has_gone():
+    """Server 0 goes where 1 of its group is: 1 goes away first, although 0 is the smaller."""
+    servers = [(0, 9, 9, 1.0, 0.0), (1, 9, 9, 1.0, 0.0), (0, 9, 9, 1.0, 0.0)]
+    placement = replace(
+        placement_of(snapshot([(1.0, 9.0)] * 3, servers)),
+        apart=np.array([0, 0, -1]),
+        size=np.array([[1.0, 2.0, 1.0]]),
+        room=np.array([[9.0, 9.0, 9.0]]),
+    )
+    found = BalancePlan(
+        host=np.array([1, 2, 0]), moved=np.array([0, 1]), before=0.5, after=0.0, iterations=1
+    )
+    plan = ordered_moves(placement, found, PRICE)
+    assert [(step.server, step.target) for step in plan.steps] == [(1, 2), (0, 1)]
+    assert run(placement, plan.steps).tolist() == [1, 2, 0]
+
+
+def test_anti_affinity_holds_at_every_step_of_random_plans():
+    """Four servers of each host are in groups, of which no host has two to begin with."""
+    moves = 0
+    for seed in range(5):
+        placement = placement_of(random_cloud(6, 40, seed=seed, wanted=1.2))
+        rank = np.array(
+            [int((placement.host[:s] == h).sum()) for s, h in enumerate(placement.host)]
+        )
+        placement = replace(placement, apart=np.where(rank < 4, rank, -1))
+        plan = ordered_moves(placement, balanced(placement, EXACT), PRICE)
+        run(placement, plan.steps)
+        moves += sum(placement.apart[step.server] >= 0 for step in plan.steps)
+    assert moves > 0
+
+
 def test_a_move_that_costs_more_than_it_brings_is_dropped():
     placement = crowded(size=np.full((1, 4), 1024.0), room=np.full((1, 2), 1e6))
     cheap = ordered_moves(placement, balanced(placement, EXACT), PRICE, MigrationSettings())
     dear = ordered_moves(
-        placement, balanced(placement, EXACT), PRICE, MigrationSettings(cost_per_mib=1e9)
+        placement, balanced(placement, EXACT), PRICE, MigrationSettings(copy_cores=1e9)
     )
     assert len(cheap.steps) == 2
     assert dear.steps == ()
     assert {reason for _, reason in dear.dropped} == {NOT_WORTH}
 
 
-def test_at_a_price_of_nothing_an_error_is_still_worth_a_free_copy():
+def test_at_a_price_of_nothing_cores_are_weighed():
     """Nobody bids against anybody, yet a host is crowded beside an empty one."""
     placement = crowded(size=np.full((1, 4), 1024.0), room=np.full((1, 2), 1e6))
     better = balanced(placement, EXACT)
-    free = np.zeros(2)
-    assert len(ordered_moves(placement, better, free).steps) == 2
-    some = MigrationSettings(cost_per_mib=1e-9)
-    assert ordered_moves(placement, better, free, some).steps == ()
+    plan = ordered_moves(placement, better, np.zeros(2))
+    assert [(step.gain, step.cost) for step in plan.steps] == [(0.0, 0.0)] * 2
+    # two cores more for an hour are worth 60 core-periods each, this copy takes some 90
+    assert (
+        ordered_moves(placement, better, np.zeros(2), MigrationSettings(copy_rate=0.19)).steps == ()
+    )
+    free = MigrationSettings(copy_rate=0.0)
+    assert len(ordered_moves(placement, better, np.zeros(2), free).steps) == 2
+
+
+def test_a_copy_costs_what_it_takes_for_as_long_as_it_lasts():
+    """6600 MiB at 110 MiB/s are one period of its RAM, one core that copies, and a tenth of its core."""
+    placement = crowded(size=np.full((1, 4), 6600.0), room=np.full((1, 2), 1e6))
+    assert placement.ideal[0].tolist() == [1.0] * 4
+    assert copy_cost(placement, 0, np.array([1000.0, 0.5]), MigrationSettings()) == pytest.approx(
+        1000.0 * 1.1 + 0.5 * 6600.0
+    )
+
+
+@pytest.mark.parametrize('level', [1e-3, 1.0, 1e6])
+def test_what_is_worth_a_copy_does_not_depend_on_the_level_of_prices(level):
+    """One server of five cores too many on a host: worth 1 GiB, not 1 TiB."""
+    price = np.array([1000.0, 0.1]) * level
+
+    def moved(mebibytes):
+        size = np.full((1, 4), mebibytes)
+        placement = crowded(size=size, room=np.full((1, 2), 1e9))
+        return len(ordered_moves(placement, balanced(placement, EXACT), price).steps)
+
+    assert (moved(1024.0), moved(1024.0**2)) == (2, 0)
+
+
+def test_a_plan_keeps_what_pays_and_drops_what_does_not():
+    """A server of 256 GiB for a tenth of a core in an hour stays, one that brings a whole core goes."""
+    servers = [
+        (0, 100, 9, 1.0, 0.0),
+        (0, 100, 9, 1.0, 0.0),
+        (1, 2000, 9, 1.04, 0.0),
+        (1, 2000, 9, 1.0, 0.0),
+    ]
+    world = snapshot([(1.0, 9.0), (2.0, 9.0), (8.0, 9.0)], servers)
+    size = np.array([[1024.0, 1024.0, 262_144.0, 262_144.0]])
+    placement = replace(placement_of(world), size=size, room=np.full((1, 3), 1e9))
+    found = balanced(placement, EXACT)
+    assert {0, 1} & set(found.moved.tolist()) and {2, 3} & set(found.moved.tolist())
+    plan = ordered_moves(placement, found, np.array([1000.0, 0.0]))
+    assert {step.server for step in plan.steps} <= {0, 1} and plan.steps
+    assert {reason for _, reason in plan.dropped} == {NOT_WORTH}
 
 
 def test_a_dear_move_stays_when_the_error_would_pass_the_start():
     """Never worse than the start, whatever the copy costs: here the start was at 10 %."""
-    dear = MigrationSettings(cost_per_mib=1e12)
+    dear = MigrationSettings(copy_cores=1e12)
     small = replace(full_swap(4.0), size=np.full((1, 4), 1.0))
     plan = ordered_moves(small, replace(SWAPPED, before=0.1), PRICE, dear)
     assert {step.server for step in plan.steps} == {0, 2}

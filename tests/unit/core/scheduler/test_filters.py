@@ -121,6 +121,15 @@ def test_short_and_best_effort_work_is_not_held_to_the_share(work):
     assert not within_share(snapshot, ask(), BOTH)[0].any()
 
 
+def test_usage_is_of_what_is_sold():
+    """B5: where no host controls memory, the share is one of the CPU."""
+    sold = np.array([[True, True], [False, False]])
+    capacity = np.array([[8.0, 8.0], [0.0, 0.0]])
+    snapshot = quiet(share=np.array([0.25, np.nan]), sold=sold, capacity=capacity)
+    assert within_share(snapshot, ask(4.0, 10**6), BOTH)[0].all()
+    assert not within_share(snapshot, ask(4.1, 1.0), BOTH)[0].any()
+
+
 def test_without_a_share_nothing_is_refused():
     """Neither a project without one, nor a cloud that publishes none."""
     assert within_share(quiet(share=np.array([0.0, np.nan])), ask(project_id='blue'), BOTH)[0].all()

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The picture of a round: a cloud without servers has one too, and it can be read back."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from nova_market.core.market.round import decide
+from nova_market.core.scheduler.filters import costs
 from nova_market.core.scheduler.snapshot import document_of, round_snapshot, snapshot_from
 from tests.support.market_builders import snapshot
+from tests.support.scheduler_builders import ask
 
 
 def picture(world, **more):
@@ -29,3 +33,13 @@ def test_bids_add_up_on_their_host():
     assert found.bids.tolist() == [[0.0, 40.0], [0.0, 5.0]]
     again = snapshot_from(document_of(found))
     assert np.array_equal(again.demand, found.demand) and again.due.tolist() == [9.0]
+
+
+def test_what_hosts_do_not_sell_is_in_the_picture():
+    """B5: a server costs nothing for it, and its owner is asked for nothing there."""
+    sold = np.array([[True, True], [True, False]])
+    world = snapshot([(4.0, 8192.0), (4.0, 0.0)], [(0, 40, 50, 2.0, 512.0)], reserve=(1.0, 1.0))
+    found = picture(replace(world, sold=sold))
+    assert found.sold.tolist() == sold.tolist()
+    assert costs(found, ask(), np.arange(2)).tolist() == [2.0 + 1024.0, 2.0]
+    assert picture(world).sold is None

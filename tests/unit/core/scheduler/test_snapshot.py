@@ -15,6 +15,7 @@ FULL = {
     'share': np.array([0.5, np.nan]),
     'heaviness': np.array([1.5, np.nan]),
     'host_heaviness': np.array([np.nan, 2.0]),
+    'sold': np.array([[True, True], [False, True]]),
     'watts': np.array([[100.0, np.nan], [3.0, np.nan]]),
     'leases': (HostLease(project_id='blue', hosts=frozenset({'host1'}), begin=1.0, end=2.0),),
 }
@@ -30,7 +31,7 @@ def test_what_is_written_is_read_back(snapshot):
     text = json.dumps(document_of(snapshot), allow_nan=False)
     again = snapshot_from(json.loads(text))
     assert json.dumps(document_of(again)) == text
-    for name in ('capacity', 'demand', 'share', 'heaviness', 'host_heaviness', 'watts'):
+    for name in ('capacity', 'demand', 'share', 'heaviness', 'host_heaviness', 'watts', 'sold'):
         assert np.array_equal(
             *(np.array(getattr(one, name), dtype=float) for one in (again, snapshot)),
             equal_nan=True,
@@ -79,6 +80,8 @@ def broken(path, value):
         (('hosts', 'demand'), {}),
         (('hosts', 'bids'), [[10**400, 1], [1, 1]]),
         (('hosts', 'watts'), [[-1.0, None], [1.0, None]]),
+        (('hosts', 'sold'), [[True, True], [True]]),
+        (('hosts', 'sold'), [[True, True], [True, 2]]),
         (('projects', 'share'), [2.0, None]),
         (('projects', 'available'), [None, 1.0]),
         (('leases',), 'all'),

@@ -186,3 +186,20 @@ def test_fewer_than_at_the_round_are_nobody():
     assert newcomers_since(snapshot, ask(), rows, np.array([0.0, 9.0])).tolist() == [0.0, 0.0]
     none = np.array([UNKNOWN])
     assert newcomers_since(quiet(0), ask(), none, np.array([5.0])).tolist() == [0.0]
+
+
+def test_what_a_host_does_not_sell_weighs_nothing():
+    """B5: its servers have all the memory they can use, so neither load nor error comes of it."""
+    sold = np.array([[True, True], [True, False]])
+    bids = np.array([[0.0, 0.0], [8192.0, 0.0]])
+    demand = np.zeros((4, 2, 2))
+    demand[:, 1, 0] = 8192.0 * np.array([0.25, 0.5, 0.75, 1.0])
+    capacity = np.array([[8.0, 8.0], [8192.0, 0.0]])
+    snapshot = quiet(bids=bids, demand=demand, capacity=capacity, sold=sold)
+    loads = weights.by_bid_load(snapshot, ask(), BOTH, nobody(2))
+    assert loads[1] > loads[0]
+    errors = weights.by_allocation_error(snapshot, ask(), BOTH, nobody(2))
+    assert errors[0] < 0 and errors[1] == 0.0
+    # a host that sells memory and has none is no place for it
+    full = dataclasses.replace(snapshot, sold=None)
+    assert weights.by_allocation_error(full, ask(), BOTH, nobody(2))[1] == -1.0
