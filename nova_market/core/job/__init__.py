@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs in VMs: queues with guaranteed shares, which jobs start now, and which are preempted for them."""
+"""Jobs in servers: queues with shares, and what is decided about their jobs (SVMSched)."""

@@ -2,7 +2,7 @@
 """What a job policy gets, and what it decides: the plug-ins of `nova_market.job_policy` (rule J3).
 
 A policy is a function (JobSnapshot) -> Selection. It chooses which *production* jobs start now, and where.
-It is pure: the same snapshot gives the same selection, ties break on the row. What all policies share is done by
+It is pure: the same snapshot gives the same selection, ties break on the row. What all policies share is in
 core.job.selection: which jobs are candidates, preemption, and best-effort jobs [5.1.2].
 
 What a policy keeps to:
