@@ -25,7 +25,7 @@ from nova_market.core.job.store_values import (
     JobStep,
     NewJobs,
     QueueCount,
-    WaitingJobs,
+    WaitingRows,
 )
 
 
@@ -70,6 +70,18 @@ class QueueStore(Protocol):
 
     def counts(self, queue_ids: Sequence[str]) -> Mapping[str, QueueCount]:
         """How many jobs are where, by queue."""
+
+    def replaced_trusts(self) -> Mapping[str, Sequence[str]]:
+        """Trusts that queues had before their present ones, and that nobody has ended yet, by queue."""
+
+    def trust_ended(self, trust_id: str) -> None:
+        """It is not among them any more."""
+
+    def note_hosts(self, sizes: Sequence[tuple[float, float, float]]) -> None:
+        """Keep what the largest hosts have: cores, MiB, GiB of each. Admission asks whether a flavor fits."""
+
+    def hosts(self) -> Sequence[tuple[float, float, float]]:
+        """What was noted last; (): nothing yet."""
 
     def note(self, minutes: Sequence[QueueMinute]) -> None:
         """Keep what queues did in a minute, over what is there for it."""
@@ -116,7 +128,7 @@ class JobStore(Protocol):
         """
 
     # for the service
-    def waiting(self) -> WaitingJobs:
+    def waiting(self) -> WaitingRows:
         """All that wait."""
 
     def active(self) -> Sequence[StoredJob]:
