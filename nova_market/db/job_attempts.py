@@ -75,6 +75,10 @@ class DatabaseJobAttempts:
         """One worker; None when there is none."""
         return self._database.read(_worker, worker_id)
 
+    def workers_by_ids(self, worker_ids: Sequence[str]) -> Sequence[StoredWorker]:
+        """Those that are there, by id."""
+        return self._database.read(_by_ids, tuple(worker_ids))
+
     def workers(self, queue_id: str | None = None) -> Sequence[StoredWorker]:
         """Those of one queue or of all, by id."""
         return self._database.read(_workers, queue_id)
@@ -167,6 +171,14 @@ def _output(connection: Connection, job_id: str, number: int, rank: int) -> Atte
 def _worker(connection: Connection, worker_id: str) -> StoredWorker | None:
     row = connection.execute(select(job_workers).where(job_workers.c.id == worker_id)).first()
     return stored_worker(row) if row else None
+
+
+def _by_ids(connection: Connection, worker_ids: Sequence[str]) -> list[StoredWorker]:
+    found: list[StoredWorker] = []
+    for part in slices(sorted(set(worker_ids))):
+        query = select(job_workers).where(job_workers.c.id.in_(part)).order_by(job_workers.c.id)
+        found.extend(stored_worker(row) for row in connection.execute(query))
+    return found
 
 
 def _workers(connection: Connection, queue_id: str | None) -> list[StoredWorker]:

@@ -15,7 +15,7 @@ from oslo_db.exception import DBDuplicateEntry, RetryRequest
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from nova_market.core.job.queue import QueueLimits, QueueMinute, QueueState, StoredQueue
-from nova_market.core.job.queue_request import shares_above_one
+from nova_market.core.job.queue_request import UUID, shares_above_one
 from nova_market.core.job.record import ACTIVE, QUEUED, JobState
 from nova_market.core.job.store_values import QueueCount
 from nova_market.db.apps import packed
@@ -75,6 +75,12 @@ class DatabaseQueues:
     def queue(self, name: str) -> StoredQueue | None:
         """One queue, by id or name; None when there is none."""
         return self._database.read(_queue, name)
+
+    def admission(
+        self, names: Sequence[str]
+    ) -> tuple[Mapping[str, StoredQueue], Sequence[tuple[float, float, float]]]:
+        """(queues by the id or name that is given; what the largest hosts have), read at once."""
+        return self._database.read(_admission, tuple(names))
 
     def queues(
         self, project_id: str | None = None, after: str = '', limit: int = 1000
@@ -235,11 +241,17 @@ def _locked(connection: Connection) -> dict[str, StoredQueue]:
 
 
 def _queue(connection: Connection, name: str) -> StoredQueue | None:
-    for column in (job_queues.c.id, job_queues.c.name):
-        row = connection.execute(select(job_queues).where(column == name)).first()
-        if row is not None:
-            return _stored(row)
-    return None
+    # one query: no name looks like an id (core.job.queue_request)
+    column = job_queues.c.id if UUID.fullmatch(name) else job_queues.c.name
+    row = connection.execute(select(job_queues).where(column == name)).first()
+    return _stored(row) if row else None
+
+
+def _admission(
+    connection: Connection, names: Sequence[str]
+) -> tuple[dict[str, StoredQueue], list[tuple[float, float, float]]]:
+    found = {name: _queue(connection, name) for name in names}
+    return {name: one for name, one in found.items() if one is not None}, _hosts(connection)
 
 
 def _queues(

@@ -43,6 +43,11 @@ class QueueStore(Protocol):
     def queue(self, name: str) -> StoredQueue | None:
         """One queue, by id or name; None when there is none."""
 
+    def admission(
+        self, names: Sequence[str]
+    ) -> tuple[Mapping[str, StoredQueue], Sequence[tuple[float, float, float]]]:
+        """(queues by the id or name that is given, those that are there; `hosts`), read at once."""
+
     def queues(
         self, project_id: str | None = None, after: str = '', limit: int = 1000
     ) -> Sequence[StoredQueue]:
@@ -179,6 +184,9 @@ class AttemptStore(Protocol):
 
     def worker(self, worker_id: str) -> StoredWorker | None:
         """One worker; None when there is none."""
+
+    def workers_by_ids(self, worker_ids: Sequence[str]) -> Sequence[StoredWorker]:
+        """Those that are there, by id."""
 
     def workers(self, queue_id: str | None = None) -> Sequence[StoredWorker]:
         """Those of one queue or of all, by id."""

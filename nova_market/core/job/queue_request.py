@@ -21,8 +21,11 @@ PLAIN = frozenset(
         'image', 'networks', 'reuse', 'idle_seconds', 'weights', 'price_core_hour',
     }
 )  # fmt: skip
-OPERATORS = ('share', 'aggregate')
+OPERATORS = frozenset({'share', 'aggregate'})
 """What only the operator sets."""
+
+ALL = 'all'
+"""Instead of a queue: all of them together."""
 
 SHARE_SLACK = 1e-9
 """Shares such as three times 1/3 may add up to a little more than 1."""
@@ -82,8 +85,8 @@ def _check(
     policies: Collection[str],
     flavors: Collection[str],
 ) -> None:
-    if UUID.fullmatch(made.name):
-        raise BadQueue(f'name: {made.name} looks like an id: give a word')
+    if UUID.fullmatch(made.name) or made.name == ALL:
+        raise BadQueue(f'name: {made.name} means something else in a path: give another name')
     if 'policy' in document and made.policy not in policies:
         known = ' or '.join(sorted(policies)) or 'another one'
         raise BadQueue(f'policy: {shown(made.policy)} is not installed: give {known}')

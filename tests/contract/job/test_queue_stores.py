@@ -79,7 +79,7 @@ def test_shares_of_one_cloud_are_at_most_one(store):
         store.create(queue('d', share=0.01), most=9)
     store.create(queue('d'), most=9)
     store.create(queue('e', share=1.0, aggregate='fast'), most=9)
-    with pytest.raises(SharesExceeded, match='give at most 0.333'):
+    with pytest.raises(SharesExceeded, match=r'give at most 0\.333'):
         store.change(id_of('a'), {'share': 0.5}, 1)
     with pytest.raises(SharesExceeded, match='aggregate fast'):
         store.change(id_of('a'), {'aggregate': 'fast'}, 1)
