@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attempts of jobs, what they wrote, and the workers that run them.
 
-For rule J5 of the specification of jobs (SVMSched, section 4.2.3): a result counts for the attempt that it
+For rule J5 of doc/source/specs/jobs.rst (SVMSched, section 4.2.3): a result counts for the attempt that it
 names, from the worker that runs it, and once.
 """
 

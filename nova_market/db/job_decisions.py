@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs as the service sees them: what waits and what is active, and its decisions.
 
-For rule F5 of the specification of jobs: a decision is stored before it is carried out, and only where a job
+For rule F5 of doc/source/specs/jobs.rst: a decision is stored before it is carried out, and only where a job
 is still in the state it was made in and none of the attempts that it changes has ended meanwhile. What an
 agent reports of itself (`seen_at`, the usage of an attempt) is not overwritten by what the service had read.
 """

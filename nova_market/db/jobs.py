@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs as their owners see them: submitted, listed, cancelled, requeued.
 
-For rule J2 of the specification of jobs (SVMSched, section 4.2.1). A submission is one transaction of four
+For rule J2 of doc/source/specs/jobs.rst (SVMSched, section 4.2.1). A submission is one transaction of four
 statements, whatever number of jobs it has: it reads what is there, counts, and inserts twice. The quotas are
 counted without a lock, so that submissions do not wait for each other: submissions that are made at the same
 moment may together exceed one by what each of them brings.

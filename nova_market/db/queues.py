@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queues, what their hosts could run, and what they did each minute.
 
-For rules J1 and J6 of the specification of jobs (SVMSched, section 4.2). Whoever makes or changes a queue
+For rules J1 and J6 of doc/source/specs/jobs.rst (SVMSched, section 4.2). Whoever makes or changes a queue
 locks the rows of all queues, so that shares cannot exceed 1 and a quota holds however many ask at once: there
 are few queues, and they change seldom.
 """

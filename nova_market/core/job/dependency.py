@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs that come after others: what `after` names, rings, and when a held job is released.
 
-Beyond SVMSched (rule J2 of the specification of jobs). In a request `after` names jobs and arrays that are
+Beyond SVMSched (rule J2 of doc/source/specs/jobs.rst). In a request `after` names jobs and arrays that are
 stored, by id, or jobs of the same request, by name; only the latter can be a ring.
 """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an owner or the operator asks of a queue, checked: a new one, a changed one.
 
-Implements rule J1 of the specification of jobs (SVMSched, section 4.2). A document has passed the
+Implements rule J1 of doc/source/specs/jobs.rst (SVMSched, section 4.2). A document has passed the
 API's schema. Units: as in core.job.queue.
 """
 

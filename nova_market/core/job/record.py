@@ -2,7 +2,7 @@
 """What is kept of a job from submission to its end: its row, what it runs, its attempts, its events.
 
 Implements the job queue and the job statistics of SVMSched, section 4.2 (rules J2, J4, J5, J6 of
-the specification of jobs). Units: seconds since the epoch, seconds, cores, MiB, GiB, micro-credits. What a
+doc/source/specs/jobs.rst). Units: seconds since the epoch, seconds, cores, MiB, GiB, micro-credits. What a
 flavor takes is what one server takes: a gang of n servers takes n times as much.
 
 Two write a job's row: its owner, through the API (`wish`), and the service (state, attempt, reason, money).

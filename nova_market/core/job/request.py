@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Admission: what a submitter asks for, checked, as jobs that can be stored.
 
-Implements the pre-processing of SVMSched, section 4.2.1 (rule J2 of the specification of jobs): syntax,
+Implements the pre-processing of SVMSched, section 4.2.1 (rule J2 of doc/source/specs/jobs.rst): syntax,
 limits of the queue, a flavor that exists and fits some host, the time limit, funds; beyond the paper arrays,
 dependencies and gangs. Every refusal names the entry, its value, the limit and what to do.
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What owners and the operator ask of queues is carried out: made, changed, deleted.
 
-Implements rule J1 of the specification of jobs. core.job.queue_request checks what is asked. A queue has a
+Implements rule J1 of doc/source/specs/jobs.rst. core.job.queue_request checks what is asked. A queue has a
 trust of Keystone, with which the service makes its workers in its project.
 """
 

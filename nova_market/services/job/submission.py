@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A submission is carried out: what admission decides by is read, and its jobs are stored.
 
-Implements rule J2 of the specification of jobs (SVMSched, section 4.2.1) around core.job.request. With a key
+Implements rule J2 of doc/source/specs/jobs.rst (SVMSched, section 4.2.1) around core.job.request. With a key
 the ids of the jobs follow from it, so that a request that is sent again after a lost answer finds its jobs.
 """
 
