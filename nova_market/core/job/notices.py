@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Notifications about jobs, made of their events: `market.job.<action>`.
 
-For the users of SVMSched, section 4.2, who wait for their jobs. A lost notification does no harm: events stay.
+For users of SVMSched, section 4.2, who wait for their jobs. A lost notification does no harm: events stay.
 """
 
 from collections.abc import Mapping, Sequence
