@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from nova_market.core.job.record import PreemptAction
 
-PREEMPTIBLE = 'lifecycle:preemptable'  # codespell:ignore
+PREEMPTIBLE = 'lifecycle:preemptable'
 POLICY = 'lifecycle:preempt_policy'
 
 ACTIONS = {'shelve': PreemptAction.SHELVE, 'delete': PreemptAction.REQUEUE}

@@ -6,7 +6,7 @@ import pytest
 from nova_market.core.job.lifecycle import Lifecycle, lifecycle_of
 from nova_market.core.job.record import PreemptAction
 
-KEY, POLICY = 'lifecycle:preemptable', 'lifecycle:preempt_policy'  # codespell:ignore
+KEY, POLICY = 'lifecycle:preemptable', 'lifecycle:preempt_policy'
 
 
 def test_a_flavor_that_states_nothing_leaves_it_to_the_job() -> None:
