@@ -126,7 +126,7 @@ class JobSnapshot:
         if self.price.shape != (len(AXES),):
             raise BadSnapshot(f'price has the shape {self.price.shape}; ({len(AXES)},) is needed')
         known = self.known_shapes
-        if known is None or known.waiting is not self.waiting:
+        if known is None or known.waiting is not self.waiting or known.queues is not self.queues:
             # once for all snapshots of a pass, which are replaced from this one
             object.__setattr__(self, 'known_shapes', shapes_of(self.waiting, self.queues))
 

@@ -27,7 +27,7 @@ from nova_market.core.job.queue_order import served
 from nova_market.core.job.reason import ReasonCode
 from nova_market.core.job.room import Room, Spot, placement_of
 from nova_market.core.job.share_use import ROUNDING, after_starting, demand, used
-from nova_market.core.job.waiting_reasons import Reasons
+from nova_market.core.job.waiting_reasons import Reasons, too_large
 from nova_market.core.resource import Array, Flags, Rows
 
 
@@ -57,7 +57,9 @@ def round_robin(seen: JobSnapshot, bound: Flags) -> Selection:
     rows = np.flatnonzero(left)
     queue = waiting.queue[rows]
     part = after_starting(turns.use, added[:, shapes.of[rows]], queue)
-    over = bound[rows] & (part > granted[queue])
+    # a share of everything binds nobody: there is no room then
+    over = bound[rows] & (part > granted[queue]) & (queues.share[queue] < 1.0)
+    over &= ~too_large(shapes, hosts)[shapes.of[rows]]
     reasons.lack_of_room(rows[~over], shapes, hosts, room)
     short = waiting.time_limit[rows[over]] <= queues.short_below[queue[over]]
     reasons.give(rows[over], ReasonCode.SHARE, part[over], queues.share[queue[over]], short)

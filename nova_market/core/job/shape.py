@@ -23,6 +23,8 @@ _MIX_SERVERS, _MIX_AGGREGATE = np.sqrt(7.0), np.sqrt(11.0)
 class Shapes:
     """of: shape of each waiting job, (jobs,); the others are of each shape: (AXES, shapes), (shapes,).
 
+    waiting, queues: of which these are the shapes
+
     Numbers of shapes have no meaning. One shape may get two numbers; two shapes never get the same.
     """
 
@@ -31,6 +33,7 @@ class Shapes:
     servers: Values
     aggregate: Rows
     waiting: WaitingJobs
+    queues: Queues
 
     def __len__(self) -> int:
         return len(self.servers)
@@ -57,4 +60,5 @@ def shapes_of(waiting: WaitingJobs, queues: Queues) -> Shapes:
         servers=waiting.servers[first],
         aggregate=aggregate[first],
         waiting=waiting,
+        queues=queues,
     )

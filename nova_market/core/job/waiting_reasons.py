@@ -44,7 +44,7 @@ class Reasons:
                 row = everyone[[one]]
                 of_shape.give(row, ReasonCode.GANG, shapes.servers[row], float(fit))
         largest = most_of_any(hosts.capacity, hosts.aggregates)[:, shapes.aggregate]
-        never = np.flatnonzero(np.logical_or.reduce(shapes.amount > largest, axis=0))
+        never = np.flatnonzero(too_large(shapes, hosts))
         of_shape._shortest(never, ReasonCode.NEVER, shapes, largest)
         self.code[rows] = of_shape.code[shape]
         self.numbers[rows] = of_shape.numbers[shape]
@@ -58,3 +58,10 @@ class Reasons:
         column = np.arange(len(rows))
         servers = shapes.servers[rows]
         self.give(rows, code, axis, amount[axis, column], most[axis, column], servers)
+
+
+def too_large(shapes: Shapes, hosts: Hosts) -> Flags:
+    """Shapes of which no host could hold one server if nothing else ran, (shapes,)."""
+    largest = most_of_any(hosts.capacity, hosts.aggregates)[:, shapes.aggregate]
+    found: Flags = np.logical_or.reduce(shapes.amount > largest, axis=0)
+    return found
