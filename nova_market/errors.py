@@ -127,6 +127,50 @@ class GenerationChanged(Conflict):
     """An application is not the one that the caller has read."""
 
 
+class BadJob(NovaMarketError):
+    """A job that cannot be taken: names the entry, its value, the limit and what to do."""
+
+
+class BadQueue(NovaMarketError):
+    """A queue that cannot be: names the entry, its value, the limit and what to do."""
+
+
+class UnknownAttempt(NovaMarketError):
+    """No such attempt of a job, or it is another worker's."""
+
+
+class AttemptEnded(Conflict):
+    """An attempt has ended otherwise than a late result says: that result does not count."""
+
+
+class TooManyQueues(Conflict):
+    """A project has as many queues as it may have."""
+
+
+class TooManyJobs(Conflict):
+    """A project or a queue has as many waiting jobs as it may have."""
+
+
+class QueueNameTaken(Conflict):
+    """Another queue of the cloud has this name."""
+
+
+class SharesExceeded(Conflict):
+    """The shares of all queues of a cloud or an aggregate would be above 1."""
+
+
+class QueueNotEmpty(Conflict):
+    """A queue has jobs that have not ended."""
+
+
+class QueueClosed(Conflict):
+    """A queue takes no new jobs."""
+
+
+class QueueDeleting(Conflict):
+    """A queue is being deleted."""
+
+
 class CloudUnavailable(NovaMarketError):
     """Nova or Placement does not answer; try again next period."""
 

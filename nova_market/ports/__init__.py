@@ -11,6 +11,7 @@ from nova_market.ports.exchange import (
     WireFormat,
 )
 from nova_market.ports.host import Actuator, Clock, HostDriver, QuotaSource, StateFile
+from nova_market.ports.job import AttemptStore, JobStore, QueueStore
 from nova_market.ports.market import (
     Flavors,
     Leadership,
@@ -34,6 +35,7 @@ __all__ = [
     'Allocations',
     'AppCloud',
     'AppStore',
+    'AttemptStore',
     'BidStore',
     'Clock',
     'Enforcement',
@@ -42,6 +44,7 @@ __all__ = [
     'Flavors',
     'History',
     'HostDriver',
+    'JobStore',
     'Leadership',
     'LedgerStore',
     'MarketCloud',
@@ -49,6 +52,7 @@ __all__ = [
     'Notices',
     'PlanStore',
     'ProviderTraits',
+    'QueueStore',
     'QuotaSource',
     'RoundStore',
     'ServerOwners',

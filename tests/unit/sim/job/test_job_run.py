@@ -12,7 +12,7 @@ from nova_market.sim.job.hosts import equal_hosts
 from nova_market.sim.job.job_run import JobRun, WorkerSetting
 from nova_market.sim.job.world import Choice, Preemption, Start
 from nova_market.sim.workload.job import Workload
-from tests.support.job_builders import InOrder, submissions
+from tests.support.simulated_jobs import InOrder, submissions
 
 
 def run(jobs, *, hosts=1, cores=4, selector=None, **setting):

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schemas of queues: what their owner and the operator set, what is shown, statistics per minute."""
+
+from nova_market.api.schemas.job import JOB_POLICY, PARAMETERS, ROLE, SECONDS
+from nova_market.api.schemas.shape import (
+    FLAG,
+    MAX_CORES,
+    NUMBER,
+    PROJECT_ID,
+    TEXT,
+    TIME,
+    listed,
+    wrapped,
+)
+from nova_market.core.job.queue import (
+    IDLE_SECONDS,
+    MAX_ARRAY,
+    MAX_SERVERS,
+    MAX_TIME_LIMIT,
+    SHORT_BELOW,
+    QueueState,
+)
+from nova_market.core.json_schema import NAME, Schema, described, nullable, record
+from nova_market.core.ledger.money import MAX_AMOUNT
+
+MAX_COUNT = 1_000_000
+MAX_FLAVORS = 16
+MAX_NETWORKS = 16
+MAX_SUBMITTERS = 100
+
+QUEUE_NAME: Schema = {
+    'type': 'string',
+    'pattern': '^[A-Za-z][A-Za-z0-9_.-]{0,63}$',
+    'description': 'a letter, then up to 63 letters, digits, "_", "." or "-"',
+}
+COUNT: Schema = {'type': 'integer', 'minimum': 0, 'maximum': MAX_COUNT}
+
+LIMITS: Schema = record(
+    {
+        'max_waiting': described(nullable(COUNT), 'jobs that wait; null: no limit'),
+        'max_running': described(nullable(COUNT), 'jobs that run at once; null: no limit'),
+        'max_time_limit': described(
+            {'type': 'integer', 'minimum': 1, 'maximum': MAX_TIME_LIMIT},
+            'seconds',
+            default=MAX_TIME_LIMIT,
+        ),
+        'max_servers': described(
+            {'type': 'integer', 'minimum': 1, 'maximum': MAX_SERVERS},
+            'of one job',
+            default=MAX_SERVERS,
+        ),
+        'max_array': described(
+            {'type': 'integer', 'minimum': 1, 'maximum': MAX_ARRAY},
+            'jobs of one array',
+            default=MAX_ARRAY,
+        ),
+    },
+    optional=('max_waiting', 'max_running', 'max_time_limit', 'max_servers', 'max_array'),
+)
+SUBMITTERS: Schema = record(
+    {
+        'projects': described(
+            {'type': 'array', 'items': PROJECT_ID, 'maxItems': MAX_SUBMITTERS, 'uniqueItems': True},
+            "besides the queue's own",
+        ),
+        'roles': described(
+            {'type': 'array', 'items': ROLE, 'maxItems': MAX_SUBMITTERS, 'uniqueItems': True},
+            'one of which a submitter must have; none: every member',
+        ),
+    },
+    optional=('projects', 'roles'),
+)
+OPERATORS = {
+    'share': described(
+        {'type': 'number', 'minimum': 0, 'maximum': 1},
+        'of the cloud, or of the aggregate; the operator sets it',
+    ),
+    'aggregate': described(
+        {'type': 'string', 'maxLength': 255, 'pattern': '^[^\\u0000-\\u001f\\u007f]*$'},
+        'host aggregate that the share is of; "": the whole cloud',
+    ),
+}
+OWNERS = {
+    'name': QUEUE_NAME,
+    'description': {'type': 'string', 'maxLength': 255},
+    'policy': JOB_POLICY,
+    'parameters': PARAMETERS,
+    'short_below': described(
+        SECONDS, 'a job with a time limit up to this is short', default=SHORT_BELOW
+    ),
+    'flavors': described(
+        {'type': 'array', 'items': NAME, 'minItems': 1, 'maxItems': MAX_FLAVORS},
+        'of its workers: names or ids, the preferred ones first',
+    ),
+    'image': described(NAME, 'of its workers: name or id'),
+    'networks': described(
+        {'type': 'array', 'items': NAME, 'maxItems': MAX_NETWORKS},
+        'of its workers: names or ids; none: what Nova chooses',
+    ),
+    'reuse': described(FLAG, 'a worker runs the next job of the queue', default=True),
+    'idle_seconds': described(SECONDS, 'that a worker without a job is kept', default=IDLE_SECONDS),
+    'limits': LIMITS,
+    'submitters': SUBMITTERS,
+    'weights': described(
+        {
+            'type': 'object',
+            'maxProperties': MAX_SUBMITTERS,
+            'propertyNames': PROJECT_ID,
+            'additionalProperties': {
+                'type': 'number',
+                'exclusiveMinimum': 0,
+                'maximum': 1_000_000,
+            },
+        },
+        'of customers within the queue, by project; 1 for the others',
+    ),
+    'price_core_hour': described(
+        {'type': 'integer', 'minimum': 0, 'maximum': MAX_AMOUNT},
+        "micro-credits that a job is charged for a core and an hour, to the queue's project",
+    ),
+    'state': described(
+        {'type': 'string', 'enum': [str(QueueState.OPEN), str(QueueState.CLOSED)]},
+        'closed: no new jobs are taken',
+    ),
+}
+QUEUE_NEW: Schema = record(
+    {**OWNERS, **OPERATORS, 'project_id': PROJECT_ID},
+    optional=[name for name in (*OWNERS, *OPERATORS) if name not in {'name', 'flavors', 'image'}]
+    + ['project_id'],
+)
+GENERATION: Schema = {'type': 'integer', 'minimum': 1, 'maximum': 2**53}
+QUEUE_CHANGE: Schema = {
+    **record(
+        {
+            **OWNERS,
+            **OPERATORS,
+            'new_trust': described(
+                {'const': True}, 'its workers are made with the roles of the caller from now on'
+            ),
+            'generation': described(GENERATION, 'of the queue that was read; default: any'),
+        },
+        optional=(*OWNERS, *OPERATORS, 'new_trust', 'generation'),
+    ),
+    'minProperties': 1,
+}
+SHOWN_LIMITS = record(
+    {
+        'max_waiting': nullable(COUNT),
+        'max_running': nullable(COUNT),
+        'max_time_limit': {'type': 'integer'},
+        'max_servers': {'type': 'integer'},
+        'max_array': {'type': 'integer'},
+    }
+)
+COUNTS = record(
+    {
+        'waiting': described(COUNT, 'jobs'),
+        'held': described(COUNT, 'jobs that come after others'),
+        'active': described(COUNT, 'jobs that start, run, or are being preempted or suspended'),
+        'ended': described(COUNT, 'jobs that have ended and are kept'),
+    }
+)
+SHOWN = record(
+    {
+        'id': TEXT,
+        'project_id': PROJECT_ID,
+        'user_id': described(TEXT, 'whose roles its workers are made with'),
+        **{name: schema for name, schema in OWNERS.items() if name not in {'limits', 'state'}},
+        **OPERATORS,
+        'limits': SHOWN_LIMITS,
+        'state': {'type': 'string', 'enum': [str(one) for one in QueueState]},
+        'generation': GENERATION,
+        'created_at': TIME,
+        'changed_at': TIME,
+        'jobs': described(COUNTS, 'how many are where'),
+    },
+)
+QUEUE = wrapped('queue', SHOWN)
+QUEUES = listed('queues', SHOWN)
+
+MINUTE = record(
+    {
+        'at': described(TIME, 'when the minute began'),
+        'cores': described({'type': 'number', 'maximum': MAX_CORES}, 'in use, mean'),
+        'share': described(NUMBER, 'the same as a part of the cloud or of the aggregate'),
+        'waiting': COUNT,
+        'running': COUNT,
+        'started': COUNT,
+        'finished': COUNT,
+        'failed': COUNT,
+        'preempted': COUNT,
+    }
+)
+STATS = listed('minutes', MINUTE)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The policies that select jobs: one file for each."""

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a job policy gets, and what it decides: the plug-ins of `nova_market.job_policy` (rule J3).
+
+A policy is a function (JobSnapshot) -> Selection. It chooses which *production* jobs start now, and where.
+It is pure: the same snapshot gives the same selection, ties break on the row. What all policies share is in
+core.job.selection: which jobs are candidates, preemption, and best-effort jobs [5.1.2].
+
+What a policy keeps to:
+- it starts candidates only, each once
+- all servers of a job are placed, on hosts of its queue's aggregate, within `hosts.free`
+- a candidate that it leaves waiting has a reason; ROOM or GANG: it would start if there were room
+
+For preemption the policy is called again, with the room of best-effort jobs added to `hosts.free`. The jobs
+that it starts only then are those for which others are preempted.
+
+Units, shapes and rows as in columns.py.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from nova_market.core.calendar.axes import AXES
+from nova_market.core.job.columns import (
+    Hosts,
+    Owners,
+    Placement,
+    Queues,
+    RunningJobs,
+    WaitingJobs,
+    check_rows,
+)
+from nova_market.core.job.reason import WIDTH
+from nova_market.core.resource import Array, Flags, Rows, Values
+from nova_market.errors import BadSnapshot
+
+
+class HostChoice(StrEnum):
+    """Which of the hosts with room a server gets."""
+
+    FIRST_FIT = 'first_fit'
+    """The first in the order of rows: the greedy choice of the paper [4.2.3]."""
+    BEST_FIT = 'best_fit'
+    """The one with the least cores left, then memory, then the first: keeps room for wide jobs."""
+
+
+class PreemptOrder(StrEnum):
+    """Which best-effort jobs are preempted first."""
+
+    NEWEST = 'newest'
+    """Started last: it has least to lose [5.1.2]."""
+    OLDEST = 'oldest'
+    LEAST_LOST = 'least_lost'
+    """Fewest core-seconds since its start or checkpoint."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSettings:
+    """What the operator sets for all policies.
+
+    host_choice: which of the hosts with room a server gets
+    preempt_order: which best-effort jobs are preempted first
+    """
+
+    host_choice: HostChoice = HostChoice.FIRST_FIT
+    preempt_order: PreemptOrder = PreemptOrder.NEWEST
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PolicyState:
+    """What is carried from pass to pass; the caller stores it by ids (core.job.queue_order).
+
+    order: rows of all queues; the next one to be served is first (round robin [5.2.1])
+    """
+
+    order: Rows
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class JobSnapshot:
+    """All that a pass may know.
+
+    candidates: (waiting jobs,): those that the policy may start; the others are to be passed over
+    calendar: a Calendar of core.calendar, hosts in the same rows; None where no policy needs it.
+        It has the bookings of running jobs until their `ends`, and all others (leases, plain servers)
+    price: of one unit of each axis for one second, micro-credits, (AXES,); 0 without a market
+    """
+
+    now: float
+    waiting: WaitingJobs
+    running: RunningJobs
+    queues: Queues
+    owners: Owners
+    hosts: Hosts
+    state: PolicyState
+    candidates: Flags
+    calendar: Any | None = None
+    price: Array = field(default_factory=lambda: np.zeros(len(AXES)))
+    settings: JobSettings = field(default_factory=JobSettings)
+
+    def __post_init__(self) -> None:
+        check_rows(self.waiting, self.running, self.queues, self.owners, self.hosts)
+        if self.candidates.shape != (len(self.waiting),):
+            raise BadSnapshot(
+                f'candidates has the shape {self.candidates.shape}; ({len(self.waiting)},) is needed'
+            )
+        if sorted(self.state.order.tolist()) != list(range(len(self.queues))):
+            raise BadSnapshot(f'order is no permutation of the rows of {len(self.queues)} queues')
+        if self.price.shape != (len(AXES),):
+            raise BadSnapshot(f'price has the shape {self.price.shape}; ({len(AXES)},) is needed')
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Selection:
+    """What a policy decides.
+
+    starts: rows of waiting jobs, in the order in which they were chosen
+    placement: where their servers go; `job` is the row of the waiting job
+    code, numbers: ReasonCode of each waiting job, (waiting jobs,), and its numbers, (waiting jobs, WIDTH);
+        NONE for those that start and those that are no candidates
+    state: for the next pass
+    expected_start: of each waiting job, (waiting jobs,), NaN where it is not known; None: not computed
+    """
+
+    starts: Rows
+    placement: Placement
+    code: Values
+    numbers: Array
+    state: PolicyState
+    expected_start: Array | None = None
+
+    def __post_init__(self) -> None:
+        jobs = len(self.code)
+        if self.numbers.shape != (jobs, WIDTH):
+            raise BadSnapshot(
+                f'numbers has the shape {self.numbers.shape}; ({jobs}, {WIDTH}) is needed'
+            )
+
+
+JobPolicy = Callable[[JobSnapshot], Selection]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Preemptions:
+    """(preemptions,): best-effort jobs that are ordered to end, in that order.
+
+    victim: row in RunningJobs; displacer: row in WaitingJobs of the job that gets the room, and pays for it
+    lost: core-seconds of the victim since its start or its last checkpoint; 0 when it keeps its work
+    """
+
+    victim: Rows
+    displacer: Rows
+    lost: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class JobPlan:
+    """What one pass decides: production and best-effort jobs that start, and jobs that are preempted.
+
+    Fields as in Selection. A job for which others are preempted has the reason ROOM_IS_MADE; it starts in a
+    later pass, when its room is free.
+    """
+
+    starts: Rows
+    placement: Placement
+    preemptions: Preemptions
+    code: Values
+    numbers: Array
+    state: PolicyState
+    expected_start: Array | None = None

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the stores of jobs take and give besides the rows: batches, filters, steps, columns.
+
+Implements the values of F5 (decisions are stored before they are carried out) and of the waiting list of
+SVMSched, section 4.2. Units as in core.job.record. Arrays have one row for each waiting job.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nova_market.core.job.queue import StoredWorker
+from nova_market.core.job.record import (
+    JobContent,
+    JobEvent,
+    JobReason,
+    JobState,
+    StoredAttempt,
+    StoredJob,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJobs:
+    """Jobs of one request, and what they run: stored together, or none of them."""
+
+    jobs: tuple[StoredJob, ...]
+    contents: tuple[JobContent, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobQuotas:
+    """most_waiting: jobs of the project that wait; of_queue: of each queue, by id; None: no limit."""
+
+    most_waiting: int
+    of_queue: Mapping[str, int | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFilter:
+    """Which jobs to list; None or (): all. What is given must all hold."""
+
+    project_id: str | None = None
+    queue_id: str | None = None
+    user_id: str | None = None
+    array_id: str | None = None
+    states: tuple[JobState, ...] = ()
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStep:
+    """One job's part of a decision: written whole if the job is still in `before`, otherwise not at all.
+
+    changed:  columns of StoredJob that the service may set, by name: see SERVICE_COLUMNS
+    attempts: put over those of the same job, number and rank
+    workers:  put over those of the same id
+    gone:     ids of workers whose rows go
+    """
+
+    job_id: str
+    before: JobState
+    changed: Mapping[str, Any] = field(default_factory=dict)
+    attempts: tuple[StoredAttempt, ...] = ()
+    workers: tuple[StoredWorker, ...] = ()
+    gone: tuple[str, ...] = ()
+    events: tuple[JobEvent, ...] = ()
+
+
+SERVICE_COLUMNS = (
+    'state', 'wish', 'attempt', 'lost', 'requeues', 'started_at', 'ended_at', 'exit_code', 'charged',
+    'compensation', 'reason', 'expected_start',
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobExplanation:
+    """Why a job waits, and when it may start."""
+
+    job_id: str
+    reason: JobReason
+    expected_start: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WaitingJobs:
+    """All jobs in WAITING, by number of submission, as columns: shape (jobs,), `amounts` (jobs, 3).
+
+    amounts: cores, memory_mib, disk_gib of one server (float64, order of core.calendar.axes.AXES)
+    best_effort: bool; the other arrays are int64 or float64 in the units of StoredJob
+    reason:  code of the reason that is stored, '' for none; expected_start: NaN where it is not known
+    """
+
+    ids: Sequence[str]
+    queue_ids: Sequence[str]
+    project_ids: Sequence[str]
+    flavors: Sequence[str]
+    reasons: Sequence[str]
+    number: NDArray[np.int64]
+    best_effort: NDArray[np.bool_]
+    priority: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    amounts: NDArray[np.float64]
+    servers: NDArray[np.int64]
+    time_limit: NDArray[np.float64]
+    submitted_at: NDArray[np.float64]
+    expected_start: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueCount:
+    """Jobs of a queue by where they are."""
+
+    waiting: int = 0
+    held: int = 0
+    active: int = 0
+    ended: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptReport:
+    """What a worker sends while its job runs, or at its end.
+
+    at:     by the service's clock
+    state:  RUNNING for a heartbeat; FINISHED, FAILED, PREEMPTED or CANCELLED for a result
+    output: the tail of output, which replaces the one before; None: as before
+    """
+
+    job_id: str
+    number: int
+    rank: int
+    worker_id: str
+    at: float
+    state: str
+    exit_code: int | None = None
+    usage: Mapping[str, float] = field(default_factory=dict)
+    text: str = ''
+    output: bytes | None = None
+    output_total: int = 0

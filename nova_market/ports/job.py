@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the API and the service of jobs need: what is kept of queues, jobs, attempts and workers.
+
+Any method of a store may raise errors.DatabaseUnavailable.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from nova_market.core.job.queue import QueueMinute, StoredQueue, StoredWorker
+from nova_market.core.job.record import (
+    AttemptOutput,
+    HeldJob,
+    JobContent,
+    JobEvent,
+    JobWish,
+    StoredAttempt,
+    StoredJob,
+)
+from nova_market.core.job.store_values import (
+    AttemptReport,
+    JobExplanation,
+    JobFilter,
+    JobQuotas,
+    JobStep,
+    NewJobs,
+    QueueCount,
+    WaitingJobs,
+)
+
+
+class QueueStore(Protocol):
+    """Queues."""
+
+    def create(self, queue: StoredQueue, most: int) -> StoredQueue:
+        """Keep a new queue; the one that is stored under its id, when it is there already.
+
+        :raises errors.QueueNameTaken: another queue has its name.
+        :raises errors.TooManyQueues: its project has `most` queues.
+        :raises errors.SharesExceeded: with it, the shares of its cloud or aggregate are above 1.
+        """
+
+    def queue(self, name: str) -> StoredQueue | None:
+        """One queue, by id or name; None when there is none."""
+
+    def queues(
+        self, project_id: str | None = None, after: str = '', limit: int = 1000
+    ) -> Sequence[StoredQueue]:
+        """Queues by name; `after`: last name of a page."""
+
+    def names(self, queue_ids: Sequence[str]) -> Mapping[str, str]:
+        """Names of queues, by id."""
+
+    def change(self, queue_id: str, changed: Mapping[str, Any], generation: int) -> StoredQueue:
+        """Set these fields of StoredQueue; what it is then. generation: of what was read.
+
+        :raises errors.Conflict: it was changed meanwhile, or there is none.
+        :raises errors.QueueDeleting: it is being deleted; only its trust_id can be changed.
+        :raises errors.QueueNameTaken, errors.SharesExceeded: as in create.
+        """
+
+    def delete(self, queue_id: str) -> StoredQueue | None:
+        """Let it be deleted: DELETING, and the service removes it with its last worker. None: there is none.
+
+        :raises errors.QueueNotEmpty: jobs of it have not ended; says how many.
+        """
+
+    def remove(self, queue_id: str) -> None:
+        """Forget a queue with its workers, jobs, events and statistics."""
+
+    def counts(self, queue_ids: Sequence[str]) -> Mapping[str, QueueCount]:
+        """How many jobs are where, by queue."""
+
+    def note(self, minutes: Sequence[QueueMinute]) -> None:
+        """Keep what queues did in a minute, over what is there for it."""
+
+    def minutes(
+        self, queue_id: str, first: int, last: int, limit: int = 1000
+    ) -> Sequence[QueueMinute]:
+        """Minutes of one queue, oldest first, both ends included; '': of all queues together."""
+
+
+class JobStore(Protocol):
+    """Jobs, as their owners and the service see them."""
+
+    def submit(self, new: NewJobs, quotas: JobQuotas) -> tuple[Sequence[StoredJob], bool]:
+        """(the jobs as stored, whether they are new). Ids that are stored already: nothing is changed.
+
+        :raises errors.TooManyJobs: names the quota.
+        :raises errors.KeyReused: their ids are stored with another digest of the request.
+        :raises errors.Conflict: a queue is gone, or takes no jobs any more.
+        """
+
+    def job(self, job_id: str) -> StoredJob | None:
+        """One job; None when there is none."""
+
+    def jobs(self, chosen: JobFilter, before: int = 0, limit: int = 1000) -> Sequence[StoredJob]:
+        """Newest first; before: number of the last one of a page, 0: from the newest."""
+
+    def by_ids(self, job_ids: Sequence[str]) -> Mapping[str, StoredJob]:
+        """Jobs that are there, by id."""
+
+    def members(self, ids: Sequence[str]) -> Mapping[str, str]:
+        """The projects of the jobs and arrays that these ids name; those of none are left out."""
+
+    def content(self, content_id: str) -> JobContent | None:
+        """What a job runs."""
+
+    def want(self, job_id: str, wish: JobWish, by: str) -> StoredJob | None:
+        """The owner's: cancel or requeue a job; what it is then. None: there is none.
+
+        A job that waits or is held is cancelled at once; one that is active gets the wish, which the service
+        carries out; one that has ended waits again after `requeue`, and stays as it is after `cancel`.
+
+        :raises errors.Conflict: `requeue` of a job that waits.
+        """
+
+    # for the service
+    def waiting(self) -> WaitingJobs:
+        """All that wait."""
+
+    def active(self) -> Sequence[StoredJob]:
+        """All that are starting, running, preempting or suspended, by number."""
+
+    def held(self) -> Sequence[HeldJob]:
+        """All that are held, by number, with the states of what they come after."""
+
+    def decide(self, steps: Sequence[JobStep]) -> Sequence[str]:
+        """Write these, in one transaction; ids of the jobs whose step was written. See JobStep.
+
+        A step that was written before, with the same columns, counts as written.
+        """
+
+    def explain(self, explanations: Sequence[JobExplanation]) -> None:
+        """Set reason and expected start of jobs that still wait or are held."""
+
+
+class AttemptStore(Protocol):
+    """Attempts, their output, and the workers that run them."""
+
+    def attempts(self, job_ids: Sequence[str]) -> Mapping[str, Sequence[StoredAttempt]]:
+        """All attempts of these jobs, by job, in order of number and rank."""
+
+    def report(self, report: AttemptReport) -> StoredAttempt:
+        """Keep a heartbeat or a result; the attempt as it was *before*.
+
+        A result counts once: the same again changes nothing. A heartbeat after the result changes nothing.
+        The job's row is the service's: it sees the ended attempt in its next pass.
+
+        :raises errors.UnknownAttempt: there is none such, or it is another worker's.
+        :raises errors.AttemptEnded: a result for an attempt that has ended otherwise.
+        """
+
+    def output(self, job_id: str, number: int, rank: int = 0) -> AttemptOutput | None:
+        """The tail of what it has written; None when nothing was sent."""
+
+    def tell(self, events: Sequence[JobEvent]) -> None:
+        """Keep events; of each job the newest core.job.record.MAX_EVENTS stay."""
+
+    def events(
+        self, job_id: str, before: int | None = None, limit: int = 100
+    ) -> Sequence[JobEvent]:
+        """Newest first; `before`: number of the last one of a page."""
+
+    def events_since(self, after: int, limit: int = 1000) -> Sequence[JobEvent]:
+        """Of all jobs, oldest first: what notifications are made of."""
+
+    def worker(self, worker_id: str) -> StoredWorker | None:
+        """One worker; None when there is none."""
+
+    def workers(self, queue_id: str | None = None) -> Sequence[StoredWorker]:
+        """Those of one queue or of all, by id."""
+
+    def put(self, workers: Sequence[StoredWorker]) -> None:
+        """Write rows of workers, over those that are there."""
+
+    def seen(self, worker_id: str, at: float, clock_offset: float, address: str = '') -> None:
+        """Its agent has called; '': the address stays. Nothing when the worker is gone."""
+
+    def drop(self, worker_ids: Sequence[str]) -> None:
+        """Forget workers."""
