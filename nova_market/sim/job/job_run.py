@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs on hosts, from event to event: arrivals, ends, preemptions; whoever selects them is given.
 
-The workflow of SVMSched (papers, section 4.2.2) and rules J3 to J5 of capacity in time. Deterministic: events of an
-instant are ends in order of job, then arrivals in order of submission, then the selection until it chooses
-nothing more. Units: seconds.
+The workflow of SVMSched (papers, section 4.2.2) and rules J3 to J5 of capacity in time. Deterministic:
+events of an instant are ends in order of job, then arrivals in order of submission, then the selection
+until it chooses nothing more. Units: seconds.
 
 Workers take `boot` seconds to come, unless one of the queue with this size is idle on that host; a gang
-begins when its last worker is there. A job is ended at its time limit. A preempted one has `notice` seconds, in
-which it may still end, and begins again from its beginning; it waits by its first submission.
+begins when its last worker is there. A job is ended at its time limit. A preempted one has `notice`
+seconds, in which it may still end, and begins again from its beginning; it waits by its first submission.
 """
 
 from dataclasses import dataclass, field, replace
@@ -23,18 +23,25 @@ from nova_market.sim.job.submission import Submissions
 from nova_market.sim.job.world import Attempt, Preemption, Selector, Start, World
 
 
+WAKE = -1
+"""In the place of a job: nothing ends, but the selection may choose otherwise from then on."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSetting:
-    """boot: seconds until a worker is there; keep: seconds that one without a job stays (J1), 0: none is reused
-    notice: seconds between the decision to preempt a job and its end
+    """boot: seconds until a worker is there; notice: seconds between the decision to preempt a job and its
+    end
+    keep: seconds that a worker without a job stays (J1); with 0 none is reused
+    least_run_time: seconds in which a best-effort job is not preempted (J4)
     """
 
     boot: float = 0.0
     keep: float = 0.0
     notice: float = 0.0
+    least_run_time: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ('boot', 'keep', 'notice'):
+        for name in ('boot', 'keep', 'notice', 'least_run_time'):
             if not 0.0 <= (value := getattr(self, name)) < np.inf:
                 raise BadWorkload(f'{name} of workers is {value:g} s: give 0 or more')
 
@@ -52,6 +59,11 @@ class JobRun:
     """Heap of (end, job, begin of the attempt that it is of)."""
 
     _held: list[tuple[int, float, float, bool]] = field(default_factory=list)
+    """(job, begin, end, lost) in order of their beginnings; infinite ends of those that have not ended."""
+
+    _place: dict[int, int] = field(default_factory=dict)
+    """Where the attempt of a job is in `_held`."""
+
     _start: Array = field(init=False)
     _end: Array = field(init=False)
     _preemptions: Values = field(init=False)
@@ -62,8 +74,8 @@ class JobRun:
         for row in never_fit(self.jobs, self.hosts):
             raise BadWorkload(
                 f'job {self.jobs.number[row]} needs {self.jobs.servers[row]} servers of '
-                f'{self.jobs.cores[row]} cores and {self.jobs.memory_mib[row]:g} MiB, which the empty hosts do not '
-                'have: leave it out or give more'
+                f'{self.jobs.cores[row]} cores and {self.jobs.memory_mib[row]:g} MiB, which the empty '
+                'hosts do not have: leave it out or give more'
             )
         self.world = World(jobs=self.jobs, hosts=self.hosts)
         self._start = np.full(len(self.jobs), np.nan)
@@ -113,21 +125,30 @@ class JobRun:
                 f'{len(start.hosts)} hosts'
             )
         self.world.waiting.remove(job)
+        if job in self.world.claims:
+            self.world.claims.remove(job)
         reused = [self.hosts.occupy(host, job, self.jobs) for host in start.hosts]
         self._reused += sum(reused)
         self._booted += len(reused) - sum(reused)
         ready = now if all(reused) else now + self.setting.boot
         limit = ready + float(self.jobs.time_limit[job])
         end = min(ready + float(self.jobs.run[job]), limit)
+        least = self.setting.least_run_time
         self.world.attempts[job] = Attempt(
-            hosts=start.hosts, begin=now, start=ready, end=end, limit=limit
+            hosts=start.hosts, begin=now, start=ready, end=end, limit=limit, least_run_time=least
         )
+        if least > 0 and self.jobs.best_effort[job]:
+            heappush(self._ends, (now + least, WAKE, now))
+        self._place[job] = len(self._held)
+        self._held.append((job, now, np.inf, False))
         heappush(self._ends, (end, job, now))
 
     def _preempt(self, one: Preemption) -> None:
         until = self.world.now + self.setting.notice
         attempt = self.world.attempts[one.job]
-        self.world.attempts[one.job] = replace(attempt, until=until, displacer=one.displacer)
+        self.world.attempts[one.job] = replace(attempt, until=until)
+        if one.displacer not in self.world.claims:
+            self.world.claims.append(one.displacer)
         if self.setting.notice > 0:
             heappush(self._ends, (until, one.job, attempt.begin))
         else:
@@ -140,7 +161,7 @@ class JobRun:
             return
         now, lost = self.world.now, attempt.end > self.world.now
         del self.world.attempts[job]
-        self._held.append((job, attempt.begin, now, lost))
+        self._held[self._place.pop(job)] = (job, attempt.begin, now, lost)
         for host in attempt.hosts:
             self.hosts.leave(host, job, self.jobs)
             if self.setting.keep > 0 and attempt.start <= now:
@@ -152,8 +173,7 @@ class JobRun:
             self._start[job], self._end[job] = attempt.start, attempt.end
 
     def _outcome(self) -> Outcome:
-        held = sorted(self._held, key=lambda one: (one[1], one[0]))
-        job, begin, end, lost = zip(*held, strict=True) if held else ((), (), (), ())
+        job, begin, end, lost = zip(*self._held, strict=True) if self._held else ((), (), (), ())
         return Outcome(
             start=self._start,
             end=self._end,

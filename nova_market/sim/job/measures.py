@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How well a schedule served its users and the machine: waits, slowdown, utilisation, wide jobs.
 
-Bounded slowdown as D. Feitelson and L. Rudolph define it (*Metrics and Benchmarking for Parallel Job Scheduling*,
-JSSPP 1998): (wait + run) / max(run, 10 s), at least 1. Units: seconds.
+Bounded slowdown as D. Feitelson and L. Rudolph define it (*Metrics and Benchmarking for Parallel Job
+Scheduling*, JSSPP 1998): (wait + run) / max(run, 10 s), at least 1. Units: seconds.
 
 A job waits while it does no work that counts: what a preempted attempt has done is waiting too.
 """

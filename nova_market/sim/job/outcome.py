@@ -12,7 +12,7 @@ from nova_market.core.resource import Array, Flags, Rows, Values
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Holdings:
-    """Room that was held, one row for each attempt of a job, in order of their beginnings.
+    """Room that was held, one row for each attempt of a job, in the order in which they were started.
 
     job: row of the job; begin: when it was given room, end: when it left it; lost: preempted at its end
     """

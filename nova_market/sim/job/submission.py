@@ -2,7 +2,8 @@
 """Jobs as they are submitted to queues: from a log, or built for a test.
 
 For SVMSched (papers, section 6.2), where the partitions of a log are applications with a queue each; rules J1
-and J2 of capacity in time. Units: seconds, cores and MiB of one server. Arrays (jobs,), in order of submission.
+and J2 of capacity in time. Units: seconds, cores and MiB of one server. Arrays (jobs,), in order of
+submission.
 
 A job of a log that is wider than a host becomes a gang: as few equal servers as there is room for, so that
 it has at most `servers - 1` cores more than the log gives it.
@@ -66,8 +67,8 @@ class Submissions:
             raise BadWorkload(
                 f'job {self.number[row]}: {self.run[row]:g} s within a limit of {self.time_limit[row]:g} s '
                 f'on {self.servers[row]} servers of {self.cores[row]} cores and {self.memory_mib[row]:g} '
-                f'MiB in queue {self.queue[row]} of {len(self.queues)}: give 0 s or more, at least one server '
-                'and core, and a queue that exists'
+                f'MiB in queue {self.queue[row]} of {len(self.queues)}: give 0 s or more, at least one '
+                'server and core, and a queue that exists'
             )
 
     def __len__(self) -> int:
@@ -81,6 +82,10 @@ class Submissions:
     def take(self, rows: Rows) -> 'Submissions':
         """Some jobs, in the order of rows; the queues stay."""
         return replace(self, **{name: getattr(self, name)[rows] for name in ARRAYS})
+
+    def in_queues(self, queue: Rows, names: tuple[str, ...]) -> 'Submissions':
+        """The same jobs in other queues. queue: (jobs,) row in `names`"""
+        return replace(self, queue=queue, queues=names)
 
 
 ARRAYS = (

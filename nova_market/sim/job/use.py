@@ -6,6 +6,7 @@ counts for none. Units: seconds, cores.
 """
 
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from nova_market.sim.job.submission import Submissions
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Use:
-    """times: (steps,) when something changed; cores: (queues, steps) in use from then on, 0 from the last on."""
+    """times: (steps,) when something changed; cores: (queues, steps) in use from then on"""
 
     times: Array
     cores: Array
@@ -43,13 +44,6 @@ class Use:
         span = float(np.ptp(self.times)) if len(self.times) else 0.0
         return self.core_seconds() / span if span > 0 else 0.0
 
-    def at(self, queue: int, moments: Array) -> Array:
-        """Cores of a queue right after what happened at these moments."""
-        if not len(self.times):
-            return np.zeros(len(moments))
-        step = np.searchsorted(self.times, moments, side='right') - 1
-        return np.where(step >= 0, self.cores[queue, step], 0.0)
-
 
 def use_of(jobs: Submissions, outcome: Outcome, kinds: Flags | None = None) -> Use:
     """kinds: (jobs,) which jobs count; all without it"""
@@ -64,3 +58,24 @@ def use_of(jobs: Submissions, outcome: Outcome, kinds: Flags | None = None) -> U
     change = np.zeros((len(jobs.queues), len(times)))
     np.add.at(change, (np.tile(jobs.queue[job], 2), step), np.concatenate([width, -width]))
     return Use(times=times, cores=np.cumsum(change, axis=1))
+
+
+def use_after_starts(jobs: Submissions, outcome: Outcome) -> Array:
+    """(attempts,) cores that the queue of each attempt uses right after its start, in the order of holdings.
+
+    Of several starts in one instant each counts what those before it have taken.
+    """
+    held = outcome.holdings
+    width, used = jobs.width, [0.0] * len(jobs.queues)
+    leaving: list[tuple[float, int]] = []
+    found = np.zeros(len(held.job))
+    rows = zip(held.job.tolist(), held.begin.tolist(), held.end.tolist(), strict=True)
+    for place, (job, begin, end) in enumerate(rows):
+        while leaving and leaving[0][0] <= begin:
+            gone = heappop(leaving)[1]
+            used[jobs.queue[gone]] -= width[gone]
+        found[place] = used[jobs.queue[job]] + width[job]
+        if end > begin:
+            used[jobs.queue[job]] += width[job]
+            heappush(leaving, (end, job))
+    return found

@@ -16,9 +16,9 @@ from nova_market.sim.job.submission import Submissions
 class Attempt:
     """A job that holds room.
 
-    hosts: of each of its servers; begin: when it was given room; start: of its script, when all workers are there
-    end: of its script; limit: when its time limit ends it
-    until: when its notice ends, if it is preempted; displacer: the job that it is preempted for
+    hosts: of each of its servers; begin: when it was given room
+    start: of its script, when all workers are there; end: of its script; limit: when its time limit ends it
+    until: when its notice ends, if it is preempted; least_run_time: seconds from `begin` in which it is not
     """
 
     hosts: tuple[int, ...]
@@ -27,18 +27,21 @@ class Attempt:
     end: float
     limit: float
     until: float | None = None
-    displacer: int | None = None
+    least_run_time: float = 0.0
 
 
 @dataclass(slots=True, kw_only=True)
 class World:
-    """now: the time; waiting: jobs in order of submission; attempts: of the jobs that hold room, by job"""
+    """now: the time; waiting: jobs in order of submission; attempts: of the jobs that hold room, by job
+    claims: waiting jobs for which others were preempted, and which have not started
+    """
 
     jobs: Submissions
     hosts: Hosts
     now: float = 0.0
     waiting: list[int] = field(default_factory=list)
     attempts: dict[int, Attempt] = field(default_factory=dict)
+    claims: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

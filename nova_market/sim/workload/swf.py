@@ -12,12 +12,12 @@ Jobs without a run time or processors are left out, and counted.
 """
 
 import gzip
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from nova_market.core.resource import Array, Values
+from nova_market.core.resource import Array, Rows, Values
 from nova_market.errors import BadWorkload
 from nova_market.sim.workload.job import Workload
 
@@ -37,6 +37,11 @@ class Log:
     origins: dict[str, Values]
     header: dict[str, str]
     left_out: int
+
+    def take(self, rows: Rows) -> 'Log':
+        """Some jobs, in the order of rows."""
+        origins = {name: numbers[rows] for name, numbers in self.origins.items()}
+        return replace(self, jobs=self.jobs.take(rows), origins=origins)
 
 
 def read_log(path: Path) -> Log:

@@ -111,7 +111,9 @@ def test_a_gang_starts_together_when_its_last_worker_is_there():
 
 
 def test_a_gang_holds_room_on_all_of_its_hosts():
-    """Three servers of 2 cores on hosts of 4: the third is on the second host, and a fourth fits beside it."""
+    """Three servers of 2 cores on hosts of 4: the third is on the second host, and a fourth fits beside
+    it.
+    """
     jobs = submissions(
         {'run': 10, 'cores': 2, 'servers': 3}, (1, 5, 2), {'submit': 2, 'run': 5, 'cores': 1}
     )
