@@ -9,7 +9,6 @@ import numpy as np
 
 from nova_market.core.calendar.axes import amounts
 from nova_market.core.job.columns import (
-    NONE,
     Hosts,
     Owners,
     Placement,
@@ -40,6 +39,7 @@ class Job:
     submitted: float = 0.0
     predecessors: int = 0
     not_before: float = -np.inf
+    claim: bool = False
     value: float = 0.0
 
 
@@ -59,7 +59,6 @@ class Run:
     least_run_time: float = 0.0
     saved: float | None = None
     keeps_work: bool = False
-    displaced_by: int = NONE
     leaving: bool = False
 
 
@@ -77,6 +76,7 @@ def waiting_jobs(jobs: Sequence[Job]) -> WaitingJobs:
         time_limit=np.array([one.limit for one in jobs], dtype=np.float64),
         predecessors=np.array([one.predecessors for one in jobs], dtype=np.int64),
         not_before=np.array([one.not_before for one in jobs], dtype=np.float64),
+        claim=np.array([one.claim for one in jobs], dtype=np.bool_),
         value=np.array([one.value for one in jobs], dtype=np.float64),
     )
 
@@ -97,7 +97,6 @@ def running_jobs(runs: Sequence[Run]) -> RunningJobs:
             [one.started if one.saved is None else one.saved for one in runs], dtype=np.float64
         ),
         keeps_work=np.array([one.keeps_work for one in runs], dtype=np.bool_),
-        displaced_by=np.array([one.displaced_by for one in runs], dtype=np.intp),
         leaving=np.array([one.leaving for one in runs], dtype=np.bool_),
         placement=Placement(
             job=np.array([row for row, _ in spots], dtype=np.intp),

@@ -22,9 +22,6 @@ from nova_market.core.calendar.axes import AXES
 from nova_market.core.resource import Array, Flags, Rows, Values
 from nova_market.errors import BadSnapshot
 
-NONE = -1
-"""A row that names nothing."""
-
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Placement:
@@ -52,6 +49,7 @@ class WaitingJobs:
     time_limit: seconds; inf when it has none, so that it is never short
     predecessors: how many jobs of `after` have not ended; it is a candidate at 0
     not_before: it is no candidate before (after a failed start, or as its owner wants); -inf: any time
+    claim: others were preempted for it: it gets room before all that have no claim
     value: micro-credits that the whole job is worth to its owner (policy `value`); 0 where none is given
     """
 
@@ -66,6 +64,7 @@ class WaitingJobs:
     time_limit: Array
     predecessors: Values
     not_before: Array
+    claim: Flags
     value: Array
 
     def __post_init__(self) -> None:
@@ -90,9 +89,7 @@ class RunningJobs:
     least_run_time: seconds from `started` in which it is not preempted
     saved: time of its last checkpoint, else `started`: what was done since is lost when it is preempted
     keeps_work: it is suspended or shelved when it is preempted, and loses nothing
-    displaced_by: row in WaitingJobs of the job for which it is being preempted; NONE for one that is not.
-        A job whose displacer no longer waits is given as NONE with `leaving` set
-    leaving: it has been ordered to end: its room is not free yet, and it is not preempted again
+    leaving: it has been ordered to end, by preemption or cancellation: its room is free soon
     placement: where its servers are; `job` is the row here
     """
 
@@ -106,7 +103,6 @@ class RunningJobs:
     least_run_time: Array
     saved: Array
     keeps_work: Flags
-    displaced_by: Rows
     leaving: Flags
     placement: Placement
 
@@ -211,7 +207,6 @@ def check_rows(
         (waiting.owner, len(owners), 'waiting.owner'),
         (running.queue, len(queues), 'running.queue'),
         (running.owner, len(owners), 'running.owner'),
-        (running.displaced_by, len(waiting), 'running.displaced_by'),
         (running.placement.host, len(hosts), 'running.placement.host'),
         (queues.aggregate, len(hosts.aggregates), 'queues.aggregate'),
         (owners.queue, len(queues), 'owners.queue'),
@@ -251,6 +246,6 @@ def _no_nan(value: object, names: tuple[str, ...]) -> None:
 
 
 def _rows_below(rows: Rows, count: int, name: str) -> None:
-    if len(rows) and (int(rows.max()) >= count or int(rows.min()) < NONE):
+    if len(rows) and (int(rows.max()) >= count or int(rows.min()) < 0):
         worst = int(rows.max()) if int(rows.max()) >= count else int(rows.min())
         raise BadSnapshot(f'{name} names the row {worst}; there are {count}')

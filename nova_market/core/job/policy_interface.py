@@ -83,9 +83,11 @@ class PolicyState:
 class JobSnapshot:
     """All that a pass may know.
 
-    candidates: (waiting jobs,): those that the policy may start; the others are to be passed over
-    calendar: a Calendar of core.calendar, hosts in the same rows; None where no policy needs it.
-        It has the bookings of running jobs until their `ends`, and all others (leases, plain servers)
+    candidates: (waiting jobs,): those that the policy may start; core.job.selection takes out of them those
+        that are held, not yet allowed to start, best-effort, or of a queue with another policy
+    calendar: a Calendar of core.calendar, hosts in the same rows; None where nothing but jobs is booked.
+        It has the bookings of all but jobs (leases, plain servers); a policy that looks ahead adds those of
+        `running`, because preemption asks it what it would do without some of them
     price: of one unit of each axis for one second, micro-credits, (AXES,); 0 without a market
     """
 

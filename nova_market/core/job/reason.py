@@ -28,7 +28,10 @@ class ReasonCode(IntEnum):
     SHARE = 4
     """Its queue's use would exceed its share. [use after starting, share, 1 for a short job]"""
     ROOM = 5
-    """No host has room for one of its servers. [axis, needed, most free on any host, servers]"""
+    """No host has room for one of its servers. [axis, needed, most free on any host, servers]
+
+    The axis is the one that is shortest. Each may be enough on some host, but not all on the same one.
+    """
     GANG = 6
     """There is room for some of its servers, but not for all. [servers, how many fit]"""
     ROOM_IS_MADE = 7
@@ -68,6 +71,8 @@ def _share(use: float, share: float, short: float, *_: float) -> str:
 
 
 def _room(axis: float, needed: float, most: float, servers: float) -> str:
+    if needed <= most:
+        return f'room: {_needs(axis, needed, servers)}, but no host that has that has enough of the rest'
     return f'room: {_needs(axis, needed, servers)}, at most {most:g} free on any host'
 
 
