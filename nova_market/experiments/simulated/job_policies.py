@@ -44,7 +44,7 @@ NAME = 'job-policies'
 
 POLICIES = (FIRST_COME, 'rigid', 'flexible', 'easy', 'conservative', 'fair_tree')
 
-STARVING = ('flexible', 'rigid')
+STARVING = ('flexible', 'rigid', 'value')
 KEEPING = (FIRST_COME, 'easy', 'conservative', 'fair_tree')
 """Policies that pass a wide job over for ever, and those that keep room for it."""
 
@@ -221,7 +221,12 @@ def judge(rows: Sequence[Row], waited: Mapping[str, Sequence[float]], setting: S
             if setting.shares == 'whole'
             else not_judged('a job that is larger than the share of its queue never starts')
         )
-    return {'table': list(rows), 'wide_job': dict(waited), **verdict(claims)}
+        # JSON has no infinity
+    shown = {
+        policy: [wait if np.isfinite(wait) else None for wait in seconds]
+        for policy, seconds in waited.items()
+    }
+    return {'table': list(rows), 'wide_job': shown, **verdict(claims)}
 
 
 def report(

@@ -41,7 +41,8 @@ def plot_policies(
     for number, jobs in enumerate(narrow):
         height = 0.8 / len(narrow)
         place = np.arange(len(waited)) + (number - (len(narrow) - 1) / 2) * height
-        seconds = [wait[number] for wait in waited.values()]
+        # no bar for a job that never starts
+        seconds = [wait[number] if np.isfinite(wait[number]) else 0.0 for wait in waited.values()]
         axes[-1].barh(
             place, seconds, height=height, color=f'C{number + 1}', label=f'{jobs} narrow jobs'
         )

@@ -42,8 +42,13 @@ APPLICATIONS = (8, 4, 2)
 
 JOBS = 96
 
-FIGURES = {5: ('rigid',), 6: ('flexible',), 7: ('once-equal', 'once-by-demand')}
-"""Runs of each figure of the paper."""
+FIGURES = {
+    'figure5': ('rigid',),
+    'figure6': ('flexible',),
+    'figure7': ('once-equal', 'once-by-demand'),
+    NAME: ('rigid', 'flexible'),
+}
+"""Runs of each figure of the paper, and of the first two together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,8 +158,8 @@ def report(output: Path, results: Mapping[str, Result], summary: Mapping[str, An
     write_table(output / f'{NAME}.csv', summary['table'])
     for name, one in results.items():
         write_table(output / f'jobs-{name}.csv', job_rows(one.jobs, one.outcome))
-    for number, names in FIGURES.items():
-        plot_applications(output / f'figure{number}.png', [results[name] for name in names])
+    for figure, names in FIGURES.items():
+        plot_applications(output / f'{figure}.png', [results[name] for name in names])
     write_summary(output / 'summary.json', summary)
 
 

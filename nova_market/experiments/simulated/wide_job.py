@@ -5,8 +5,8 @@ SVMSched (papers, section 3.2) concedes that backfilling "may lead to starvation
 it is so by construction: narrow jobs of half of a host arrive whenever the one before has run half of its
 time, so that one of them always runs and the host is never empty until the last has ended. The wide job wants
 the whole host. Who passes it over whenever it has no room starts it after the stream, however long that is;
-who keeps room for it starts it when the narrow jobs in front of it have ended. All jobs are short, so that
-no share binds. Units: seconds, cores.
+who keeps room for it starts it when the narrow jobs in front of it have ended. Either
+queue may use the whole host, so that no share binds. Units: seconds, cores.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ def wide_wait(policy: str, narrow: int) -> float:
     """Seconds that the wide job waits beside so many narrow ones; infinite when it is never started."""
     jobs = stream(narrow)
     outcome = simulate(
-        jobs, Cluster(hosts=1, cores=CORES), policy, QueueSetting(shares=np.array([0.5, 0.5]))
+        jobs, Cluster(hosts=1, cores=CORES), policy, QueueSetting(shares=np.ones(2))
     )
     waited: Array = waits(jobs, outcome)[jobs.cores == CORES]
     return float(np.nan_to_num(waited, nan=np.inf)[0])

@@ -8,7 +8,7 @@ are. Shapes and units as in core.job.columns.
 
 import numpy as np
 
-from nova_market.core.job.in_order import by_priority
+from nova_market.core.calendar.axes import CORES
 from nova_market.core.job.policy_interface import JobSnapshot, Selection
 from nova_market.core.job.reason import ReasonCode
 from nova_market.core.job.room import Room, Spot, placement_of
@@ -19,7 +19,8 @@ def first_come(seen: JobSnapshot) -> Selection:
     """Starts jobs in order until one has no room; that one is what the others wait for."""
     waiting, queues, hosts = seen.waiting, seen.queues, seen.hosts
     room = Room(hosts.free, hosts.aggregates, seen.settings.host_choice)
-    rows = by_priority(np.flatnonzero(seen.candidates), waiting)
+    rows = np.flatnonzero(seen.candidates)
+    rows = rows[np.lexsort((waiting.submitted[rows], waiting.priority[rows]))]
     starts: list[int] = []
     spots: list[Spot] = []
     for row in rows.tolist():
@@ -32,7 +33,9 @@ def first_come(seen: JobSnapshot) -> Selection:
         starts.append(row)
         spots.append(spot)
     reasons, left = Reasons(len(waiting)), rows[len(starts) :]
-    reasons.lack_of_room(left[:1], waiting, queues, hosts, room)
+    for row in left[:1].tolist():
+        needed, most = waiting.amount[CORES, row], float(room.free[CORES].max(initial=0.0))
+        reasons.give(left[:1], ReasonCode.ROOM, CORES, needed, most, waiting.servers[row])
     reasons.give(left[1:], ReasonCode.RESERVED, 0.0, float(left[0]) if len(left) else 0.0)
     return Selection(
         starts=np.array(starts, dtype=np.intp),

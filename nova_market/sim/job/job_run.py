@@ -22,7 +22,6 @@ from nova_market.sim.job.outcome import Holdings, Outcome
 from nova_market.sim.job.submission import Submissions
 from nova_market.sim.job.world import Attempt, Preemption, Selector, Start, World
 
-
 WAKE = -1
 """In the place of a job: nothing ends, but the selection may choose otherwise from then on."""
 

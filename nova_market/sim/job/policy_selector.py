@@ -26,6 +26,7 @@ from nova_market.core.job.columns import (
     RunningJobs,
     WaitingJobs,
 )
+from nova_market.core.job.decayed_usage import HALF_LIFE, decayed, used_until
 from nova_market.core.job.policy_interface import (
     JobPlan,
     JobPolicy,
@@ -54,7 +55,7 @@ class QueueSetting:
 
     shares: Array
     short_below: float = SHORT_BELOW
-    half_life: float = 7 * 86400.0
+    half_life: float = HALF_LIFE
     settings: JobSettings = field(default_factory=JobSettings)
 
 
@@ -86,16 +87,15 @@ class PolicySelector:
 
     def _count(self, world: World) -> None:
         """Usage decays, and what was used since the last pass is added; then the jobs of now count."""
-        passed = world.now - self._counted
-        kept = 0.5 ** (passed / self.setting.half_life)
-        # the integral of the same decay over the time in which the rate was constant
-        since = (1.0 - kept) * self.setting.half_life / np.log(2.0)
-        self._usage = self._usage * kept + self._rate * since
-        self._counted = world.now
+        now, half_life = world.now, self.setting.half_life
+        before, count = self._counted, len(self._rate)
+        used = used_until(self._rate, np.full(count, before), np.full(count, now), now, half_life)
+        self._usage = decayed(self._usage, now - before, half_life) + used
+        self._counted = now
         jobs = world.jobs
         rows = np.array(sorted(world.attempts), dtype=np.intp)
         rows = rows[~jobs.best_effort[rows]]
-        self._rate = np.bincount(jobs.queue[rows], jobs.width[rows], len(self._rate)).astype(float)
+        self._rate = np.bincount(jobs.queue[rows], jobs.width[rows], count).astype(float)
 
     def _owners(self) -> Owners:
         """One project with one user in each queue."""

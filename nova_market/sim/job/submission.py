@@ -110,8 +110,10 @@ def from_log(
     memory: each server has the log's memory per processor times its cores, 0 where the log has none;
     without it no job needs memory
 
-    :raises BadWorkload: there is no such grouping.
+    :raises BadWorkload: there is no such grouping, or hosts have no core.
     """
+    if host_cores < 1:
+        raise BadWorkload(f'hosts of {host_cores} cores: give at least 1')
     jobs = log.jobs
     servers = -(-jobs.processors // host_cores)
     cores = -(-jobs.processors // servers)

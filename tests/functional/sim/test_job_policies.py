@@ -27,7 +27,7 @@ STAND_IN = Path(__file__).parents[2] / 'experiments' / 'data' / 'svmsched-standi
 POLICIES = ('fcfs', 'rigid', 'flexible', 'easy', 'conservative', 'fair_tree', 'value')
 
 
-def lublin(seed, processors=32, count=300):
+def lublin(seed, processors=32, count=150):
     """A log as read_log gives it."""
     rng = np.random.default_rng([11, seed])
     jobs = scaled(generate(count, kind_for(processors), rng), 1 / 3)
