@@ -67,6 +67,10 @@ class BadDocument(NovaMarketError):
         self.problem = problem
 
 
+class BadBooking(NovaMarketError):
+    """A booking or a request of capacity in time that cannot be: names the value, the limit and what to do."""
+
+
 class BadTime(NovaMarketError):
     """A text that is no time: says what to give."""
 

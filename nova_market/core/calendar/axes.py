@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The resources that are booked in time, their axis order and units.
 
-The axes of rule C1 (calendar). Every vector of bookings, jobs, offers and leases is
-float64 of shape (len(AXES),) and in this order; arrays over several of them have the resource as their
-first axis: (len(AXES), hosts).
+Implements the amounts of rule C1 of doc/source/specs/calendar.rst. Every vector of bookings, jobs, offers
+and leases is float64 of shape (len(AXES),) and in this order; arrays over several of them have the resource
+as their first axis: (len(AXES), hosts).
 
 Units: cores as Placement counts VCPU (after its allocation ratio), memory in MiB, disk in GiB.
 """
