@@ -51,7 +51,8 @@ KEEPING = (FIRST_COME, 'easy', 'conservative', 'fair_tree')
 NARROW = (50, 100)
 """Jobs of the two streams."""
 
-SHARES = ('whole', 'equal', 'jobs')
+WHOLE = 'whole'
+SHARES = (WHOLE, 'equal', 'jobs')
 
 Row = dict[str, Any]
 
@@ -67,7 +68,7 @@ class Setting:
     hosts: int = 1
     cores: int = 240
     scale: float = 1.0
-    shares: str = 'whole'
+    shares: str = WHOLE
     short_below: float = SHORT_BELOW
     workers: WorkerSetting = field(default_factory=WorkerSetting)
     output: Path = field(default_factory=Path)
@@ -99,7 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='factor of the times between arrivals: 0.1 is ten times the load (default: %(default)g)',
     )  # fmt: skip
     parser.add_argument(
-        '--shares', choices=SHARES, default='whole',
+        '--shares', choices=SHARES, default=WHOLE,
         help='of each queue: the whole cloud, equal parts, or by its number of jobs (default: %(default)s)',
     )  # fmt: skip
     parser.add_argument(
@@ -167,7 +168,9 @@ def submitted(log: Log, setting: Setting) -> tuple[Submissions, int]:
 def measured(jobs: Submissions, policy: str, setting: Setting) -> Row:
     """One policy in numbers."""
     cluster = Cluster(hosts=setting.hosts, cores=setting.cores)
-    queues = QueueSetting(shares=_shares(jobs, setting.shares), short_below=setting.short_below)
+    # a share of the whole cloud is no limit beside the room, so no job needs to be exempt from it
+    short_below = 0.0 if setting.shares == WHOLE else setting.short_below
+    queues = QueueSetting(shares=_shares(jobs, setting.shares), short_below=short_below)
     outcome = simulate(jobs, cluster, policy, queues, setting.workers)
     found = asdict(measures_of(jobs, outcome, cluster.total))
     row: Row = {'policy': policy}
@@ -218,7 +221,7 @@ def judge(rows: Sequence[Row], waited: Mapping[str, Sequence[float]], setting: S
     for row in rows:
         claims[f'{row["policy"]}: every job ends'] = (
             row['unfinished'] == 0
-            if setting.shares == 'whole'
+            if setting.shares == WHOLE
             else not_judged('a job that is larger than the share of its queue never starts')
         )
         # JSON has no infinity
@@ -239,6 +242,6 @@ def report(
 
 
 def _shares(jobs: Submissions, shares: str) -> Array:
-    if shares == 'whole':
+    if shares == WHOLE:
         return np.ones(len(jobs.queues))
     return shares_by_jobs(jobs) if shares == 'jobs' else equal_shares(jobs)

@@ -31,7 +31,10 @@ def wide_wait(policy: str, narrow: int) -> float:
     """Seconds that the wide job waits beside so many narrow ones; infinite when it is never started."""
     jobs = stream(narrow)
     outcome = simulate(
-        jobs, Cluster(hosts=1, cores=CORES), policy, QueueSetting(shares=np.ones(2))
+        jobs,
+        Cluster(hosts=1, cores=CORES),
+        policy,
+        QueueSetting(shares=np.ones(2), short_below=0.0),
     )
     waited: Array = waits(jobs, outcome)[jobs.cores == CORES]
     return float(np.nan_to_num(waited, nan=np.inf)[0])

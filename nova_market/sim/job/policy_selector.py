@@ -4,7 +4,8 @@ choice.
 
 Rules J3 and J4 of capacity in time. A waiting job is in the row of its place in the order of submission, a
 running one in the order of jobs, so ties break on the submission. Every queue has one owner, whose usage is
-counted in core-seconds and decays. Units: seconds, cores, MiB; arrays (axes, rows).
+counted in core-seconds and decays. There is no calendar: nothing but jobs is booked on these hosts, and
+policies with reservations know when jobs end. Units: seconds, cores, MiB; arrays (axes, rows).
 """
 
 from collections import Counter
@@ -14,9 +15,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nova_market.core.calendar.axes import AXES, CORES, MEMORY_MIB
-from nova_market.core.calendar.booking import bookings
-from nova_market.core.calendar.calendar import Calendar, booked, unbooked
-from nova_market.core.calendar.capacity import capacity
 from nova_market.core.calendar.grain import INSTANT
 from nova_market.core.job.columns import (
     Hosts,
@@ -110,11 +108,10 @@ class PolicySelector:
 
     def _snapshot(self, world: World, running: Sequence[int]) -> JobSnapshot:
         setting, count = self.setting, len(self.setting.shares)
-        held = _running(world, running)
         return JobSnapshot(
             now=world.now,
             waiting=_waiting(world),
-            running=held,
+            running=_running(world, running),
             queues=Queues(
                 share=setting.shares,
                 aggregate=np.zeros(count, dtype=np.intp),
@@ -129,7 +126,6 @@ class PolicySelector:
             ),
             state=self._order,
             candidates=np.ones(len(world.waiting), dtype=np.bool_),
-            calendar=_calendar(world, held),
             settings=setting.settings,
         )
 
@@ -173,18 +169,6 @@ def _running(world: World, running: Sequence[int]) -> RunningJobs:
         leaving=np.array([one.until is not None for one in attempts], dtype=np.bool_),
         placement=_placement([one.hosts for one in attempts]),
     )
-
-
-def _calendar(world: World, running: RunningJobs) -> Calendar:
-    """Running jobs until their time limit, or the end of their notice; nothing else is booked."""
-    spots = running.placement
-    held = bookings(
-        host=spots.host,
-        start=np.full(len(spots.job), world.now),
-        end=np.maximum(running.ends[spots.job], world.now + INSTANT),
-        amounts=running.amount[:, spots.job] * spots.servers,
-    )
-    return booked(unbooked(capacity(world.hosts.total)), held)
 
 
 def _placement(hosts: Sequence[tuple[int, ...]]) -> Placement:

@@ -2,6 +2,8 @@
 """The job policies that are installed, in the simulator: against the baselines, Algorithm 1, and by example.
 
 Lublin workloads are crowded: three times the load of the model, and estimates of up to five times the run.
+Times are
+whole seconds, as in logs: a calendar rounds parts of them.
 """
 
 from pathlib import Path
@@ -34,7 +36,7 @@ def lublin(seed, processors=32, count=150):
     estimate = np.ceil(jobs.run * rng.uniform(1.0, 5.0, count))
     guessed = Workload(
         number=jobs.number,
-        submit=jobs.submit,
+        submit=np.floor(jobs.submit),
         run=jobs.run,
         processors=jobs.processors,
         estimate=estimate,
@@ -44,10 +46,10 @@ def lublin(seed, processors=32, count=150):
     return Log(jobs=guessed, origins=origins, header={}, left_out=0)
 
 
-def on_one_machine(log, policy, processors, **setting):
-    """One host, one queue, which may use all of it."""
+def on_one_machine(log, policy, processors):
+    """One host, one queue, which may use all of it: its share is no limit beside the room, for any job."""
     jobs = from_log(log, host_cores=processors)
-    queues = QueueSetting(shares=np.ones(1), **setting)
+    queues = QueueSetting(shares=np.ones(1), short_below=0.0)
     return jobs, simulate(jobs, Cluster(hosts=1, cores=processors), policy, queues)
 
 
