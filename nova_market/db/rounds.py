@@ -128,16 +128,21 @@ class DatabaseRounds:
         rows = self._database.read(_rows, query)
         return [PriceRecord(**{name: getattr(row, name) for name in PRICE}) for row in rows]
 
-    def economy(self, first: int, last: int) -> Sequence[EconomyRecord]:
-        """The economy of the periods first to last, inclusive, oldest first; at most 10,000."""
+    def economy(self, first: int, last: int, limit: int = MAX_PAGE) -> Sequence[EconomyRecord]:
+        """The economy of the periods first to last, inclusive, oldest first."""
         query = select(economy_table).where(economy_table.c.period.between(first, last))
-        query = query.order_by(economy_table.c.period).limit(MAX_PAGE)
+        query = query.order_by(economy_table.c.period).limit(limit)
         return [EconomyRecord(**row._mapping) for row in self._database.read(_rows, query)]
 
     def powers(
-        self, first: int, last: int, project_id: str | None = None, after: str = ''
+        self,
+        first: int,
+        last: int,
+        project_id: str | None = None,
+        after: str = '',
+        limit: int = MAX_PAGE,
     ) -> Sequence[PowerRecord]:
-        """What projects could buy in the periods first to last, by period and project; at most 10,000.
+        """What projects could buy in the periods first to last, by period and project.
 
         after: last project of a page that ended within `first`
         """
@@ -148,7 +153,7 @@ class DatabaseRounds:
         )
         if project_id is not None:
             query = query.where(column.project_id == project_id)
-        query = query.order_by(column.period, column.project_id).limit(MAX_PAGE)
+        query = query.order_by(column.period, column.project_id).limit(limit)
         return [PowerRecord(**row._mapping) for row in self._database.read(_rows, query)]
 
     def allocations(

@@ -157,11 +157,16 @@ class History(Protocol):
     def prices(self, first: int, last: int, resource: str | None = None) -> Sequence[PriceRecord]:
         """Prices of the periods first to last, inclusive, oldest first."""
 
-    def economy(self, first: int, last: int) -> Sequence[EconomyRecord]:
+    def economy(self, first: int, last: int, limit: int = 10_000) -> Sequence[EconomyRecord]:
         """The economy of the periods first to last, inclusive, oldest first."""
 
     def powers(
-        self, first: int, last: int, project_id: str | None = None, after: str = ''
+        self,
+        first: int,
+        last: int,
+        project_id: str | None = None,
+        after: str = '',
+        limit: int = 10_000,
     ) -> Sequence[PowerRecord]:
         """What projects could buy, by period and project; `after`: project of `first` to go on after."""
 

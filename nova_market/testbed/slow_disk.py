@@ -85,6 +85,8 @@ class SlowDisk:
                 self.schedule('bfq')
                 # its favours for interactive tasks would outweigh weights
                 self._queue('iosched/low_latency').write_text('0')
+                # one request at a time: the loop device would take all that few readers have, in any order
+                self._queue('iosched/strict_guarantees').write_text('1')
             _run('mount', '-o', 'noatime', self.device, str(self.directory))
             self._stack.callback(_run, 'umount', str(self.directory))
         # detached already, in fact as soon as it is unmounted

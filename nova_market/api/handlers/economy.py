@@ -64,10 +64,10 @@ def history(call: Call) -> Any:
     """The economy of a window, oldest first."""
     call.authorize('economy:show', call.project_id)
     first, last = window(call)
-    limit = call.limit
-    page = call.stores.history.economy(max(first, call.query.get('marker', -1) + 1), last)
-    end = page[min(limit, len(page)) - 1].period if page else 0
-    return call.page('periods', [_shown(call, one) for one in page[: limit + 1]], end, limit)
+    first, limit = max(first, call.query.get('marker', -1) + 1), call.limit
+    found = call.stores.history.economy(first, last, limit + 1)
+    end = found[min(limit, len(found)) - 1].period if found else 0
+    return call.page('periods', [_shown(call, one) for one in found], end, limit)
 
 
 @takes_query(
@@ -82,12 +82,10 @@ def power(call: Call) -> Any:
     project = call.whose('purchasing_power:show')
     newest = call.stores.history.rounds(limit=1)
     period = newest[0].period if newest else -1
-    found = call.stores.history.powers(period, period, project, call.query.get('marker', ''))
-    limit = call.limit
+    after, limit = call.query.get('marker', ''), call.limit
+    found = call.stores.history.powers(period, period, project, after, limit + 1)
     end = found[min(limit, len(found)) - 1].project_id if found else ''
-    return call.page(
-        'purchasing_power', [_power(call, one) for one in found[: limit + 1]], end, limit
-    )
+    return call.page('purchasing_power', [_power(call, one) for one in found], end, limit)
 
 
 @takes_query(
@@ -110,12 +108,12 @@ def power_history(call: Call) -> Any:
             first = int(period)
         else:
             after = ''
-    found = call.stores.history.powers(first, last, project, after)
     limit = call.limit
+    found = call.stores.history.powers(first, last, project, after, limit + 1)
     end = found[min(limit, len(found)) - 1] if found else None
     return call.page(
         'purchasing_power',
-        [_power(call, one) for one in found[: limit + 1]],
+        [_power(call, one) for one in found],
         f'{end.period}:{end.project_id}' if end else '',
         limit,
     )

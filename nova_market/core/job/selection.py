@@ -92,7 +92,7 @@ class _Pass:
         for policy, rows in self._groups(self.seen.candidates):
             chosen = policy(replace(self.seen, candidates=rows))
             self._start(chosen)
-            left = rows & self.seen.candidates
+            left = np.flatnonzero(rows & self.seen.candidates)
             self._reasons.code[left] = chosen.code[left]
             self._reasons.numbers[left] = chosen.numbers[left]
             if chosen.expected_start is not None:
@@ -120,15 +120,13 @@ class _Pass:
         seen = self.seen
         rows = by_submission(self._best_effort, seen.waiting)
         room = Room(seen.hosts.free, seen.hosts.aggregates, seen.settings.host_choice)
-        starts, spots = started_in_order(rows, seen.waiting, seen.queues, room)
+        starts, spots = started_in_order(rows, seen.shapes, room)
         self._starts.append(np.array(starts, dtype=np.intp))
         self._placements.append(placement_of(starts, spots))
         left = np.zeros(len(seen.waiting), dtype=np.bool_)
         left[rows] = True
         left[starts] = False
-        self._reasons.lack_of_room(
-            np.flatnonzero(left), seen.waiting, seen.queues, self._original.hosts, room
-        )
+        self._reasons.lack_of_room(np.flatnonzero(left), seen.shapes, seen.hosts, room)
 
     def plan(self) -> JobPlan:
         """The whole plan, with the reasons of jobs that were no candidates."""

@@ -22,6 +22,6 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
     if request.param == 'memory':
         yield WorldInMemory()
         return
-    real = WorldOfLibvirt(request.getfixturevalue('libvirt_bed'))
+    real = WorldOfLibvirt(request.getfixturevalue('libvirt_bed'), file_backed=True)
     yield real
     real.close()

@@ -33,12 +33,11 @@ NAMES = ('k1', 'k2')
 BYTES_PER_S = 8 << 20
 """Of the disk; a guest under emulation reads several times as much when it is alone on a CPU."""
 
-READERS = 8
-"""Processes of a guest: so many that requests wait in BFQ. Of few, the device takes all at once and serves
-them in turn, whatever their weights are: with 3, each guest had half at 1:4 on a quiet machine."""
+READERS = 3
+"""Processes of a guest. More wait for their CPU under emulation."""
 
 LEAST_RATIO = 1.6
-"""At weights of 1:4. Measured were 2.3 to 3.7, on a machine that was busy with other work."""
+"""At weights of 1:4. Measured were 2.4 to 3.1 with 3 and 8 readers."""
 
 SETTLED = 3.0
 MEASURED = 15.0
@@ -116,7 +115,7 @@ def test_guests_get_the_disk_by_their_weights(
         machine.order('idle')
     LOG.info('%s at 1:%d: %s MiB/s', way, ratio, got)
     if ratio == 1:
-        assert got['k2'] / got['k1'] == pytest.approx(1.0, abs=0.15)
+        assert got['k2'] / got['k1'] == pytest.approx(1.0, abs=0.2)
     else:
         assert LEAST_RATIO < got['k2'] / got['k1'] < 5.0
 

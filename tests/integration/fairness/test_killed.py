@@ -25,6 +25,10 @@ pytestmark = [
 CROWD = 30
 """Guests; writing them takes some ten milliseconds, in which a kill can hit."""
 
+COMPETE = {'idle_threshold': 0, 'idle_cores': 0}
+"""Whoever uses anything competes, so the crowd is divided by users though none of it is at work. With the
+defaults, idle guests keep the default weight."""
+
 KILLS = 6
 PATIENCE = 20.0
 DEFAULT = 1024
@@ -124,7 +128,13 @@ def service(world: WorldOfLibvirt, tmp_path: Path) -> ServiceProcess:
     return ServiceProcess(
         tmp_path / 'service',
         {
-            'fairness': {'interval': 1, 'resources': 'cpu', 'span': 1, 'write_threshold': 0},
+            'fairness': {
+                'interval': 1,
+                'resources': 'cpu',
+                'span': 1,
+                'write_threshold': 0,
+                **COMPETE,
+            },
             'host': {'name': 'killed', 'libvirt_uri': world.bed.uri, 'cpus': '0'},
         },
     )

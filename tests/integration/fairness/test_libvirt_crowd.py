@@ -6,14 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from nova_market.adapters.clock import SystemClock
-from nova_market.adapters.state_file import JsonFile
-from nova_market.adapters.transport.local import LocalTransport
 from nova_market.core.fairness.round import FairnessSettings
-from nova_market.core.resource import HostName
-from nova_market.services.fairness.agent import Agent
-from nova_market.services.fairness.originals import OriginalValues
-from tests.support.exchange.exchanges import Roll, put_together
+from tests.support.hypervisor.lone_agent import lone_agent
 from tests.support.hypervisor.worlds import LibvirtBed, WorldOfLibvirt
 
 pytestmark = [
@@ -36,26 +30,8 @@ def world() -> Iterator[WorldOfLibvirt]:
 
 def test_two_hundred_guests_at_once(world: WorldOfLibvirt, tmp_path: Path):
     """One round weighs and writes them all; a stop restores everybody."""
-    clock, settings = SystemClock(), FairnessSettings(resources=('cpu',))
-    host = HostName('crowd')
-    agent = Agent(
-        host=host,
-        driver=world.host,
-        actuators=list(world.actuators.values()),
-        controls=('cpu',),
-        exchange=put_together(
-            'broadcast',
-            host=host,
-            metric=settings.metric_name,
-            ttl=30.0,
-            clock=clock,
-            transport=LocalTransport(host=host),
-            membership=Roll(host),
-        ),
-        settings=settings,
-        originals=OriginalValues(JsonFile(str(tmp_path / 'originals.json')), 'boot'),
-        clock=clock,
-    )
+    settings = FairnessSettings(resources=('cpu',))
+    agent = lone_agent(world, settings, tmp_path)
     first = world.start(0, owner='first')
     agent.start()
     agent.round()

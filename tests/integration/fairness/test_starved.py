@@ -13,20 +13,14 @@ from typing import Any
 
 import pytest
 
-from nova_market.adapters.clock import SystemClock
 from nova_market.adapters.control.cpu import FILES
-from nova_market.adapters.state_file import JsonFile
-from nova_market.adapters.transport.local import LocalTransport
 from nova_market.core.exchange.received_allocations import EffectiveAllocations
 from nova_market.core.fairness.round import FairnessSettings
 from nova_market.core.market.inventory import Allocation
-from nova_market.core.resource import HostName
 from nova_market.experiments.guests.service_process import ServiceProcess
 from nova_market.services.daemon import CLEANUP_TIMEOUT, TICK_TIMEOUT
-from nova_market.services.fairness.agent import Agent
-from nova_market.services.fairness.originals import OriginalValues
 from nova_market.testbed.host import UNDISTURBED
-from tests.support.exchange.exchanges import Roll, put_together
+from tests.support.hypervisor.lone_agent import lone_agent
 from tests.support.hypervisor.worlds import LibvirtBed, WorldOfLibvirt, uuid_of
 
 pytestmark = [
@@ -35,6 +29,7 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 
+SETTINGS = FairnessSettings(resources=('cpu',), policy='market')
 PAYING = 3
 STARVED = 20
 
@@ -74,30 +69,6 @@ class PaidBy:
 
     def confirm(self, granted, servers, heaviness, enforced=None) -> None:
         self.confirmed = tuple(servers)
-
-
-def agent_of(world: WorldOfLibvirt, market: PaidBy, directory: Path) -> Agent:
-    clock, host = SystemClock(), HostName('starved')
-    settings = FairnessSettings(resources=('cpu',), policy='market')
-    return Agent(
-        host=host,
-        driver=world.host,
-        actuators=list(world.actuators.values()),
-        controls=('cpu',),
-        exchange=put_together(
-            'broadcast',
-            host=host,
-            metric=settings.metric_name,
-            ttl=30.0,
-            clock=clock,
-            transport=LocalTransport(host=host),
-            membership=Roll(host),
-        ),
-        settings=settings,
-        originals=OriginalValues(JsonFile(str(directory / 'originals.json')), 'boot'),
-        clock=clock,
-        market=market,
-    )
 
 
 def service_of(world: WorldOfLibvirt, directory: Path) -> ServiceProcess:
@@ -156,7 +127,7 @@ def test_twenty_guests_with_the_least_weight(world: WorldOfLibvirt, tmp_path: Pa
     for number in range(PAYING + STARVED):
         world.start(number, 'burn' if number < PAYING else 'idle')
     market = PaidBy(PAYING, PAYING + STARVED)
-    agent = agent_of(world, market, tmp_path)
+    agent = lone_agent(world, SETTINGS, tmp_path, market)
     agent.start()
     agent.round()
     assert shares(world, PAYING + STARVED) == [341] * PAYING + [13] * STARVED

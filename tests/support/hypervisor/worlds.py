@@ -46,6 +46,11 @@ DEMANDS = {
 }
 
 
+FILE_BACKED = """
+  <memoryBacking><source type='file'/><access mode='shared'/></memoryBacking>"""
+"""As Nova writes it with [libvirt]file_backed_memory."""
+
+
 class World(Protocol):
     """A host of one core whose guests a test starts by number: uuid_of(number) is their id."""
 
@@ -149,8 +154,10 @@ class LibvirtBed:
 class WorldOfLibvirt:
     """Guests on a LibvirtBed; the tests' own connection stands for Nova's."""
 
-    def __init__(self, bed: LibvirtBed) -> None:
+    def __init__(self, bed: LibvirtBed, *, file_backed: bool = False) -> None:
+        """file_backed: guests' memory lies in files, so that it is controllable without swap too."""
         self.bed = bed
+        self._file_backed = file_backed
         self.host = LibvirtHost(bed.uri, SupplySettings(cpus='0'), 'nobody')
         self.driver: HostDriver = self.host
         actuators = (CpuShares(self.host), MemoryLimit(self.host), DiskWeight(self.host))
@@ -161,7 +168,8 @@ class WorldOfLibvirt:
 
     def start(self, number: int, load: str = 'idle', owner: str = 'dora') -> GuestId:
         self._loads[number] = (load, owner)
-        self.nova.createXML(domain_xml(number, self.bed.state / f'{load}.img', owner))
+        backing = FILE_BACKED if self._file_backed else ''
+        self.nova.createXML(domain_xml(number, self.bed.state / f'{load}.img', owner, backing))
         return uuid_of(number)
 
     def destroy(self, number: int) -> None:
@@ -194,7 +202,7 @@ class WorldOfLibvirt:
         self.nova.close()
 
 
-def domain_xml(number: int, image: Path, owner: str) -> str:
+def domain_xml(number: int, image: Path, owner: str, backing: str = '') -> str:
     """A guest as Nova defines it, as far as we read it."""
     return f"""
 <domain type='qemu'>
@@ -205,7 +213,7 @@ def domain_xml(number: int, image: Path, owner: str) -> str:
       <nova:owner><nova:user uuid="u">u</nova:user><nova:project uuid="{owner}">p</nova:project></nova:owner>
     </nova:instance>
   </metadata>
-  <memory unit='MiB'>128</memory><vcpu>1</vcpu>
+  <memory unit='MiB'>128</memory>{backing}<vcpu>1</vcpu>
   <os><type arch='x86_64' machine='pc'>hvm</type></os><features><acpi/></features>
   <devices>
     <disk type='file' device='disk'>
