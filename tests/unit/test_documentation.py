@@ -25,9 +25,9 @@ TREE = re.compile(r'(?<![\w/.])((?:nova_market|tests|tools|doc|contrib|etc|devst
 TERMS = """
     account, actual quota, aggregator, allocation, application, base weight, bid, booking, budget,
     calendar, confirmation, conflict, controller, credit, deadband, delta, endowment, engine,
-    entitlement, error, escrow, full update, greediness, heaviness, host, interval, ledger, mint, move, owner, partial
-    sum, period, plan, policy, price, rendezvous hashing, reserve price, round, snapshot, totals,
-    weight
+    entitlement, error, escrow, full update, greediness, heaviness, host, interval, ledger, mint,
+    move, owner, partial sum, period, plan, policy, price, rendezvous hashing, reserve price, round,
+    snapshot, totals, weight
 """
 
 
