@@ -16,10 +16,8 @@ from nova_market.core.resource import Array
 from nova_market.errors import BadWorkload
 from nova_market.sim.job.submission import Submissions
 
-PLENTY = 2.0**31
-"""MiB and GiB of a host where the log does not state what jobs need of them: 2 PiB, which a calendar can
-hold.
-"""
+PLENTY = 2.0**20
+"""MiB and GiB of a host where the log does not state what jobs need of them: they need none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,6 +72,14 @@ def test_the_stand_in_is_the_baseline_too(policy, baseline):
     assert outcome.start.tolist() == baseline(log.jobs, 16).start.tolist()
 
 
+@pytest.mark.parametrize('policy', ['easy', 'conservative', 'fair_tree'])
+def test_a_reservation_is_kept_where_jobs_end_soon(policy):
+    """The wide job starts when the first one ends, 10 s later; 5 s fit before that, 20 s do not."""
+    jobs = submissions((0, 10, 3), (1, 10, 4), (2, 5, 1), (3, 20, 1))
+    outcome = simulate(jobs, Cluster(hosts=1, cores=4), policy, QueueSetting(shares=np.ones(1)))
+    assert outcome.start.tolist() == [0, 10, 2, 20]
+
+
 @pytest.mark.parametrize('by_demand', [False, True])
 @pytest.mark.parametrize(('policy', 'short_below'), [('rigid', None), ('flexible', 1800.0)])
 def test_shares_are_kept_as_algorithm_1_does(policy, short_below, by_demand):
