@@ -30,11 +30,11 @@ from nova_market.core.job.lookahead import Lookahead
 from nova_market.core.job.policy_interface import JobSnapshot, Selection
 from nova_market.core.job.queue_order import served
 from nova_market.core.job.reason import ReasonCode
-from nova_market.core.job.room import Spot, most_of_any, placement_of
+from nova_market.core.job.room import Spot, placement_of
 from nova_market.core.job.round_robin import long_jobs
 from nova_market.core.job.share_calendar import ShareCalendar
 from nova_market.core.job.share_use import ROUNDING, after_starting, demand, used
-from nova_market.core.job.waiting_reasons import Reasons
+from nova_market.core.job.waiting_reasons import Reasons, too_large
 from nova_market.core.resource import Flags, Rows
 
 SPARE = 8
@@ -91,7 +91,10 @@ class _Pass:
         self._ahead = Lookahead(seen)
         self._use = used(seen.running, seen.queues, seen.hosts)
         self._added = demand(seen.shapes, seen.hosts)
-        self._granted = seen.queues.share + ROUNDING
+        # a share of everything binds nobody: there is no room then
+        share = seen.queues.share
+        self._granted = np.where(share < 1.0, share + ROUNDING, np.inf)
+        self._too_large = too_large(seen.shapes, seen.hosts)[seen.shapes.of]
         self._bound = long_jobs(seen)
         self._reserved = [0] * len(seen.queues)
         self._reservations = 0
@@ -136,7 +139,7 @@ class _Pass:
         rows = np.flatnonzero(left)
         queue, shape = seen.waiting.queue[rows], seen.shapes.of[rows]
         part = after_starting(self._use, self._added[:, shape], queue)
-        over = self._bound[rows] & (part > self._granted[queue])
+        over = self._bound[rows] & (part > self._granted[queue]) & ~self._too_large[rows]
         short = seen.waiting.time_limit[rows] <= seen.queues.short_below[queue]
         reasons.give(
             rows[over], ReasonCode.SHARE, part[over], seen.queues.share[queue[over]], short[over]
@@ -151,14 +154,11 @@ class _Pass:
     def _to_look_at(self) -> Flags:
         """Candidates that would fit if nothing ran, but for short ones over the share that have room now."""
         seen = self._seen
-        shapes, hosts = seen.shapes, seen.hosts
-        largest = most_of_any(hosts.capacity, hosts.aggregates)[:, shapes.aggregate]
-        possible = np.logical_and.reduce(shapes.amount <= largest, axis=0)
-        alone = np.maximum(*self._added)
-        possible_then = possible[shapes.of] & seen.candidates
-        within = alone[shapes.of] <= self._granted[seen.waiting.queue]
-        later = self._over_now() & (np.array(self._too_long)[shapes.of] > 0.0)
-        found: Flags = possible_then & np.where(self._bound, within, ~later)
+        of = seen.shapes.of
+        alone = np.maximum(*self._added)[of]
+        within = alone <= self._granted[seen.waiting.queue]
+        later = self._over_now() & (np.array(self._too_long)[of] > 0.0)
+        found: Flags = seen.candidates & ~self._too_large & np.where(self._bound, within, ~later)
         return found
 
     def _over_now(self) -> Flags:

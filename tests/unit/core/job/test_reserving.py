@@ -216,7 +216,7 @@ def test_a_job_that_never_fits_reserves_nothing(policy: JobPolicy) -> None:
     )
     found = policy(seen)
     assert expected(found) == [None, None, HOUR]
-    assert found.code.tolist() == [ReasonCode.SHARE, ReasonCode.SHARE, ReasonCode.ROOM]
+    assert found.code.tolist() == [ReasonCode.NEVER, ReasonCode.ROOM, ReasonCode.ROOM]
 
 
 @BOTH

@@ -62,6 +62,13 @@ def test_use_is_the_greater_of_memory_and_cores() -> None:
     assert reason(flexible(seen), 0) == 'share: would be 0.50 of 0.40; a long job'
 
 
+def test_memory_of_several_jobs_adds_up() -> None:
+    """Each takes a quarter of all memory and next to no cores; two are the share."""
+    jobs = [Job(memory=4096)] * 3
+    found = flexible(snapshot(jobs, hosts=(64, 64), memory=8192, shares=(0.5,)))
+    assert found.starts.tolist() == [0, 1]
+
+
 def test_compliance_goes_before_short_jobs_over_the_share() -> None:
     """A job within its share, in the second queue, is before a short one over the share in the first."""
     jobs = [Job(queue=0, cores=8, limit=600), Job(queue=1, cores=8)]
@@ -97,8 +104,10 @@ def test_lower_priority_numbers_then_heavier_customers_then_older_jobs_go_first(
 
 
 def test_a_job_without_room_is_passed_over() -> None:
-    """Backfilling: six cores do not fit beside five, three do."""
-    found = flexible(snapshot([Job(cores=5), Job(cores=6), Job(cores=3)], hosts=(8,)))
+    """Backfilling: six cores do not fit beside five, three do. The other host is full."""
+    jobs = [Job(cores=5), Job(cores=6), Job(cores=3)]
+    runs = [Run(hosts=(1,), cores=8, queue=1)]
+    found = flexible(snapshot(jobs, runs, hosts=(8, 8), shares=(1.0, 1.0)))
     assert found.starts.tolist() == [0, 2]
     assert reason(found, 1) == 'room: 6 cores, at most 0 free on any host'
 
