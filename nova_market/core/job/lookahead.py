@@ -122,17 +122,16 @@ class Lookahead:
         start = max(self._now + INSTANT, float(not_before(earliest)))
         duration = float(not_before(limit))
         for _ in range(ROUNDS):
-            start = start if allowed is None else allowed(start)
-            if math.isinf(start):
-                return None
             wanted = Request(amounts=amount, duration=duration, earliest=start)
             found = earliest_gang(self._calendar, wanted, servers, preferred=order)
             if found is None:
                 return None
-            if found.start == start or allowed is None or allowed(found.start) == found.start:
+            start = found.start if allowed is None else allowed(found.start)
+            if start == found.start:
                 self._take(found, amount, duration)
-                return found.start
-            start = found.start
+                return start
+            if math.isinf(start):
+                return None
         return None
 
     def _take(self, found: GangStart, amount: Array, duration: float) -> None:
