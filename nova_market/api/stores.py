@@ -66,6 +66,7 @@ class Settings:
     max_apps: int = 100
     max_queues: int = 20
     max_waiting_jobs: int = 10_000
+    max_jobs_per_request: int = 1000
     job_policies: tuple[str, ...] = ()
     policies: Mapping[str, PolicyTraits] = field(default_factory=dict)
     trust_roles: tuple[str, ...] = ('member',)

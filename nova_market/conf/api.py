@@ -43,6 +43,14 @@ OPTIONS = [
         help='Largest number of jobs of one project that wait or are held, over all queues. Each submission '
         'counts them: 100,000 cost it some ten milliseconds.',
     ),
+    cfg.IntOpt(
+        'max_jobs_per_request',
+        default=1000,
+        min=1,
+        max=1000,
+        help='Largest number of jobs of one submission, and so of one array. A smaller number keeps single '
+        'requests short; queues have limits for arrays of their own.',
+    ),
     cfg.ListOpt(
         'trust_roles',
         default=['member'],

@@ -104,6 +104,7 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
         max_apps=conf.api.max_apps,
         max_queues=conf.api.max_queues,
         max_waiting_jobs=conf.api.max_waiting_jobs,
+        max_jobs_per_request=conf.api.max_jobs_per_request,
         job_policies=job_policies(),
         policies=traits_by_policy(),
         trust_roles=tuple(conf.api.trust_roles),

@@ -28,7 +28,7 @@ from nova_market.core.job.record import JobState, JobWish, StoredJob
 from nova_market.core.job.request import Submitter
 from nova_market.core.job.store_values import JobFilter
 from nova_market.core.json_schema import described
-from nova_market.services.job.submission import Submissions, SubmissionStores
+from nova_market.services.job.submission import SubmissionQuotas, Submissions, SubmissionStores
 
 HEADER = 'Idempotency-Key'
 NUMBER = {'type': 'integer', 'minimum': 0, 'maximum': 2**53}
@@ -97,7 +97,10 @@ def create(call: Call) -> Any:
         Submitter(
             user_id=call.user_id, project_id=call.project_id, roles=tuple(call.context.roles)
         ),
-        call.settings.max_waiting_jobs,
+        SubmissionQuotas(
+            most_waiting=call.settings.max_waiting_jobs,
+            most_jobs=call.settings.max_jobs_per_request,
+        ),
         lambda queue: call.may('jobs:prioritize', queue.project_id),
     )
     made, new = submissions.submit(call.body['jobs'], call.key)

@@ -36,7 +36,7 @@ MAX_ENVIRONMENT = 32_768
 """Bytes of names and values; Linux takes 128 KiB for one argument or variable."""
 
 MAX_REQUEST = 1000
-"""Jobs of one request, the elements of arrays counted."""
+"""Jobs of one request where the operator sets no other number, the elements of arrays counted."""
 
 RESERVED = 'MARKET_'
 HOUR = 3600
@@ -64,6 +64,7 @@ class AdmissionFacts:
     hosts:   sizes of the largest hosts of the cloud; (): not known, and not checked
     known:   ids of jobs and arrays that are stored -> their project
     balance: of the submitter's project
+    most_jobs: of one request, the elements of arrays counted
     """
 
     queues: Mapping[str, StoredQueue]
@@ -71,6 +72,7 @@ class AdmissionFacts:
     hosts: Sequence[Size] = ()
     known: Mapping[str, str] = field(default_factory=dict)
     balance: int = 0
+    most_jobs: int = MAX_REQUEST
     now: float
 
 
@@ -88,8 +90,10 @@ def admitted(
     :raises QueueClosed: a queue takes no new jobs.
     """
     count = sum(int(entry.get('array', 1)) for entry in entries)
-    if count > MAX_REQUEST:
-        raise BadJob(f'jobs: {count} with the elements of arrays: give at most {MAX_REQUEST}')
+    if count > facts.most_jobs:
+        raise BadJob(
+            f'jobs: {count} with the elements of arrays: give at most {facts.most_jobs} in one request'
+        )
     ids = [_entry_id(n, entry, identify) for n, entry in enumerate(entries)]
     after = named_after(entries, ids, facts.known, by.project_id)
     jobs: list[StoredJob] = []

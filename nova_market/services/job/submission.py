@@ -37,6 +37,14 @@ class SubmissionStores:
     wall: Callable[[], float]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionQuotas:
+    """most_waiting: jobs of the project that wait; most_jobs: of one request, with the elements of arrays."""
+
+    most_waiting: int
+    most_jobs: int
+
+
 class Submissions:
     """The submissions of one submitter."""
 
@@ -44,13 +52,13 @@ class Submissions:
         self,
         stores: SubmissionStores,
         by: Submitter,
-        most_waiting: int,
+        quotas: SubmissionQuotas,
         prioritizes: Callable[[StoredQueue], bool],
     ) -> None:
         """by: without `prioritizes`; the function says it of a queue, and is asked where it matters."""
         self._stores = stores
         self._by = by
-        self._most_waiting = most_waiting
+        self._quotas = quotas
         self._prioritizes = prioritizes
 
     def submit(self, entries: Entries, key: str | None) -> tuple[Sequence[StoredJob], bool]:
@@ -72,11 +80,12 @@ class Submissions:
             hosts=hosts,
             known=self._known(entries),
             balance=self._balance(queues),
+            most_jobs=self._quotas.most_jobs,
             now=self._stores.wall(),
         )
         new = admitted(entries, by, facts, identify, digest)
         quotas = JobQuotas(
-            most_waiting=self._most_waiting,
+            most_waiting=self._quotas.most_waiting,
             of_queue={one.id: one.limits.max_waiting for one in queues.values()},
         )
         return self._stores.jobs.submit(new, quotas)

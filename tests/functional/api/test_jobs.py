@@ -145,12 +145,14 @@ def test_a_project_can_pay_what_it_asks_for(market):
 
 
 def test_quotas_are_refused_with_their_code(market):
-    """Jobs of the project that wait; requests with more than a thousand."""
+    """Jobs of the project that wait; jobs of one request, a thousand or fewer."""
     some = make_market(market.database, max_waiting_jobs=2)
     make_queue(some)
     assert submit(some, {**JOB_ENTRY, 'array': 3}, status=409)['code'] == 'market.job.too_many'
     error = submit(market, *[{**JOB_ENTRY, 'array': 600}] * 2, status=400)
     assert 'jobs: 1200 with the elements of arrays: give at most 1000' in error['detail']
+    few = make_market(market.database, max_jobs_per_request=2)
+    assert 'jobs: 3' in submit(few, {**JOB_ENTRY, 'array': 3}, status=400)['detail']
 
 
 def test_only_whom_the_queue_names_may_submit(market):
