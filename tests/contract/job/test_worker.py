@@ -36,7 +36,7 @@ ODD = {
     'BLANKS': '  two  ',
 }
 STUBBORN = "trap '' TERM\necho ready\nwhile :; do sleep 0.1; done\n"
-SAVES = "trap 'echo saved > state; exit 0' TERM\necho ready\nwhile :; do sleep 0.1; done\n"
+SAVES = "exec 2>/dev/null\ntrap 'echo saved > state; exit 0' TERM\necho ready\nwhile :; do sleep 0.1; done\n"
 
 
 @pytest.fixture
@@ -157,6 +157,7 @@ def test_a_notice_ends(bed, kind):
     found = bed.ended(job_id)
     assert found.state is AttemptState.PREEMPTED
     assert b'begun' in bed.output(job_id)
+    bed.until(lambda: bed.marks(job_id))  # they are stored behind the result
     assert 'the checkpoint script ended with exit code' in bed.marks(job_id)[0]
     assert found.saved_at == 0
 
@@ -339,7 +340,7 @@ def test_the_whole_output_is_stored(bed, kind, object_store, path):
     bed.start(kind)
     assert bed.ended(job_id).exit_code == 0
     if kind == 'busybox' or path == '/refused':
-        assert bed.marks(job_id) == ['the whole output could not be stored']
+        bed.until(lambda: bed.marks(job_id) == ['the whole output could not be stored'])
     else:
         (kept,) = object_store.kept.values()
         assert kept == b'\0' * 200000 + b'END\n'
