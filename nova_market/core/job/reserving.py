@@ -223,10 +223,13 @@ class _Pass:
         """
         shares = self._share_of(queue)
         allowed = partial(shares.earliest, queue, shape, limit)
-        ever = math.isfinite(allowed(self._seen.now))
-        if not ever and (self._bound[job] or self._reserved[queue]):
+        earliest: float = allowed(self._seen.now)
+        if math.isfinite(earliest):
+            start = self._ahead.reserve(shape, limit, earliest, allowed)
+        elif self._bound[job] or self._reserved[queue]:
             return
-        start = self._ahead.reserve(shape, limit, allowed=allowed if ever else None)
+        else:
+            start = self._ahead.reserve(shape, limit)
         if start is None:
             return
         shares.book(queue, shape, start, limit)

@@ -13,11 +13,11 @@ import numpy as np
 
 from nova_market.core.calendar.axes import AXES
 from nova_market.core.calendar.booking import Request, bookings
-from nova_market.core.calendar.calendar import booked, host_part, unbooked
+from nova_market.core.calendar.calendar import Calendar, booked, host_part, unbooked
 from nova_market.core.calendar.capacity import capacity
 from nova_market.core.calendar.grain import instants, not_before, on_grid
 from nova_market.core.calendar.start import earliest_starts, least_free
-from nova_market.core.job.lookahead import OVERDUE
+from nova_market.core.job.lookahead import expected_ends
 from nova_market.core.job.policy_interface import JobSnapshot
 from nova_market.core.job.share_use import COUNTED, capacity_of
 from nova_market.core.resource import Array
@@ -32,23 +32,25 @@ class ShareCalendar:
         whole[COUNTED, :] = seen.queues.share * capacity_of(seen.hosts)[:, seen.queues.aggregate]
         running = seen.running
         mine = ~running.best_effort
-        self._calendar = booked(
+        self._queues = booked(
             unbooked(capacity(whole)),
             bookings(
                 host=running.queue[mine],
                 start=np.full(int(mine.sum()), self._now),
-                end=np.maximum(running.ends[mine], self._now + OVERDUE),
+                end=expected_ends(running.ends[mine], self._now),
                 amounts=_counted(running.amount[:, mine] * running.servers[mine]),
             ),
         )
+        # those that were looked at, each a calendar of its own: booking there is cheaper
+        self._parts: dict[int, Calendar] = {}
         self._jobs = _counted(seen.shapes.amount * seen.shapes.servers)
 
     def book(self, queue: int, shape: int, start: float, limit: float) -> None:
         """A job of this shape has, or will have, its part of the share."""
-        self._calendar = booked(
-            self._calendar,
+        self._parts[queue] = booked(
+            self._part(queue),
             bookings(
-                host=[queue],
+                host=[0],
                 start=[start],
                 end=[start + float(not_before(limit))],
                 amounts=self._jobs[:, shape, None],
@@ -61,7 +63,7 @@ class ShareCalendar:
         if not amounts.any():
             return start
         wanted = Request(amounts=amounts, duration=float(not_before(limit)), earliest=start)
-        return float(earliest_starts(host_part(self._calendar, queue), wanted)[0])
+        return float(earliest_starts(self._part(queue), wanted)[0])
 
     def fits(self, queue: int, shape: int, limit: float, since: float) -> bool:
         """Does a job that starts now leave the share to what is reserved, from `since` on?"""
@@ -69,8 +71,13 @@ class ShareCalendar:
         if since >= end:
             return True
         amounts = self._jobs[:, shape]
-        least = least_free(host_part(self._calendar, queue), max(since, self._now), end)[:, 0]
+        least = least_free(self._part(queue), max(since, self._now), end)[:, 0]
         return bool(((least >= amounts) | (amounts == 0.0)).all())
+
+    def _part(self, queue: int) -> Calendar:
+        if queue not in self._parts:
+            self._parts[queue] = host_part(self._queues, queue)
+        return self._parts[queue]
 
 
 def _counted(amounts: Array) -> Array:

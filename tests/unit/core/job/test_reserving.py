@@ -167,6 +167,16 @@ def test_a_job_that_waits_for_its_share_has_a_reservation(policy: JobPolicy) -> 
     assert found.code.tolist() == [ReasonCode.SHARE, ReasonCode.RESERVED, ReasonCode.NONE]
 
 
+def test_room_and_share_are_had_at_the_same_time() -> None:
+    """The second job keeps the share before 1000, when there is no room, and again behind the first one."""
+    seen = snapshot(
+        [Job(cores=4), Job(cores=4, limit=500)],
+        [Run(hosts=[0], cores=8, limit=1000, queue=1)],
+        shares=(0.5, 1.0), short_below=0.0,
+    )  # fmt: skip
+    assert expected(conservative(seen)) == [1000.0, 1000.0 + HOUR]
+
+
 @BOTH
 def test_a_short_job_over_the_share_does_not_delay_the_head_of_its_queue(policy: JobPolicy) -> None:
     """It would still have a part of the share when the head starts."""
