@@ -218,3 +218,15 @@ def test_dependencies_and_times_hold_jobs_back() -> None:
         'dependency: 2 jobs that it comes after have not ended',
         'time: it may start in 90 seconds',
     ]
+
+
+def test_a_small_one_is_spared_when_a_larger_one_must_go_anyway() -> None:
+    """The newest gives two cores of four; the next one gives four, so that the newest stays."""
+    runs = [best_effort(0, cores=2, started=900.0), best_effort(0, cores=4, started=100.0)]
+    assert victims(plan([Job(cores=4)], runs, hosts=(6,))) == [1]
+
+
+def test_the_newest_goes_on_whatever_host_it_is() -> None:
+    """Both hosts would do; the newer job is on the second one."""
+    runs = [best_effort(0, cores=8, started=100.0), best_effort(1, cores=8, started=900.0)]
+    assert victims(plan([Job(cores=8)], runs, hosts=(8, 8))) == [1]
