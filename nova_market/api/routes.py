@@ -20,6 +20,7 @@ from nova_market.api.handlers import (
     scheduler,
     transfer,
     version,
+    worker,
 )
 from nova_market.api.microversion import APPS, JOBS, LOWEST, Version
 from nova_market.api.schemas.job import QUEUE_REF
@@ -33,6 +34,7 @@ PATH_VALUES: Mapping[str, Schema] = {
     'budget_id': BUDGET_ID,
     'server_id': SERVER_ID,
     'app_id': SERVER_ID,
+    'worker_id': SERVER_ID,
     'queue_id': QUEUE_REF,
     'job_id': SERVER_ID,
     'period': PERIOD,
@@ -96,6 +98,10 @@ ROUTES = (
     Route('GET', '/v1/apps/{app_id}/events', app.events, since=APPS),
     # monitors ask for no version
     Route('POST', '/v1/apps/{app_id}/reports', app_report.create, public=True),
+    # agents in guests ask for no version
+    Route('POST', '/v1/worker/{worker_id}/next', worker.next_job, public=True),
+    Route('POST', '/v1/worker/{worker_id}/heartbeat', worker.heartbeat, public=True),
+    Route('POST', '/v1/worker/{worker_id}/result', worker.result, public=True),
     Route('GET', '/v1/queues', queue.index, since=JOBS),
     Route('POST', '/v1/queues', queue.create, since=JOBS),
     Route('GET', '/v1/queues/{queue_id}', queue.show, since=JOBS),

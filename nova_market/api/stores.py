@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from nova_market.core.app.policies.traits import PolicyTraits
+from nova_market.core.job.attempt import WorkerPace
 from nova_market.ports import (
     AccountStore,
     AppStore,
@@ -56,6 +57,7 @@ class Settings:
     trust_roles:     roles of a caller that are handed on to the controller; none: all of them
     job_policies:    the policies of queues that are installed
     report_interval: least seconds between two reports of an application or of one of its servers
+    worker_pace:     how often agents of workers call
     """
 
     period: float = 60.0
@@ -69,4 +71,5 @@ class Settings:
     policies: Mapping[str, PolicyTraits] = field(default_factory=dict)
     trust_roles: tuple[str, ...] = ('member',)
     report_interval: float = 1.0
+    worker_pace: WorkerPace = field(default_factory=WorkerPace)
     response_validation: str = 'warn'

@@ -218,9 +218,13 @@ def _key(one: StoredAttempt) -> tuple[str, int, int]:
 
 
 def _may_put(one: StoredAttempt, stored: Mapping[tuple[str, int, int], AttemptState]) -> bool:
-    """It is new, or goes on, or has ended just so: a result that came meanwhile is not overwritten."""
+    """It is new, or goes on, or has ended just so: a result that came meanwhile is not overwritten.
+
+    One that was lost may go on: its worker is there again (JW5 of doc/source/specs/worker.rst).
+    """
     found = stored.get(_key(one), one.state)
-    return found in OPEN_ATTEMPT or found is one.state
+    again = found is AttemptState.LOST and one.state in OPEN_ATTEMPT
+    return again or found in OPEN_ATTEMPT or found is one.state
 
 
 def _put_attempts(

@@ -33,11 +33,17 @@ ROUNDS = 32
 """So often the time at which there is room and the time at which it may start are brought together."""
 
 
+def expected_ends(ends: Array, now: float) -> Array:
+    """When jobs with these limits end: at them, and those that are past theirs within OVERDUE. (jobs,)"""
+    expected: Array = np.where(ends > now, ends, now + OVERDUE)
+    return expected
+
+
 def job_calendar(seen: JobSnapshot) -> Calendar:
     """What is free for jobs from `seen.now` on; what it has for earlier times means nothing."""
     now = float(instants(seen.now))
     running, spot = seen.running, seen.running.placement
-    ends = np.maximum(running.ends[spot.job], now + OVERDUE)
+    ends = expected_ends(running.ends, now)[spot.job]
     mine = np.flatnonzero(~running.leaving[spot.job] & np.isfinite(ends))
     jobs, host = spot.job[mine], spot.host[mine]
     held = bookings(

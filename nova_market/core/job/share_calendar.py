@@ -17,7 +17,7 @@ from nova_market.core.calendar.calendar import Calendar, booked, host_part, unbo
 from nova_market.core.calendar.capacity import capacity
 from nova_market.core.calendar.grain import instants, not_before, on_grid
 from nova_market.core.calendar.start import earliest_starts, least_free
-from nova_market.core.job.lookahead import OVERDUE
+from nova_market.core.job.lookahead import expected_ends
 from nova_market.core.job.policy_interface import JobSnapshot
 from nova_market.core.job.share_use import COUNTED, capacity_of
 from nova_market.core.resource import Array
@@ -37,7 +37,7 @@ class ShareCalendar:
             bookings(
                 host=running.queue[mine],
                 start=np.full(int(mine.sum()), self._now),
-                end=np.maximum(running.ends[mine], self._now + OVERDUE),
+                end=expected_ends(running.ends[mine], self._now),
                 amounts=_counted(running.amount[:, mine] * running.servers[mine]),
             ),
         )

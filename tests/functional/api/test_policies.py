@@ -33,6 +33,10 @@ OF_TENANTS = (TOKEN, MISSING, OK, OK, OK, MISSING, MISSING, OK)
 BY_MEMBERS = (TOKEN, MISSING, NO, ASKED, ASKED, MISSING, MISSING, ASKED)
 BID = {'cpu': 1, 'memory': 1}
 text = json.dumps
+WORKER = '00000000-0000-4000-8000-0000000000ff'
+HEARTBEAT = {'credential': 'x', 'job_id': WORKER, 'attempt': 1}
+ENDED = {**HEARTBEAT, 'end': 'stopped', 'wall_seconds': 0}
+
 MATRIX = {
     ('GET', '/v1/prices', None): EVERYBODY,
     ('GET', '/v1/prices/history', None): EVERYBODY,
@@ -89,6 +93,9 @@ MATRIX = {
     ('POST', f'/v1/apps/{APP}/resume', None): BY_MEMBERS,
     ('DELETE', f'/v1/apps/{APP}', None): BY_MEMBERS,
     ('POST', f'/v1/apps/{APP}/reports', text({'metric': 1})): (TOKEN,) * 8,
+    ('POST', f'/v1/worker/{WORKER}/next', text({'credential': 'x'})): (TOKEN,) * 8,
+    ('POST', f'/v1/worker/{WORKER}/heartbeat', text(HEARTBEAT)): (TOKEN,) * 8,
+    ('POST', f'/v1/worker/{WORKER}/result', text(ENDED)): (TOKEN,) * 8,
     ('GET', f'/v1/queues?project_id={ALICE}', None): (TOKEN, NO, OK, OK, OK, NO, NO, OK),
     ('GET', '/v1/queues?all_projects=true', None): ADMINS,
     # of a name that is taken: who may make one is told so
@@ -197,6 +204,7 @@ def test_the_matrix_has_every_route():
         values = {
             'account_id': OWN, 'budget_id': BUDGET, 'server_id': OF_ALICE, 'period': str(PERIOD),
             'plan_id': PLAN, 'app_id': APP, 'queue_id': 'night', 'job_id': JOB,
+            'worker_id': WORKER,
         }  # fmt: skip
         some = {pattern.format(**values), pattern.format(**{**values, 'budget_id': 'budget:empty'})}
         some.add(pattern.format(**{**values, 'server_id': ALSO_OF_ALICE}))

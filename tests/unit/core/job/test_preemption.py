@@ -6,9 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nova_market.core.calendar.axes import amounts
 from nova_market.core.job.policies.flexible import flexible
 from nova_market.core.job.policy_interface import JobPlan, JobSettings, PreemptOrder
+from nova_market.core.job.preemption import Victims
 from nova_market.core.job.reason import ReasonCode, sentence
+from nova_market.core.job.room import Room
 from nova_market.core.job.selection import decide
 from tests.support.job_builders import Job, Run, snapshot
 
@@ -168,3 +171,62 @@ def test_jobs_that_the_caller_leaves_out_are_left_out() -> None:
     seen = snapshot([Job(), Job()])
     only = replace(seen, candidates=np.array([False, True]))
     assert decide(only, [flexible]).starts.tolist() == [1]
+
+
+def test_a_job_that_leaves_is_not_preempted_again() -> None:
+    """Its room counts already; the other one must go as well."""
+    runs = [best_effort(0, started=900.0, leaving=True), best_effort(0, started=100.0)]
+    assert victims(plan([Job(cores=8)], runs)) == [1]
+
+
+def test_room_that_comes_free_anyhow_is_kept_from_best_effort_jobs() -> None:
+    """Half of the host is free and half is left soon: a production job needs all of it."""
+    jobs = [Job(cores=8), Job(cores=4, best_effort=True)]
+    found = plan(jobs, [best_effort(0, leaving=True)])
+    assert not len(found.starts)
+    # and where nobody needs it, it is not kept
+    assert plan(jobs[1:], [best_effort(0, leaving=True)]).starts.tolist() == [0]
+
+
+def test_two_gangs_displace_for_the_first_only_when_there_is_no_room_for_both() -> None:
+    """The second one finds what the first one took, and nobody goes for it in vain."""
+    jobs = [Job(cores=8, servers=2, submitted=1.0), Job(cores=8, servers=2, submitted=2.0)]
+    runs = [best_effort(0, cores=8), best_effort(1, cores=8), best_effort(2, cores=8)]
+    found = plan(jobs, runs, hosts=(8, 8, 8))
+    assert victims(found) == [2, 1]
+    assert found.preemptions.displacer.tolist() == [0, 0]
+
+
+def test_nobody_goes_when_all_of_them_would_not_be_enough() -> None:
+    """Asked directly, for one server and for a gang; the room stays as it was."""
+    seen = snapshot([], [best_effort(0, cores=4)], hosts=(8,))
+    room = Room(seen.hosts.free, seen.hosts.aggregates, seen.settings.host_choice)
+    asked = Victims(seen.running, np.array([0], dtype=np.intp))
+    assert asked.needed(room, amounts(cores=9), 1, 0) is None
+    assert asked.needed(room, amounts(cores=3), 3, 0) is None
+    assert asked.needed(room, amounts(cores=4), 2, 0) == [0]
+    assert asked.needed(room, amounts(cores=4), 1, 0) == []
+    assert room.free[0].tolist() == [4.0]
+
+
+def test_dependencies_and_times_hold_jobs_back() -> None:
+    """Each has its reason, and the third one starts."""
+    found = plan([Job(predecessors=2), Job(not_before=NOW + 90), Job(not_before=NOW)], [])
+    assert found.starts.tolist() == [2]
+    texts = [sentence(found.code[job], found.numbers[job]) for job in (0, 1)]
+    assert texts == [
+        'dependency: 2 jobs that it comes after have not ended',
+        'time: it may start in 90 seconds',
+    ]
+
+
+def test_a_small_one_is_spared_when_a_larger_one_must_go_anyway() -> None:
+    """The newest gives two cores of four; the next one gives four, so that the newest stays."""
+    runs = [best_effort(0, cores=2, started=900.0), best_effort(0, cores=4, started=100.0)]
+    assert victims(plan([Job(cores=4)], runs, hosts=(6,))) == [1]
+
+
+def test_the_newest_goes_on_whatever_host_it_is() -> None:
+    """Both hosts would do; the newer job is on the second one."""
+    runs = [best_effort(0, cores=8, started=100.0), best_effort(1, cores=8, started=900.0)]
+    assert victims(plan([Job(cores=8)], runs, hosts=(8, 8))) == [1]

@@ -145,6 +145,8 @@ def test_a_gang_counts_with_all_its_servers() -> None:
 def test_what_fits_no_host_at_all_is_a_reason_of_its_own() -> None:
     found = flexible(snapshot([Job(cores=9)], [Run(hosts=(0,), cores=8)], hosts=(8,)))
     assert reason(found, 0) == 'size: 9 cores, and the largest host has 8 cores'
+    found = flexible(snapshot([Job(cores=9)], hosts=(8,), shares=(0.5,)))
+    assert found.code[0] == ReasonCode.NEVER
 
 
 def test_hosts_are_filled_in_their_order_or_by_the_tightest() -> None:
