@@ -68,7 +68,7 @@ class BadDocument(NovaMarketError):
 
 
 class BadBooking(NovaMarketError):
-    """A booking or a request of capacity in time that cannot be: names the value, the limit and what to do."""
+    """A booking or a request of capacity in time that cannot be: names value, limit and what to do."""
 
 
 class BadTime(NovaMarketError):

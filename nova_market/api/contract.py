@@ -24,13 +24,29 @@ MAX_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlainForm:
+    """A handler's documents as text/plain too, for clients without JSON: read as the schema of the body.
+
+    read, write: from and to bytes; a request in this form is answered in it
+    :raises ApiError: by `read`: 400
+    """
+
+    read: Callable[[bytes, Mapping[str, Any]], object]
+    write: Callable[[Any], bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contract:
-    """query, body: None where nothing is taken; responses: schema by status, None without a body."""
+    """query, body: None where nothing is taken; responses: schema by status, None without a body.
+
+    plain: None where documents are JSON only
+    """
 
     query: Schema = field(default_factory=dict)
     body: Schema | None = None
     headers: Schema = field(default_factory=dict)
     responses: Mapping[int, Schema | None] = field(default_factory=dict)
+    plain: PlainForm | None = None
     validators: Mapping[object, DocumentSchema] = field(default_factory=dict)
 
 
@@ -58,6 +74,16 @@ def takes_header(name: str, schema: Schema) -> Callable[[Handler], Handler]:
 def takes_body(schema: Schema) -> Callable[[Handler], Handler]:
     """A JSON document."""
     return _attach('body', schema, lambda contract: replace(contract, body=schema))
+
+
+def takes_plain(form: PlainForm) -> Callable[[Handler], Handler]:
+    """The same document as text/plain."""
+
+    def attach(handler: Handler) -> Handler:
+        handler.contract = replace(contract_of(handler), plain=form)  # type: ignore[attr-defined]
+        return handler
+
+    return attach
 
 
 def gives(status: int, schema: Schema | None = None) -> Callable[[Handler], Handler]:
@@ -97,20 +123,20 @@ def checked_query(contract: Contract, given: Mapping[str, list[str]]) -> dict[st
             raise ApiError(
                 400, 'market.request.invalid', f'{name:.80} is given twice: give it once'
             )
-        values[name] = _as_value(texts[0], contract.query.get(name, {}))
+        values[name] = as_value(texts[0], contract.query.get(name, {}))
     validator = contract.validators.get('query') or NOTHING
     _check(validator, values, 'query')
     return values
 
 
-def checked_body(contract: Contract, text: bytes) -> Any:
-    """The request's document.
+def checked_body(contract: Contract, text: bytes, plain: PlainForm | None = None) -> Any:
+    """The request's document. plain: the form it has when it is not JSON.
 
     :raises ApiError: 400; not JSON, or which value breaks which rule.
     """
     if contract.body is None:
         return None  # some clients send {} with every POST
-    value = parsed(text)
+    value = plain.read(text, contract.body) if plain else parsed(text)
     _check(contract.validators['body'], value, 'body')
     return value
 
@@ -118,7 +144,7 @@ def checked_body(contract: Contract, text: bytes) -> Any:
 def path_check(schema: Schema) -> Callable[[str], bool]:
     """Whether a part of a path can name anything."""
     checked = DocumentSchema(schema)
-    return lambda text: checked.allows(_as_value(text, schema))
+    return lambda text: checked.allows(as_value(text, schema))
 
 
 def checked_header(contract: Contract, name: str, text: str | None) -> str | None:
@@ -165,7 +191,8 @@ def _check(schema: DocumentSchema, value: object, where: str) -> None:
         raise ApiError(400, 'market.request.invalid', detail) from None
 
 
-def _as_value(text: str, schema: Schema) -> Any:
+def as_value(text: str, schema: Schema) -> Any:
+    """A number or a truth value where the schema wants one; what is none stays a text, for it to refuse."""
     kind = schema.get('type')
     if kind == 'integer' and INTEGER.fullmatch(text):
         return int(text)

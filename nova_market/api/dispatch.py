@@ -25,7 +25,7 @@ from nova_market.errors import BadDocument, NovaMarketError
 LOG = logging.getLogger(__name__)
 
 REQUEST_ID = 'openstack.request_id'
-JSON = 'application/json'
+JSON, PLAIN = 'application/json', 'text/plain'
 CHECKED_LINES = 5
 PATH_CHECKS = {name: contracts.path_check(schema) for name, schema in PATH_VALUES.items()}
 
@@ -53,7 +53,7 @@ class Dispatcher:
                     answer = Answer(body=answer)
                 if not (route.public or call.authorized):
                     raise AssertionError(f'{route.name} asked no policy')
-                return self._response(route, answer)
+                return self._response(route, answer, _plain(request, contract_of(route.handler)))
             except Exception as error:
                 return refusal(error, request)
 
@@ -80,13 +80,17 @@ class Dispatcher:
             route=request.path,
             path=path,
             query=contracts.checked_query(contract, request.args.to_dict(flat=False)),
-            body=contracts.checked_body(contract, _text(request, contract)),
+            body=contracts.checked_body(
+                contract, _text(request, contract), _plain(request, contract)
+            ),
             key=contracts.checked_header(contract, header, request.headers.get(header))
             if header
             else None,
         )
 
-    def _response(self, route: Route, answer: Answer) -> Response:
+    def _response(
+        self, route: Route, answer: Answer, plain: contracts.PlainForm | None
+    ) -> Response:
         contract = contract_of(route.handler)
         how = self._settings.response_validation
         if how != 'ignore':
@@ -97,6 +101,9 @@ class Dispatcher:
                 if how == 'error':
                     raise AssertionError(f'response of {route.name}: {error}') from None
                 LOG.warning('response of %s breaks its schema: %s', route.name, error)
+        if plain is not None:
+            text = plain.write(answer.body)
+            return Response(text, status=answer.status, content_type=PLAIN)
         return _encoded(answer.body, answer.status)
 
 
@@ -131,7 +138,7 @@ def _caller(request: Request) -> RequestContext:
 def _text(request: Request, contract: contracts.Contract) -> bytes:
     if contract.body is None:
         return b''
-    if request.mimetype not in {JSON, ''}:
+    if request.mimetype not in {JSON, ''} and _plain(request, contract) is None:
         raise errors.ApiError(
             415, 'market.request.media_type', f'{request.mimetype:.80}: send {JSON}'
         )
@@ -139,6 +146,11 @@ def _text(request: Request, contract: contracts.Contract) -> bytes:
         return request.get_data(cache=False)
     except HTTPRequestEntityTooLarge as error:
         raise errors.ApiError(413, 'market.request.too_large', str(error)) from None
+
+
+def _plain(request: Request, contract: contracts.Contract) -> contracts.PlainForm | None:
+    """The form of a request that is text, where its handler has one."""
+    return contract.plain if request.mimetype == PLAIN else None
 
 
 def _encoded(body: object, status: int) -> Response:

@@ -13,7 +13,7 @@ SERVICE = 'market'
 HEADER = 'OpenStack-API-Version'
 MAJOR = 1
 MIN_MINOR = 1
-MAX_MINOR = 3
+MAX_MINOR = 4
 FORM = re.compile(r'(\d{1,3})\.(\d{1,6})', re.ASCII)
 
 
@@ -31,6 +31,7 @@ LOWEST, NEWEST = Version(MIN_MINOR), Version(MAX_MINOR)
 APPS = Version(2)
 DRAINING = Version(3)
 RESTING = Version(3)
+JOBS = Version(4)
 
 
 def requested(header: str | None) -> Version:

@@ -64,6 +64,8 @@ def _operation(route: Route) -> dict[str, Any]:
             'required': True,
             'content': {'application/json': {'schema': contract.body}},
         }
+        if contract.plain is not None:
+            operation['requestBody']['content']['text/plain'] = {'schema': {'type': 'string'}}
     if not route.public:
         operation['security'] = [{'token': []}]
     return operation

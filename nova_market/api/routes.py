@@ -13,13 +13,17 @@ from nova_market.api.handlers import (
     budget,
     economy,
     history,
+    job,
     plan,
     price,
+    queue,
     scheduler,
     transfer,
     version,
+    worker,
 )
-from nova_market.api.microversion import APPS, LOWEST, Version
+from nova_market.api.microversion import APPS, JOBS, LOWEST, Version
+from nova_market.api.schemas.job import QUEUE_REF
 from nova_market.api.schemas.shape import ACCOUNT_ID, BUDGET_ID, PERIOD, SERVER_ID
 from nova_market.core.json_schema import Schema
 
@@ -30,6 +34,9 @@ PATH_VALUES: Mapping[str, Schema] = {
     'budget_id': BUDGET_ID,
     'server_id': SERVER_ID,
     'app_id': SERVER_ID,
+    'worker_id': SERVER_ID,
+    'queue_id': QUEUE_REF,
+    'job_id': SERVER_ID,
     'period': PERIOD,
     'plan_id': {'type': 'string', 'pattern': '^[A-Za-z0-9_-]{1,64}$'},
 }
@@ -91,6 +98,23 @@ ROUTES = (
     Route('GET', '/v1/apps/{app_id}/events', app.events, since=APPS),
     # monitors ask for no version
     Route('POST', '/v1/apps/{app_id}/reports', app_report.create, public=True),
+    # agents in guests ask for no version
+    Route('POST', '/v1/worker/{worker_id}/next', worker.next_job, public=True),
+    Route('POST', '/v1/worker/{worker_id}/heartbeat', worker.heartbeat, public=True),
+    Route('POST', '/v1/worker/{worker_id}/result', worker.result, public=True),
+    Route('GET', '/v1/queues', queue.index, since=JOBS),
+    Route('POST', '/v1/queues', queue.create, since=JOBS),
+    Route('GET', '/v1/queues/{queue_id}', queue.show, since=JOBS),
+    Route('PATCH', '/v1/queues/{queue_id}', queue.update, since=JOBS),
+    Route('DELETE', '/v1/queues/{queue_id}', queue.delete, since=JOBS),
+    Route('GET', '/v1/queues/{queue_id}/stats', queue.stats, since=JOBS),
+    Route('GET', '/v1/jobs', job.index, since=JOBS),
+    Route('POST', '/v1/jobs', job.create, since=JOBS),
+    Route('GET', '/v1/jobs/{job_id}', job.show, since=JOBS),
+    Route('DELETE', '/v1/jobs/{job_id}', job.delete, since=JOBS),
+    Route('POST', '/v1/jobs/{job_id}/requeue', job.requeue, since=JOBS),
+    Route('GET', '/v1/jobs/{job_id}/output', job.output, since=JOBS),
+    Route('GET', '/v1/jobs/{job_id}/events', job.events, since=JOBS),
     Route('GET', '/v1/rounds', history.index),
     Route('GET', '/v1/rounds/{period}', history.show),
     Route('GET', '/v1/rounds/{period}/allocations', history.allocations),

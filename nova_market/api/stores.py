@@ -6,15 +6,19 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from nova_market.core.app.policies.traits import PolicyTraits
+from nova_market.core.job.attempt import WorkerPace
 from nova_market.ports import (
     AccountStore,
     AppStore,
+    AttemptStore,
     BidStore,
     EventStore,
     Flavors,
     History,
+    JobStore,
     LedgerStore,
     PlanStore,
+    QueueStore,
     ServerOwners,
     SlotStore,
     Trusts,
@@ -36,6 +40,9 @@ class ApiStores:
     plans: PlanStore
     apps: Apps
     app_events: EventStore
+    queues: QueueStore
+    jobs: JobStore
+    attempts: AttemptStore
     trusts: Trusts
     owners: ServerOwners
     flavors: Flavors
@@ -48,14 +55,21 @@ class Settings:
 
     policies:        the scaling policies that are installed, and what each declares
     trust_roles:     roles of a caller that are handed on to the controller; none: all of them
+    job_policies:    the policies of queues that are installed
     report_interval: least seconds between two reports of an application or of one of its servers
+    worker_pace:     how often agents of workers call
     """
 
     period: float = 60.0
     max_limit: int = 1000
     max_budgets: int = 100
     max_apps: int = 100
+    max_queues: int = 20
+    max_waiting_jobs: int = 10_000
+    max_jobs_per_request: int = 1000
+    job_policies: tuple[str, ...] = ()
     policies: Mapping[str, PolicyTraits] = field(default_factory=dict)
     trust_roles: tuple[str, ...] = ('member',)
     report_interval: float = 1.0
+    worker_pace: WorkerPace = field(default_factory=WorkerPace)
     response_validation: str = 'warn'

@@ -21,12 +21,14 @@ from nova_market.experiments.guests import (
 )
 from nova_market.experiments.simulated import (
     idle_economy,
+    job_policies,
     market_day,
     merkat_beyond,
     merkat_fig5,
     merkat_fig6,
     merkat_fig8,
     merkat_maui,
+    svmsched,
 )
 
 PROGRAM = 'nova-market-experiment'
@@ -58,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         prog=PROGRAM,
         description='Runs experiments of the papers on real libvirt guests (TCG or KVM) in namespaces of '
         'their own, and writes CSV, PNG and a JSON summary. Needs root and the packages of bindep.txt; '
-        'market-day, idle-economy and those named merkat need neither.',
+        'the simulated ones need neither.',
     )
     commands = parser.add_subparsers(dest='command', required=True, metavar='EXPERIMENT')
     fig3 = _add(
@@ -91,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_simulated(commands, idle_economy.NAME, idle_economy, text)
     _add_merkat(commands)
+    _add_jobs(commands)
     return parser
 
 
@@ -126,6 +129,13 @@ def _add_merkat(commands: Any) -> None:
         'A deadline that is moved while the application runs, beside best-effort ones; simulated.'
     )
     _add_simulated(commands, 'merkat-fig8', merkat_fig8, text)
+
+
+def _add_jobs(commands: Any) -> None:
+    text = 'Jobs of three applications in queues with shares that bind all or long ones; simulated.'
+    _add_simulated(commands, svmsched.NAME, svmsched, text)
+    text = 'Job policies on any log: waits, slowdown, utilisation, and a wide job that may starve; simulated.'
+    _add_simulated(commands, job_policies.NAME, job_policies, text)
 
 
 def _add_simulated(commands: Any, name: str, experiment: Any, text: str) -> None:

@@ -28,14 +28,37 @@ OPTIONS = [
         help='Largest number of applications of one project that have not ended; including those that have '
         'ended, ten times as many are kept.',
     ),
+    cfg.IntOpt(
+        'max_queues',
+        default=20,
+        min=0,
+        max=9999,
+        help='Largest number of queues of one project.',
+    ),
+    cfg.IntOpt(
+        'max_waiting_jobs',
+        default=10_000,
+        min=0,
+        max=1_000_000,
+        help='Largest number of jobs of one project that wait or are held, over all queues. Each submission '
+        'counts them: 100,000 cost it some ten milliseconds.',
+    ),
+    cfg.IntOpt(
+        'max_jobs_per_request',
+        default=1000,
+        min=1,
+        max=1000,
+        help='Largest number of jobs of one submission, and so of one array. A smaller number keeps single '
+        'requests short; queues have limits for arrays of their own.',
+    ),
     cfg.ListOpt(
         'trust_roles',
         default=['member'],
         help="""
-Roles that the creator of an application delegates to the controller, by a trust of Keystone, as far as
-the creator has them. Choose those that Nova, Neutron and Glance require to create servers. Empty = all
-roles that the creator has in the project; an administrator then delegates his rights over the cloud for
-the lifetime of the application.
+Roles that the creator of an application delegates to the controller, and the creator of a queue to the
+service of jobs, by a trust of Keystone, as far as the creator has them. Choose those that Nova, Neutron and
+Glance require to create servers. Empty = all roles that the creator has in the project; an administrator
+then delegates his rights over the cloud for the lifetime of the application or queue.
 """,
     ),
     cfg.FloatOpt(

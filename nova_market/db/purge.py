@@ -7,7 +7,7 @@ rounds, and the postings that carry a period, whose sums stay in their accounts'
 request (grants, transfers) and plans that are proposed or running are kept. Bids go of servers that no kept
 round has seen and that were not changed since, applications that have ended, and accounts that are closed and
 that nothing names any more. Where the horizon lies is written down first: a posting for a period before it is
-refused from then on, as nobody could tell whether it was there.
+refused from then on, as nobody could tell whether it was there. Jobs that have ended go with what they ran.
 """
 
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ from nova_market.db.accounts import UNUSED
 from nova_market.db.app_tables import apps
 from nova_market.db.apps import remove_apps
 from nova_market.db.database import Database, Work
+from nova_market.db.job_purge import some_jobs, some_minutes
 from nova_market.db.ledger import lock_accounts, slices
 from nova_market.db.ledger_tables import accounts, horizons, postings
 from nova_market.db.market_tables import (
@@ -64,6 +65,8 @@ def purge(database: Database, older_than: float, batch: int = BATCH) -> Purged:
             rounds,
         ):
             rows[table.name] = _repeat(database, _some_rows(table), period, batch)
+    rows['jobs'] = _repeat(database, some_jobs, older_than, batch)
+    rows['job_minutes'] = _repeat(database, some_minutes, older_than, batch)
     rows['apps'] = _repeat(database, _some_apps, older_than, batch)
     rows['bids'] = _repeat(database, _some_bids, older_than, batch)
     rows['accounts'] = _repeat(database, _some_accounts, batch)

@@ -25,7 +25,7 @@ from nova_market.core.job.store_values import (
     JobStep,
     NewJobs,
     QueueCount,
-    WaitingJobs,
+    WaitingRows,
 )
 
 
@@ -42,6 +42,11 @@ class QueueStore(Protocol):
 
     def queue(self, name: str) -> StoredQueue | None:
         """One queue, by id or name; None when there is none."""
+
+    def admission(
+        self, names: Sequence[str]
+    ) -> tuple[Mapping[str, StoredQueue], Sequence[tuple[float, float, float]]]:
+        """(queues by the id or name that is given, those that are there; `hosts`), read at once."""
 
     def queues(
         self, project_id: str | None = None, after: str = '', limit: int = 1000
@@ -70,6 +75,18 @@ class QueueStore(Protocol):
 
     def counts(self, queue_ids: Sequence[str]) -> Mapping[str, QueueCount]:
         """How many jobs are where, by queue."""
+
+    def replaced_trusts(self) -> Mapping[str, Sequence[str]]:
+        """Trusts that queues had before their present ones, and that nobody has ended yet, by queue."""
+
+    def trust_ended(self, trust_id: str) -> None:
+        """It is not among them any more."""
+
+    def note_hosts(self, sizes: Sequence[tuple[float, float, float]]) -> None:
+        """Keep what the largest hosts have: cores, MiB, GiB of each. Admission asks whether a flavor fits."""
+
+    def hosts(self) -> Sequence[tuple[float, float, float]]:
+        """What was noted last; (): nothing yet."""
 
     def note(self, minutes: Sequence[QueueMinute]) -> None:
         """Keep what queues did in a minute, over what is there for it."""
@@ -116,7 +133,7 @@ class JobStore(Protocol):
         """
 
     # for the service
-    def waiting(self) -> WaitingJobs:
+    def waiting(self) -> WaitingRows:
         """All that wait."""
 
     def active(self) -> Sequence[StoredJob]:
@@ -167,6 +184,9 @@ class AttemptStore(Protocol):
 
     def worker(self, worker_id: str) -> StoredWorker | None:
         """One worker; None when there is none."""
+
+    def workers_by_ids(self, worker_ids: Sequence[str]) -> Sequence[StoredWorker]:
+        """Those that are there, by id."""
 
     def workers(self, queue_id: str | None = None) -> Sequence[StoredWorker]:
         """Those of one queue or of all, by id."""

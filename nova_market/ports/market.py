@@ -81,3 +81,6 @@ class Flavors(Protocol):
 
         :raises errors.CloudUnavailable: Nova does not answer.
         """
+
+    def size(self, name: str) -> tuple[float, float, float] | None:
+        """(vcpus, MiB of memory, GiB of disk, with its ephemeral disk and swap), as `flavor`."""

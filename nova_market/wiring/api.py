@@ -27,13 +27,16 @@ from nova_market.db.app_events import DatabaseAppEvents
 from nova_market.db.apps import DatabaseApps
 from nova_market.db.bids import DatabaseBids
 from nova_market.db.database import Database
+from nova_market.db.job_attempts import DatabaseJobAttempts
+from nova_market.db.job_decisions import DatabaseJobDecisions
 from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.plans import DatabasePlans
+from nova_market.db.queues import DatabaseQueues
 from nova_market.db.rounds import DatabaseRounds
 from nova_market.errors import ConfigurationError
 from nova_market.ports import Flavors, ServerOwners, Trusts
 from nova_market.wiring.database import connect
-from nova_market.wiring.policies import traits_by_policy
+from nova_market.wiring.policies import job_policies, traits_by_policy
 
 PROGRAM = 'nova-market-api'
 
@@ -82,6 +85,9 @@ def database_stores(
         plans=DatabasePlans(database, wall),
         apps=DatabaseApps(database, wall),
         app_events=DatabaseAppEvents(database),
+        queues=DatabaseQueues(database, wall),
+        jobs=DatabaseJobDecisions(database, wall),
+        attempts=DatabaseJobAttempts(database),
         trusts=trusts,
         owners=owners,
         flavors=flavors,
@@ -96,6 +102,10 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
         max_limit=conf.api.max_limit,
         max_budgets=conf.api.max_budgets,
         max_apps=conf.api.max_apps,
+        max_queues=conf.api.max_queues,
+        max_waiting_jobs=conf.api.max_waiting_jobs,
+        max_jobs_per_request=conf.api.max_jobs_per_request,
+        job_policies=job_policies(),
         policies=traits_by_policy(),
         trust_roles=tuple(conf.api.trust_roles),
         report_interval=conf.api.report_interval,

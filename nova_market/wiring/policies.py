@@ -13,6 +13,7 @@ from nova_market.core.app.template import Goal
 LOG = logging.getLogger(__name__)
 
 NAMESPACE = 'nova_market.scaling'
+JOB_NAMESPACE = 'nova_market.job_policy'
 
 
 def policies() -> Mapping[str, Policy]:
@@ -38,10 +39,18 @@ def readable(loaded: Mapping[str, Policy]) -> Mapping[str, Policy]:
     return found
 
 
+def job_policies() -> tuple[str, ...]:
+    """Names of the policies of queues that are installed."""
+    manager: extension.ExtensionManager[Any] = extension.ExtensionManager(
+        JOB_NAMESPACE, on_load_failure_callback=_left_out
+    )
+    return tuple(sorted(manager.names()))
+
+
 def traits_by_policy() -> Mapping[str, PolicyTraits]:
     """What each installed policy declares."""
     return {name: traits_of(policy) for name, policy in policies().items()}
 
 
 def _left_out(_: object, entry_point: Any, error: BaseException) -> None:
-    LOG.warning('scaling policy %s can not be loaded: %s', entry_point.name, error)
+    LOG.warning('policy %s can not be loaded: %s', entry_point.name, error)

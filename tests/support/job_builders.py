@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nova_market.core.calendar.axes import amounts
+from nova_market.core.calendar.axes import AXES, amounts
 from nova_market.core.job.columns import (
     Hosts,
     Owners,
@@ -120,13 +120,13 @@ def snapshot(
     settings: JobSettings | None = None,
     **more: Any,
 ) -> JobSnapshot:
-    """A cloud of hosts with so many cores, less what runs; all production jobs may be chosen.
+    """A cloud of hosts with so many cores, less what runs; all jobs may be chosen.
 
     shares: of the queues; more: fields of JobSnapshot (state, calendar, price)
     """
     waiting, running, count = waiting_jobs(jobs), running_jobs(runs), len(hosts)
     capacity = np.array([amounts(cores=c, memory_mib=memory, disk_gib=1e6) for c in hosts]).T
-    capacity = capacity.reshape(-1, count)
+    capacity = capacity.reshape(len(AXES), count)
     free = capacity.copy()
     spot = running.placement
     np.subtract.at(free.T, spot.host, (running.amount[:, spot.job] * spot.servers).T)
@@ -144,7 +144,7 @@ def snapshot(
         ),
         owners=owners or one_owner_each(queues),
         hosts=Hosts(capacity=capacity, free=free, aggregates=np.ones((1, count), dtype=np.bool_)),
-        candidates=~waiting.best_effort & (waiting.predecessors == 0) & (waiting.not_before <= now),
+        candidates=np.ones(len(waiting), dtype=np.bool_),
         settings=settings or JobSettings(),
         **more,
     )

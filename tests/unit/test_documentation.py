@@ -12,7 +12,10 @@ import pytest
 from nova_market.core.app.policies.policy_interface import PolicyOutput, explain
 from nova_market.core.fairness import metric_check
 from nova_market.core.fairness.heaviness import Greediness, Metric
+from nova_market.core.job.reason import ReasonCode
+from nova_market.core.job.selection import decide
 from tests.support.app_builders import applications
+from tests.support.job_builders import Job, snapshot
 from tests.unit.test_layering import MAY_IMPORT, ROOT, TOPICS
 
 SOURCE = ROOT / 'doc/source'
@@ -22,9 +25,9 @@ TREE = re.compile(r'(?<![\w/.])((?:nova_market|tests|tools|doc|contrib|etc|devst
 TERMS = """
     account, actual quota, aggregator, allocation, application, base weight, bid, booking, budget,
     calendar, confirmation, conflict, controller, credit, deadband, delta, endowment, engine,
-    entitlement, error, escrow, full update, greediness, heaviness, host, interval, ledger, mint, move, owner, partial
-    sum, period, plan, policy, price, rendezvous hashing, reserve price, round, snapshot, totals,
-    weight
+    entitlement, error, escrow, full update, greediness, heaviness, host, interval, ledger, mint,
+    move, owner, partial sum, period, plan, policy, price, rendezvous hashing, reserve price, round,
+    snapshot, totals, weight
 """
 
 
@@ -123,6 +126,14 @@ def test_the_documented_policy_is_one() -> None:
     assert isinstance(steps, PolicyOutput)
     np.testing.assert_allclose(steps.bid, 3.0 * seen.bid)
     assert [explain(steps, n) for n in range(2)] == ['', '']
+
+
+def test_the_documented_job_policy_is_one() -> None:
+    """First come, first served: the narrow job passes the wide one, for which it gives the room."""
+    jobs = [Job(cores=6), Job(cores=6, submitted=1.0), Job(cores=2, submitted=2.0)]
+    plan = decide(snapshot(jobs), [example('job policy')['first_come']])
+    assert plan.starts.tolist() == [0, 2]
+    assert plan.code[1] == ReasonCode.ROOM
 
 
 def test_the_glossary_is_complete() -> None:

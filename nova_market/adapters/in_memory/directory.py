@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers and flavors that somebody has written down."""
 
-from nova_market.adapters.openstack.directory import Size
 from nova_market.errors import CloudUnavailable
 
 
 class StaticDirectory:
     """Servers and flavors that somebody has written down: a fake for tests."""
 
-    def __init__(self, owners: dict[str, str], flavors: dict[str, Size]) -> None:
+    def __init__(self, owners: dict[str, str], flavors: dict[str, tuple[float, float]]) -> None:
         """The mappings are read at each call, so they may change; available = False: Nova is down."""
         self.available = True
         self.owners = owners
@@ -18,9 +17,14 @@ class StaticDirectory:
         self._check()
         return self.owners.get(server_id)
 
-    def flavor(self, name: str) -> Size | None:
+    def flavor(self, name: str) -> tuple[float, float] | None:
         self._check()
         return self.flavors.get(name)
+
+    def size(self, name: str) -> tuple[float, float, float] | None:
+        """Without a disk."""
+        found = self.flavor(name)
+        return None if found is None else (*found, 0.0)
 
     def _check(self) -> None:
         if not self.available:

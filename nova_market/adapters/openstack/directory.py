@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Owners of servers and sizes of flavors, read from Nova with the account of group [openstack].
 
-Implements ports.ServerOwners and ports.Flavors. Units: cores, MiB.
+Implements ports.ServerOwners and ports.Flavors. Units: cores, MiB, GiB.
 """
 
 import math
@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from itertools import islice
+from typing import Any
 
 from openstack import connection
 from openstack import exceptions as sdk_errors
@@ -30,7 +31,8 @@ FAILURE_SECONDS = 10.0
 MAX_FLAVORS = 10_000
 DELETED = frozenset({'DELETED', 'SOFT_DELETED'})
 
-Size = tuple[float, float]
+Size = tuple[float, float, float]
+MIB_IN_GIB = 1024
 
 
 class ComputeDirectory:
@@ -67,7 +69,12 @@ class ComputeDirectory:
                 return None
             return None if found.status in DELETED else str(found.project_id)
 
-    def flavor(self, name: str) -> Size | None:
+    def flavor(self, name: str) -> tuple[float, float] | None:
+        """As `size`, without the disk."""
+        found = self.size(name)
+        return None if found is None else found[:2]
+
+    def size(self, name: str) -> Size | None:
         """A public one, as everybody may ask: a new one after ten seconds, a change after five minutes.
 
         :raises CloudUnavailable: Nova does not answer, or did not a moment ago.
@@ -99,7 +106,7 @@ class ComputeDirectory:
         listed = self._cloud.compute.flavors(details=True, is_public=True)
         # Nova adds the private ones of the service's own project
         found = [one for one in islice(listed, MAX_FLAVORS) if one.is_public]
-        sizes = [(one.name, one.id, (float(one.vcpus), float(one.ram))) for one in found]
+        sizes = [(one.name, one.id, _size(one)) for one in found]
         return {name: size for name, _, size in sizes} | {key: size for _, key, size in sizes}
 
     @property
@@ -108,3 +115,8 @@ class ComputeDirectory:
             self._local.connection = self._connect()
         found: connection.Connection = self._local.connection
         return found
+
+
+def _size(flavor: Any) -> Size:
+    disk = float(flavor.disk or 0) + float(flavor.ephemeral or 0)
+    return float(flavor.vcpus), float(flavor.ram), disk + float(flavor.swap or 0) / MIB_IN_GIB

@@ -15,7 +15,8 @@ from nova_market.api.schemas import app as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, SERVER_ID, marker
 from nova_market.core.app.record import DesiredState, StoredApp
 from nova_market.core.app.template_schema import TEMPLATE
-from nova_market.services.app.requests import AppRequests, Owner, RequestSettings, RequestStores
+from nova_market.services.app.requests import AppRequests, RequestSettings, RequestStores
+from nova_market.services.owner import Owner
 
 
 @takes_query(

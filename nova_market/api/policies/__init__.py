@@ -17,14 +17,29 @@ from nova_market.api.policies import (
     budget,
     economy,
     history,
+    job,
     plan,
     price,
+    queue,
     role,
     scheduler,
 )
 
 FILE = 'policy.yaml'
-EVERY_GROUP = (role, price, economy, account, budget, bid, app, history, plan, scheduler)
+EVERY_GROUP = (
+    role,
+    price,
+    economy,
+    account,
+    budget,
+    bid,
+    app,
+    queue,
+    job,
+    history,
+    plan,
+    scheduler,
+)
 
 
 def list_rules() -> Sequence[policy.RuleDefault]:

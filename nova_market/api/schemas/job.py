@@ -23,7 +23,8 @@ from nova_market.core.job.record import (
     JobWish,
     PreemptAction,
 )
-from nova_market.core.json_schema import NAME, Schema, described, nullable, record
+from nova_market.core.json_schema import NAME, WHEN, Schema, described, nullable, record
+from nova_market.core.ledger.money import MAX_AMOUNT
 
 MAX_JOBS = 1000
 """Jobs of one request, the elements of arrays counted."""
@@ -122,6 +123,12 @@ JOB_NEW: Schema = record(
             'success: all of them must finish',
             default='success',
         ),
+        'begin': described(WHEN, 'it is not started before'),
+        'value': described(
+            {'type': 'integer', 'minimum': 0, 'maximum': MAX_AMOUNT},
+            'micro-credits that the whole job is worth; policy "value" orders by it',
+            default=0,
+        ),
         'retries': described(
             {'type': 'integer', 'minimum': 0, 'maximum': MAX_RETRIES},
             'more attempts when a worker is lost',
@@ -141,9 +148,9 @@ JOB_NEW: Schema = record(
         ),
     },
     optional=(
-        'name', 'flavor', 'resources', 'servers', 'kind', 'priority', 'environment', 'array', 'after',
-        'after_condition', 'retries', 'least_run_time', 'notice', 'checkpoint', 'preempt_action',
-        'output_url',
+        'name', 'begin', 'value', 'flavor', 'resources', 'servers', 'kind', 'priority', 'environment',
+        'array', 'after', 'after_condition', 'retries', 'least_run_time', 'notice', 'checkpoint',
+        'preempt_action', 'output_url',
     ),
 )  # fmt: skip
 JOBS_NEW: Schema = record(
@@ -185,6 +192,7 @@ SUMMARY = {
         {'type': 'string', 'enum': [str(one) for one in JobWish]}, "its owner's, while it is active"
     ),
     'attempt': described({'type': 'integer'}, 'number of the newest; 0: none yet'),
+    'begin': described(nullable(TIME), 'it is not started before; null: at any time'),
     'submitted_at': TIME,
     'changed_at': described(TIME, 'when its state changed last'),
     'started_at': nullable(TIME),
@@ -217,6 +225,7 @@ ATTEMPT = record(
 SHOWN = record(
     {
         **SUMMARY,
+        'value': described({'type': 'integer'}, 'micro-credits'),
         'weight': described(NUMBER, 'of its project within the queue'),
         'array_size': {'type': 'integer'},
         'after': {'type': 'array', 'items': TEXT},

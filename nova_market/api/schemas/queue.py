@@ -157,7 +157,6 @@ COUNTS = record(
         'waiting': described(COUNT, 'jobs'),
         'held': described(COUNT, 'jobs that come after others'),
         'active': described(COUNT, 'jobs that start, run, or are being preempted or suspended'),
-        'ended': described(COUNT, 'jobs that have ended and are kept'),
     }
 )
 SHOWN = record(

@@ -108,6 +108,27 @@ def host_part(calendar: Calendar, host: int) -> Calendar:
     )
 
 
+def rebased(calendar: Calendar, free: Array, now: float) -> Calendar:
+    """With this much free now, (AXES, hosts), on the grid, and the same changes after `now`.
+
+    For what is known better than by bookings: what Placement reports (C4).
+    """
+    host = calendar.host
+    at = segments_at(calendar, np.arange(calendar.hosts), np.full(calendar.hosts, now))
+    keep = np.arange(len(calendar.times)) >= at[host]
+    before = np.concatenate([[0], np.cumsum(keep)])
+    offsets = before[calendar.offsets]
+    times = calendar.times[keep]
+    times[offsets[:-1]] = -np.inf
+    change = free - calendar.free[:, at]
+    return Calendar(
+        offsets=offsets,
+        times=times,
+        free=calendar.free[:, keep] + change[:, host[keep]],
+        largest=calendar.largest,
+    )
+
+
 def _changed(calendar: Calendar, bookings: Bookings, sign: float) -> Calendar:
     """Each amount added, times sign, between its start and its end."""
     if not len(bookings):

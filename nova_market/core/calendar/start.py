@@ -64,43 +64,56 @@ def free_until(calendar: Calendar, amounts: Array, start: float) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class GangStart:
-    """start: of all servers; hosts: (servers,) the host of each, ascending"""
+    """start: of all servers; hosts: (servers,) the host of each, in the order of preference"""
 
     start: float
     hosts: Rows
 
 
 def earliest_gang(
-    calendar: Calendar, request: Request, servers: int, most_per_host: int | None = None
+    calendar: Calendar,
+    request: Request,
+    servers: int,
+    most_per_host: int | None = None,
+    preferred: Rows | None = None,
 ) -> GangStart | None:
     """The earliest time at which so many servers can start together; None: there is none.
 
-    most_per_host: 1 puts each on another host; None: no limit. Hosts are filled from the first row on.
+    most_per_host: 1 puts each on another host; None: no limit
+    preferred: the rows of hosts that may be used, filled in this order; None: all, from the first row on
 
     The number that fits on a host changes only between segments, and so the number that can *start* grows
     only where a run of segments with room for k servers begins: these times are the candidates.
     """
     most = servers if most_per_host is None else min(servers, most_per_host)
     fitting = _how_many(calendar, request.amounts, most)
+    order = np.arange(calendar.hosts) if preferred is None else preferred
+    if len(order) < calendar.hosts:
+        usable = np.zeros(calendar.hosts, dtype=np.bool_)
+        usable[order] = True
+        fitting[~usable[calendar.host]] = 0
     first, last, weight = _by_level(calendar, fitting, request)
-    order, closing = np.argsort(first, kind='stable'), np.argsort(last, kind='stable')
-    times = first[order]
-    opened = np.cumsum(weight[order])[np.searchsorted(times, times, side='right') - 1]
+    opening, closing = np.argsort(first, kind='stable'), np.argsort(last, kind='stable')
+    times = first[opening]
+    opened = np.cumsum(weight[opening])[np.searchsorted(times, times, side='right') - 1]
     closed = np.concatenate([[0], np.cumsum(weight[closing])])
     open_then = opened - closed[np.searchsorted(last[closing], times, side='left')]
     enough = np.flatnonzero(open_then >= servers)
     if not len(enough):
         return None
     start = float(times[enough[0]])
-    cuts = _cuts(calendar, start, start + request.duration)
-    each = np.minimum.reduceat(fitting, cuts)[::2]
-    hosts = np.repeat(np.arange(calendar.hosts), each)[:servers]
-    return GangStart(start=start, hosts=hosts)
+    each = _least_of(calendar, fitting, start, start + request.duration)
+    return GangStart(start=start, hosts=np.repeat(order, each[order])[:servers])
+
+
+def how_many(calendar: Calendar, amounts: Array, start: float, end: float, most: int) -> Rows:
+    """(hosts,): how many servers of these amounts fit on each host in all of [start, end), at most `most`."""
+    return _least_of(calendar, _how_many(calendar, amounts, most), start, end)
 
 
 def _by_level(calendar: Calendar, fitting: Rows, request: Request) -> tuple[Array, Array, Rows]:
     """First and last start of each run with room for at least k servers, and how many k that stands for."""
-    levels = np.unique(fitting[fitting > 0])
+    levels = np.flatnonzero(np.bincount(fitting)[1:]) + 1
     firsts, lasts, weights = [], [], []
     for level, weight in zip(levels, np.diff(levels, prepend=0), strict=True):
         found = _intervals(calendar, fitting >= level, request)
@@ -136,6 +149,14 @@ def _how_many(calendar: Calendar, amounts: Array, most: int) -> Rows:
         count[small[calendar.host]] = 0.0
     whole: Rows = np.maximum(count, 0.0).astype(np.intp)
     return whole
+
+
+def _least_of(calendar: Calendar, counts: Rows, start: float, end: float) -> Rows:
+    """(hosts,): the least of these counts of segments during [start, end)."""
+    if not calendar.hosts:
+        return counts
+    least: Rows = np.minimum.reduceat(counts, _cuts(calendar, start, end))[::2]
+    return least
 
 
 def _too_small(calendar: Calendar, amounts: Array) -> Flags:

@@ -7,43 +7,43 @@ Implements SVMSched, section 5.2.3, for best-effort jobs; other policies give it
 
 import numpy as np
 
-from nova_market.core.job.columns import Queues, WaitingJobs
+from nova_market.core.job.columns import WaitingJobs
 from nova_market.core.job.room import Room, Spot
-from nova_market.core.job.shape import shapes_of
+from nova_market.core.job.shape import Shapes
 from nova_market.core.resource import Array, Flags, Rows
 
 
-def started_in_order(
-    rows: Rows, waiting: WaitingJobs, queues: Queues, room: Room
-) -> tuple[list[int], list[Spot]]:
+def started_in_order(rows: Rows, shapes: Shapes, room: Room) -> tuple[list[int], list[Spot]]:
     """Jobs of these rows that find room, and where; `room` has what is left afterwards.
 
     rows: in the order in which they may start
     """
-    rows = rows[has_room(rows, waiting, queues, room)]
-    aggregate = queues.aggregate[waiting.queue[rows]]
-    shape, first = shapes_of(waiting.amount[:, rows], waiting.servers[rows], aggregate)
-    full = bytearray(len(first))
+    full = ~has_room(shapes, room)
+    rows = rows[~full[shapes.of[rows]]]
+    live = int(np.count_nonzero(np.bincount(shapes.of[rows], minlength=len(shapes))))
     starts: list[int] = []
     spots: list[Spot] = []
-    for row, one, where in zip(rows.tolist(), shape.tolist(), aggregate.tolist(), strict=True):
-        if full[one]:
+    for job, shape in zip(rows.tolist(), shapes.of[rows].tolist(), strict=True):
+        if full[shape]:
             continue
-        amount: Array = waiting.amount[:, row]
-        spot = room.spot(amount, int(waiting.servers[row]), where)
+        amount: Array = shapes.amount[:, shape]
+        spot = room.spot(amount, int(shapes.servers[shape]), int(shapes.aggregate[shape]))
         if spot is None:
-            full[one] = True
+            full[shape] = True
+            live -= 1
+            if not live:
+                break
             continue
         room.take(amount, spot)
-        starts.append(row)
+        starts.append(job)
         spots.append(spot)
     return starts, spots
 
 
-def has_room(rows: Rows, waiting: WaitingJobs, queues: Queues, room: Room) -> Flags:
-    """Jobs that pass a quick look: each axis is free on some host. (rows,)"""
-    most = room.most_free()[:, queues.aggregate[waiting.queue[rows]]]
-    found: Flags = np.logical_and.reduce(waiting.amount[:, rows] <= most, axis=0)
+def has_room(shapes: Shapes, room: Room) -> Flags:
+    """Shapes that pass a quick look: each axis is free on some host. (shapes,)"""
+    most = room.most_free()[:, shapes.aggregate]
+    found: Flags = np.logical_and.reduce(shapes.amount <= most, axis=0)
     return found
 
 

@@ -14,14 +14,12 @@ victim is needless; the number is not always the least possible, since newest fi
 Units and shapes as in columns.py.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from nova_market.core.job.columns import RunningJobs
 from nova_market.core.job.policy_interface import Preemptions, PreemptOrder
 from nova_market.core.job.room import Room
-from nova_market.core.resource import Array, Flags, Rows
+from nova_market.core.resource import Array, Flags, Rows, Values
 
 
 def preemptible(running: RunningJobs, now: float) -> Flags:
@@ -52,47 +50,105 @@ def preference(running: RunningJobs, now: float, order: PreemptOrder) -> Rows:
     return rows[np.lexsort((tie, key))]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Victims:
-    """Best-effort jobs on hosts; `order`: rows in the order of preference."""
+    """Best-effort jobs that may still be preempted in this pass, on their hosts.
 
-    running: RunningJobs
-    order: Rows
+    order: rows in the order of preference
+    """
 
-    def room_of(self, victim: int) -> tuple[Rows, Array]:
-        """(hosts that it leaves, what becomes free there: (AXES, hosts))."""
-        placement = self.running.placement
-        spots = np.flatnonzero(placement.job == victim)
-        return placement.host[spots], self.running.amount[:, [victim]] * placement.servers[spots]
+    def __init__(self, running: RunningJobs, order: Rows) -> None:
+        placement = running.placement
+        position = np.full(len(running), -1, dtype=np.intp)
+        position[order] = np.arange(len(order))
+        spots = np.flatnonzero(position[placement.job] >= 0)
+        spots = spots[np.lexsort((position[placement.job[spots]], placement.host[spots]))]
+        # servers of victims, by host, and on each host by preference
+        self._job, self._host = placement.job[spots], placement.host[spots]
+        self._position = position[self._job]
+        self._freed: Array = running.amount[:, self._job] * placement.servers[spots]
+        self._first_of_host = np.searchsorted(self._host, self._host)
+        self._order = order
+        self._stays = np.zeros(len(running), dtype=np.bool_)
+        self._stays[order] = True
 
     def needed(self, room: Room, amount: Array, servers: int, aggregate: int) -> list[int] | None:
         """Those that must go so that the job has room, in the order of preference.
 
         Empty when it has room already; None when all of them together would not help. `room` stays as it is.
         """
-        room = room.copy()
         fit = room.fitting(amount, aggregate)
+        if fit.sum() >= servers:
+            return []
+        if servers == 1:
+            return self._on_one_host(room, amount, aggregate)
+        return self._on_hosts(room.copy(), fit, amount, servers, aggregate)
 
-        def change(victim: int, sign: int) -> None:
-            hosts, freed = self.room_of(victim)
-            room.free[:, hosts] += sign * freed
+    def remove(self, chosen: list[int], room: Room) -> None:
+        """These go: their room is added."""
+        for victim in chosen:
+            self._stays[victim] = False
+            self._change(victim, room, 1.0)
+
+    def restore(self, chosen: list[int], room: Room) -> None:
+        """These stay after all."""
+        for victim in chosen:
+            self._stays[victim] = True
+            self._change(victim, room, -1.0)
+
+    def _on_one_host(self, room: Room, amount: Array, aggregate: int) -> list[int] | None:
+        """For one server: the host that has room first, as victims go in the order of preference."""
+        stays = self._stays[self._job]
+        total = np.cumsum(np.where(stays, self._freed, 0.0), axis=1)
+        before = np.pad(total, ((0, 0), (1, 0)))[:, self._first_of_host]
+        there = room.free[:, self._host] + (total - before)
+        enough = stays & np.logical_and.reduce(there >= amount[:, None], axis=0)
+        enough &= room.fitting(np.zeros_like(amount), aggregate, self._host) > 0
+        found = np.flatnonzero(enough)
+        if not len(found):
+            return None
+        last = found[self._position[found].argmin()]
+        spots = np.arange(self._first_of_host[last], last + 1)
+        spots = spots[stays[spots]]
+        free = room.free[:, self._host[last]] + self._freed[:, spots].sum(axis=1)
+        chosen = spots.tolist()
+        for spot in chosen[-2::-1]:
+            if (free - self._freed[:, spot] >= amount).all():
+                free = free - self._freed[:, spot]
+                chosen.remove(spot)
+        victims: list[int] = self._job[chosen].tolist()
+        return victims
+
+    def _on_hosts(
+        self, room: Room, fit: Values, amount: Array, servers: int, aggregate: int
+    ) -> list[int] | None:
+        """For a gang; room: to be tried in."""
+
+        def change(victim: int, sign: float) -> None:
+            hosts = self._change(victim, room, sign)
             fit[hosts] = room.fitting(amount, aggregate, hosts)
 
         chosen: list[int] = []
-        for victim in self.order.tolist():
+        for victim in self._order[self._stays[self._order]].tolist():
             if fit.sum() >= servers:
                 break
-            change(victim, 1)
+            change(victim, 1.0)
             chosen.append(victim)
         if fit.sum() < servers:
             return None
         for victim in chosen[-2::-1]:
-            change(victim, -1)
+            change(victim, -1.0)
             if fit.sum() < servers:
-                change(victim, 1)
+                change(victim, 1.0)
             else:
                 chosen.remove(victim)
         return chosen
+
+    def _change(self, victim: int, room: Room, sign: float) -> Rows:
+        """Add what it holds, or take it again; its hosts."""
+        spots = np.flatnonzero(self._job == victim)
+        hosts = self._host[spots]
+        room.free[:, hosts] += sign * self._freed[:, spots]
+        return hosts
 
 
 def preemptions(running: RunningJobs, chosen: list[tuple[int, int]], now: float) -> Preemptions:

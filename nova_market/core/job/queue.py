@@ -2,7 +2,7 @@
 """Queues, their workers and their statistics, as they are kept.
 
 Implements the applications and their shares of SVMSched, sections 4.2 and 5 (rules J1, J5, J6 of
-the specification of jobs). Units: seconds, cores, MiB, GiB, micro-credits per core and hour.
+doc/source/specs/jobs.rst). Units: seconds, cores, MiB, GiB, micro-credits per core and hour.
 
 The share is the operator's; everything else of a queue is its project's.
 """

@@ -2,7 +2,7 @@
 """What is kept of a job from submission to its end: its row, what it runs, its attempts, its events.
 
 Implements the job queue and the job statistics of SVMSched, section 4.2 (rules J2, J4, J5, J6 of
-the specification of jobs). Units: seconds since the epoch, seconds, cores, MiB, GiB, micro-credits. What a
+doc/source/specs/jobs.rst). Units: seconds since the epoch, seconds, cores, MiB, GiB, micro-credits. What a
 flavor takes is what one server takes: a gang of n servers takes n times as much.
 
 Two write a job's row: its owner, through the API (`wish`), and the service (state, attempt, reason, money).
@@ -125,7 +125,6 @@ class StoredJob:
     """A job, or one element of an array.
 
     number:      order of submission over all queues, from 1; marker of the next page. 0: not stored yet
-    content_id:  of its JobContent; the elements of an array share one
     array_id:    '' when it is of no array; array_index counts from 0 to array_size - 1
     cores, memory_mib, disk_gib: what one of its servers takes
     servers:     of a gang: they start together or not at all
@@ -134,9 +133,12 @@ class StoredJob:
     retries:     attempts more after one that was lost; `lost` counts these
     least_run_time: seconds before which it is not preempted
     notice:      seconds between SIGTERM and the end, when it is preempted
+    value:       micro-credits that the whole job is worth to its owner; 0: not given
+    not_before:  it is not started before; 0: at any time
     attempt:     number of the newest attempt; 0: none yet
     requeues:    how often it was preempted or requeued
     cost_limit:  most that it will be charged, by the price of its queue when it was submitted
+    displaced_by: id of the job for which it is being preempted; '' for none
     compensation: what those who displaced it have paid it
     started_at:  of the newest attempt's run; 0: it has not run
     expected_start: None: not known
@@ -146,7 +148,6 @@ class StoredJob:
     queue_id: str
     project_id: str
     user_id: str
-    content_id: str = ''
     name: str = ''
     number: int = 0
     kind: JobKind = JobKind.PRODUCTION
@@ -169,6 +170,8 @@ class StoredJob:
     least_run_time: int = 0
     notice: int = 30
     preempt_action: PreemptAction = PreemptAction.REQUEUE
+    value: int = 0
+    not_before: float = 0.0
     cost_limit: int = 0
     submitted_at: float = 0.0
 
@@ -185,14 +188,21 @@ class StoredJob:
     exit_code: int | None = None
     charged: int = 0
     compensation: int = 0
+    displaced_by: str = ''
     reason: JobReason | None = None
     expected_start: float | None = None
+
+    @property
+    def content_id(self) -> str:
+        """Of its JobContent; the elements of an array share one."""
+        return self.array_id or self.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobContent:
     """What a job runs; read only where it is needed.
 
+    id:         of the job, or of the array
     digest:     SHA-256 of the request that it came with: the same key with another request is refused
     checkpoint: script that is run during the notice; '' = none
     output_url: object store's URL that the worker PUTs the whole output to; '' = the tail alone is kept
@@ -212,6 +222,7 @@ class StoredAttempt:
 
     `number` counts the attempts of a job from 1: a result counts for the attempt it names, and once (J5).
     usage: what the worker measured: cpu_seconds, user_seconds, system_seconds, max_rss_mib, wall_seconds
+    saved_at: when its checkpoint was written last; 0: never
     reported_at: of the last heartbeat or result, by the service's clock; 0: none yet
     """
 
@@ -224,6 +235,7 @@ class StoredAttempt:
     started_at: float = 0.0
     ended_at: float = 0.0
     reported_at: float = 0.0
+    saved_at: float = 0.0
     exit_code: int | None = None
     usage: Mapping[str, float] = field(default_factory=dict)
     text: str = ''

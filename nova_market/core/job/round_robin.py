@@ -16,17 +16,18 @@ Units and shapes as in columns.py; use as in share_use.py.
 """
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
+from nova_market.core.job.in_order import has_room
 from nova_market.core.job.policy_interface import JobSnapshot, Selection
 from nova_market.core.job.queue_order import served
 from nova_market.core.job.reason import ReasonCode
 from nova_market.core.job.room import Room, Spot, placement_of
-from nova_market.core.job.shape import shapes_of
 from nova_market.core.job.share_use import ROUNDING, after_starting, demand, used
-from nova_market.core.job.waiting_reasons import Reasons
+from nova_market.core.job.waiting_reasons import Reasons, too_large
 from nova_market.core.resource import Array, Flags, Rows
 
 
@@ -38,124 +39,114 @@ def long_jobs(seen: JobSnapshot) -> Flags:
 
 def round_robin(seen: JobSnapshot, bound: Flags) -> Selection:
     """Algorithm 1, repeated. bound: jobs that may not exceed the share of their queue, (jobs,)."""
-    waiting, queues, hosts = seen.waiting, seen.queues, seen.hosts
+    waiting, queues, hosts, shapes = seen.waiting, seen.queues, seen.hosts, seen.shapes
     room = Room(hosts.free, hosts.aggregates, seen.settings.host_choice)
     use = used(seen.running, queues, hosts)
-    added = demand(waiting, queues, hosts)
-    granted = queues.share[waiting.queue] + ROUNDING
-    aggregate = queues.aggregate[waiting.queue]
-    possible = seen.candidates & ((after_starting(use, added, waiting.queue) <= granted) | ~bound)
-    most = room.most_free()
-    for axis, amount in enumerate(waiting.amount):
-        possible &= amount <= most[axis, aggregate]
-    run = _Run(seen, np.flatnonzero(possible), added, use, room)
-    run.within_the_share()
-    run.short_jobs_over_it(bound)
+    added = demand(shapes, hosts)
+    granted = queues.share + ROUNDING
+    possible = seen.candidates & has_room(shapes, room)[shapes.of]
+    rows = np.flatnonzero(possible)
+    part = after_starting(use, added[:, shapes.of[rows]], waiting.queue[rows])
+    turns = _Turns(seen, use, added, room)
+    turns.serve(rows[part <= granted[waiting.queue[rows]]], granted.tolist())
+    unbound = rows[~bound[rows]]
+    turns.serve(unbound[~np.isin(unbound, turns.starts)], [np.inf] * len(queues))
     reasons = Reasons(len(waiting))
     left = seen.candidates.copy()
-    left[run.starts] = False
+    left[turns.starts] = False
     rows = np.flatnonzero(left)
-    part = after_starting(run.use, added[:, rows], waiting.queue[rows])
-    over = bound[rows] & (part > granted[rows])
-    short = ~long_jobs(seen)[rows[over]]
-    reasons.give(
-        rows[over], ReasonCode.SHARE, part[over], queues.share[waiting.queue[rows[over]]], short
-    )
-    reasons.lack_of_room(rows[~over], waiting, queues, hosts, room)
+    queue = waiting.queue[rows]
+    part = after_starting(turns.use, added[:, shapes.of[rows]], queue)
+    # a share of everything binds nobody: there is no room then
+    over = bound[rows] & (part > granted[queue]) & (queues.share[queue] < 1.0)
+    over &= ~too_large(shapes, hosts)[shapes.of[rows]]
+    reasons.lack_of_room(rows[~over], shapes, hosts, room)
+    short = waiting.time_limit[rows[over]] <= queues.short_below[queue[over]]
+    reasons.give(rows[over], ReasonCode.SHARE, part[over], queues.share[queue[over]], short)
     return Selection(
-        starts=np.array(run.starts, dtype=np.intp),
-        placement=placement_of(run.starts, run.spots),
+        starts=np.array(turns.starts, dtype=np.intp),
+        placement=placement_of(turns.starts, turns.spots),
         code=reasons.code,
         numbers=reasons.numbers,
-        state=replace(seen.state, order=served(seen.state.order, run.queues)),
+        state=replace(seen.state, order=turns.order()),
     )
 
 
-class _Run:
-    """Jobs in the order of their ranks, as lists: a scan looks at single numbers, where lists are faster."""
+class _Turns:
+    """Queues in turn. Jobs are lists here: a scan looks at single numbers, where lists are faster."""
 
-    def __init__(self, seen: JobSnapshot, rows: Rows, added: Array, use: Array, room: Room) -> None:
-        waiting, queues = seen.waiting, seen.queues
+    def __init__(self, seen: JobSnapshot, use: Array, added: Array, room: Room) -> None:
         self.use = use
         self.starts: list[int] = []
         self.spots: list[Spot] = []
-        self.queues: list[int] = []
-        self._seen, self._room, self._order = seen, room, seen.state.order.tolist()
-        queue = waiting.queue[rows]
-        # the sort is stable: equal ones stay in the order of their rows
-        by_rank = np.lexsort(
-            (waiting.submitted[rows], -waiting.weight[rows], waiting.priority[rows], queue)
-        )
-        rows, queue = rows[by_rank], queue[by_rank]
-        shape, first = shapes_of(
-            waiting.amount[:, rows], waiting.servers[rows], queues.aggregate[queue]
-        )
-        self._full = bytearray(len(first))
-        self._shape: list[int] = shape.tolist()
-        self._rows: list[int] = rows.tolist()
-        self._cores: list[float] = added[0, rows].tolist()
-        self._memory: list[float] = added[1, rows].tolist()
-        ends = np.searchsorted(queue, np.arange(len(queues) + 1))
-        self._begin: list[int] = ends[:-1].tolist()
-        self._end: list[int] = ends[1:].tolist()
+        self._served: list[int] = []
+        self._seen, self._room, self._added = seen, room, added
+        self._cores: list[float] = added[0].tolist()
+        self._memory: list[float] = added[1].tolist()
+        self._full = np.zeros(len(seen.shapes), dtype=np.bool_)
+        self._live = 0
 
-    def within_the_share(self) -> None:
-        """Start jobs in turn, one of each queue, until no queue has one that keeps within its share."""
-        limit = (self._seen.queues.share + ROUNDING).tolist()
-        position = list(self._begin)
-        turn = deque(queue for queue in self._order if position[queue] < self._end[queue])
-        while turn:
-            queue = turn.popleft()
-            if self._start_next(queue, position, limit[queue], None):
-                turn.append(queue)
+    def order(self) -> Rows:
+        """Of queues, the next one to be served first."""
+        return served(self._seen.state.order, self._served)
 
-    def short_jobs_over_it(self, bound: Flags) -> None:
-        """Then those that the share does not bind; all that are left are over it."""
-        unbound = ~bound
-        unbound[self.starts] = False
-        free: list[bool] = unbound[self._rows].tolist()
-        if not any(free):
-            return
-        position = list(self._begin)
-        order = served(self._seen.state.order, self.queues).tolist()
-        turn = deque(queue for queue in order if position[queue] < self._end[queue])
-        while turn:
-            queue = turn.popleft()
-            if self._start_next(queue, position, np.inf, free):
-                turn.append(queue)
+    def serve(self, rows: Rows, limit: list[float]) -> None:
+        """Start one job of each queue in turn while its use stays within the limit, until nothing starts.
 
-    def _start_next(
-        self, queue: int, position: list[int], limit: float, chosen: list[bool] | None
-    ) -> bool:
-        """Start the first job from `position` on that has room and keeps the use within the limit."""
+        rows: jobs that may start; limit: of each queue
+        """
+        rows = rows[~self._full[self._seen.shapes.of[rows]]]
+        present = np.bincount(self._seen.shapes.of[rows], minlength=len(self._full))
+        self._live = int(np.count_nonzero(present))
+        queue = self._seen.waiting.queue[rows]
+        rows = rows[np.argsort(queue, kind='stable')]
+        ends = np.cumsum(np.bincount(queue, minlength=len(self.use[0])))
+        begins = ends - np.bincount(queue, minlength=len(ends))
+        order = self.order()
+        turn = deque(order[begins[order] < ends[order]].tolist())
+        lines: dict[int, Iterator[tuple[int, int]]] = {}
+        while turn and self._live:
+            one = turn.popleft()
+            if one not in lines:
+                lines[one] = self._by_rank(rows[begins[one] : ends[one]])
+            if self._start_next(one, lines[one], limit[one]):
+                turn.append(one)
+
+    def _by_rank(self, rows: Rows) -> Iterator[tuple[int, int]]:
+        """(job, its shape) of one queue; rows ascend, so that the sort leaves ties in their order."""
+        waiting = self._seen.waiting
+        keys = (waiting.submitted[rows], -waiting.weight[rows], waiting.priority[rows])
+        ranked = rows[np.lexsort(keys)]
+        return zip(ranked.tolist(), self._seen.shapes.of[ranked].tolist(), strict=True)
+
+    def _start_next(self, queue: int, line: Iterator[tuple[int, int]], limit: float) -> bool:
+        """Start the next job of the line that has room and keeps the use within the limit."""
         used_cores, used_memory = self.use[:, queue].tolist()
-        full, shape, end = self._full, self._shape, self._end[queue]
-        cores, memory, here = self._cores, self._memory, position[queue]
-        found = False
-        while here < end and not found:
+        full, cores, memory = self._full, self._cores, self._memory
+        for job, shape in line:
             if (
-                not full[shape[here]]
-                and used_cores + cores[here] <= limit
-                and used_memory + memory[here] <= limit
-                and (chosen is None or chosen[here])
+                used_cores + cores[shape] <= limit
+                and used_memory + memory[shape] <= limit
+                and not full[shape]
+                and self._place(queue, job, shape)
             ):
-                found = self._place(queue, here)
-            here += 1
-        position[queue] = here
-        return found
+                return True
+            if not self._live:
+                return False
+        return False
 
-    def _place(self, queue: int, here: int) -> bool:
+    def _place(self, queue: int, job: int, shape: int) -> bool:
         """Start this job; False when there is no room, and then for none of its shape."""
-        row, waiting = self._rows[here], self._seen.waiting
-        amount = waiting.amount[:, row]
-        aggregate = int(self._seen.queues.aggregate[queue])
-        spot = self._room.spot(amount, int(waiting.servers[row]), aggregate)
+        shapes = self._seen.shapes
+        amount = shapes.amount[:, shape]
+        spot = self._room.spot(amount, int(shapes.servers[shape]), int(shapes.aggregate[shape]))
         if spot is None:
-            self._full[self._shape[here]] = True
+            self._full[shape] = True
+            self._live -= 1
             return False
         self._room.take(amount, spot)
-        self.use[:, queue] += (self._cores[here], self._memory[here])
-        self.starts.append(row)
+        self.use[:, queue] += self._added[:, shape]
+        self.starts.append(job)
         self.spots.append(spot)
-        self.queues.append(queue)
+        self._served.append(queue)
         return True

@@ -32,7 +32,7 @@ from nova_market.core.job.policy_interface import (
 )
 from nova_market.core.job.preemption import Victims, preemptions, preference
 from nova_market.core.job.reason import ReasonCode
-from nova_market.core.job.room import Room, joined, placement_of, room_of
+from nova_market.core.job.room import Room, Spot, joined, placement_of, room_of
 from nova_market.core.job.started import after, without_running
 from nova_market.core.job.waiting_reasons import Reasons
 from nova_market.core.resource import Array, Flags, Rows
@@ -92,7 +92,7 @@ class _Pass:
         for policy, rows in self._groups(self.seen.candidates):
             chosen = policy(replace(self.seen, candidates=rows))
             self._start(chosen)
-            left = rows & self.seen.candidates
+            left = np.flatnonzero(rows & self.seen.candidates)
             self._reasons.code[left] = chosen.code[left]
             self._reasons.numbers[left] = chosen.numbers[left]
             if chosen.expected_start is not None:
@@ -107,28 +107,26 @@ class _Pass:
         order = preference(self._original.running, self.seen.now, self.seen.settings.preempt_order)
         if not len(order):
             return
+        victims = Victims(self._original.running, order)
         for policy, rows in self._groups(self._lacking()):
             gone = np.zeros(len(self._original.running), dtype=np.bool_)
             gone[order] = True
             extra = self.coming + self._room_of_running(gone)
             without = without_running(self._with_room(extra, rows), gone)
-            for job in policy(without).starts.tolist():
-                order = self._preempt_for(job, order)
+            order = self._preempt_for(policy(without).starts, victims, order)
 
     def best_effort(self) -> None:
         """First come, first served, with backfilling, outside the shares."""
         seen = self.seen
         rows = by_submission(self._best_effort, seen.waiting)
         room = Room(seen.hosts.free, seen.hosts.aggregates, seen.settings.host_choice)
-        starts, spots = started_in_order(rows, seen.waiting, seen.queues, room)
+        starts, spots = started_in_order(rows, seen.shapes, room)
         self._starts.append(np.array(starts, dtype=np.intp))
         self._placements.append(placement_of(starts, spots))
         left = np.zeros(len(seen.waiting), dtype=np.bool_)
         left[rows] = True
         left[starts] = False
-        self._reasons.lack_of_room(
-            np.flatnonzero(left), seen.waiting, seen.queues, self._original.hosts, room
-        )
+        self._reasons.lack_of_room(np.flatnonzero(left), seen.shapes, seen.hosts, room)
 
     def plan(self) -> JobPlan:
         """The whole plan, with the reasons of jobs that were no candidates."""
@@ -173,29 +171,34 @@ class _Pass:
         self.coming = held.hosts.free - free
         self.seen = replace(held, hosts=replace(held.hosts, free=free))
 
-    def _preempt_for(self, job: int, order: Rows) -> Rows:
-        """Preempt for this job if that helps; what may still be preempted afterwards."""
-        seen, waiting = self.seen, self.seen.waiting
-        room = Room(seen.hosts.free + self.coming, seen.hosts.aggregates, seen.settings.host_choice)
-        shape = (
-            waiting.amount[:, job],
-            int(waiting.servers[job]),
-            int(seen.queues.aggregate[waiting.queue[job]]),
-        )
-        victims = Victims(self._original.running, order)
-        needed = victims.needed(room, *shape)
-        if not needed:
-            return order
+    def _preempt_for(self, jobs: Rows, victims: Victims, order: Rows) -> Rows:
+        """Preempt for each of these jobs that it helps; what may still be preempted afterwards."""
+        seen, shapes = self.seen, self.seen.shapes
+        free = seen.hosts.free + self.coming
+        room = Room(free, seen.hosts.aggregates, seen.settings.host_choice)
         gone = np.zeros(len(self._original.running), dtype=np.bool_)
-        gone[needed] = True
+        helped: list[int] = []
+        spots: list[Spot] = []
+        for job, shape in zip(jobs.tolist(), shapes.of[jobs].tolist(), strict=True):
+            amount = shapes.amount[:, shape]
+            rest = int(shapes.servers[shape]), int(shapes.aggregate[shape])
+            needed = victims.needed(room, amount, *rest)
+            if not needed:
+                continue
+            victims.remove(needed, room)
+            spot = room.spot(amount, *rest)
+            if spot is None:  # sums of fractions of cores may miss by 1e-16
+                victims.restore(needed, room)
+                continue
+            room.take(amount, spot)
+            helped.append(job)
+            spots.append(spot)
+            gone[needed] = True
+            self._chosen += [(victim, job) for victim in needed]
+            row = np.array([job], dtype=np.intp)
+            self._reasons.give(row, ReasonCode.ROOM_IS_MADE, len(needed))
         self.coming = self.coming + self._room_of_running(gone)
-        room.free = seen.hosts.free + self.coming
-        spot = room.spot(*shape)
-        assert spot is not None
-        rows = np.array([job], dtype=np.intp)
-        self._hold(placement_of([job], [spot]), rows)
-        self._chosen += [(victim, job) for victim in needed]
-        self._reasons.give(rows, ReasonCode.ROOM_IS_MADE, len(needed))
+        self._hold(placement_of(helped, spots), np.array(helped, dtype=np.intp))
         return order[~gone[order]]
 
     def _with_room(self, extra: Array, rows: Flags) -> JobSnapshot:

@@ -14,8 +14,9 @@ granted, in use or not.
 import numpy as np
 
 from nova_market.core.calendar.axes import CORES, MEMORY_MIB
-from nova_market.core.job.columns import Hosts, Queues, RunningJobs, WaitingJobs
-from nova_market.core.resource import Array, Rows
+from nova_market.core.job.columns import Hosts, Queues, RunningJobs
+from nova_market.core.job.shape import Shapes
+from nova_market.core.resource import Array, Rows, Values
 
 COUNTED = (CORES, MEMORY_MIB)
 """The axes that make up usage."""
@@ -30,13 +31,13 @@ def capacity_of(hosts: Hosts) -> Array:
     return total
 
 
-def parts(amount: Array, servers: Array | Rows, queue: Rows, queues: Queues, hosts: Hosts) -> Array:
-    """What whole jobs take, as parts of the capacity of their queue's aggregate: (COUNTED, jobs).
+def parts(amount: Array, servers: Values, aggregate: Rows, hosts: Hosts) -> Array:
+    """What whole jobs take, as parts of the capacity of their aggregate: (COUNTED, jobs).
 
     inf where there is no capacity at all.
     """
     whole = amount[COUNTED, :] * servers
-    capacity = capacity_of(hosts)[:, queues.aggregate[queue]]
+    capacity = capacity_of(hosts)[:, aggregate]
     nothing = np.where(whole > 0, np.inf, 0.0)
     part: Array = np.divide(whole, capacity, out=nothing, where=capacity > 0)
     return part
@@ -44,7 +45,8 @@ def parts(amount: Array, servers: Array | Rows, queue: Rows, queues: Queues, hos
 
 def used(running: RunningJobs, queues: Queues, hosts: Hosts) -> Array:
     """(COUNTED, queues): parts that production jobs of each queue hold now."""
-    part = parts(running.amount, running.servers, running.queue, queues, hosts)
+    aggregate = queues.aggregate[running.queue]
+    part = parts(running.amount, running.servers, aggregate, hosts)
     part[:, running.best_effort] = 0.0
     total = np.empty((len(COUNTED), len(queues)))
     for row in range(len(COUNTED)):
@@ -52,12 +54,12 @@ def used(running: RunningJobs, queues: Queues, hosts: Hosts) -> Array:
     return total
 
 
-def demand(waiting: WaitingJobs, queues: Queues, hosts: Hosts) -> Array:
-    """(COUNTED, jobs): parts that each waiting job would add."""
-    return parts(waiting.amount, waiting.servers, waiting.queue, queues, hosts)
+def demand(shapes: Shapes, hosts: Hosts) -> Array:
+    """(COUNTED, shapes): parts that a job of each shape would add."""
+    return parts(shapes.amount, shapes.servers, shapes.aggregate, hosts)
 
 
 def after_starting(use: Array, added: Array, queue: Rows) -> Array:
     """Use of each job's queue if it alone started now, (jobs,): `expectedUsage` of Algorithm 1."""
-    whole: Array = (use[:, queue] + added).max(axis=0)
+    whole: Array = np.maximum(use[0, queue] + added[0], use[1, queue] + added[1])
     return whole

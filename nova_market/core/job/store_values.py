@@ -72,7 +72,7 @@ class JobStep:
 
 SERVICE_COLUMNS = (
     'state', 'wish', 'attempt', 'lost', 'requeues', 'started_at', 'ended_at', 'exit_code', 'charged',
-    'compensation', 'reason', 'expected_start',
+    'compensation', 'displaced_by', 'not_before', 'reason', 'expected_start',
 )  # fmt: skip
 
 
@@ -86,10 +86,10 @@ class JobExplanation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class WaitingJobs:
-    """All jobs in WAITING, by number of submission, as columns: shape (jobs,), `amounts` (jobs, 3).
+class WaitingRows:
+    """All jobs in WAITING, by number of submission, as columns: shape (jobs,), `amount` (3, jobs).
 
-    amounts: cores, memory_mib, disk_gib of one server (float64, order of core.calendar.axes.AXES)
+    amount: cores, memory_mib, disk_gib of one server: the order of core.calendar.axes.AXES
     best_effort: bool; the other arrays are int64 or float64 in the units of StoredJob
     reason:  code of the reason that is stored, '' for none; expected_start: NaN where it is not known
     """
@@ -103,21 +103,22 @@ class WaitingJobs:
     best_effort: NDArray[np.bool_]
     priority: NDArray[np.int64]
     weight: NDArray[np.float64]
-    amounts: NDArray[np.float64]
+    amount: NDArray[np.float64]
     servers: NDArray[np.int64]
     time_limit: NDArray[np.float64]
     submitted_at: NDArray[np.float64]
+    not_before: NDArray[np.float64]
+    value: NDArray[np.int64]
     expected_start: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueCount:
-    """Jobs of a queue by where they are."""
+    """Jobs of a queue that have not ended, by where they are."""
 
     waiting: int = 0
     held: int = 0
     active: int = 0
-    ended: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +127,7 @@ class AttemptReport:
 
     at:     by the service's clock
     state:  RUNNING for a heartbeat; FINISHED, FAILED, PREEMPTED or CANCELLED for a result
+    saved:  its checkpoint was written; False: nothing new of it
     output: the tail of output, which replaces the one before; None: as before
     """
 
@@ -138,5 +140,6 @@ class AttemptReport:
     exit_code: int | None = None
     usage: Mapping[str, float] = field(default_factory=dict)
     text: str = ''
+    saved: bool = False
     output: bytes | None = None
     output_total: int = 0

@@ -7,10 +7,10 @@ share.
 
 import numpy as np
 
-from nova_market.core.job.columns import Hosts, Queues, WaitingJobs
+from nova_market.core.job.columns import Hosts
 from nova_market.core.job.reason import WIDTH, ReasonCode
 from nova_market.core.job.room import Room, most_of_any
-from nova_market.core.job.shape import shapes_of
+from nova_market.core.job.shape import Shapes
 from nova_market.core.resource import Array, Flags, Rows, Values
 
 
@@ -28,32 +28,40 @@ class Reasons:
         for column, number in enumerate(numbers):
             self.numbers[rows, column] = number
 
-    def lack_of_room(
-        self, rows: Rows, waiting: WaitingJobs, queues: Queues, hosts: Hosts, room: Room
-    ) -> None:
-        """NEVER, ROOM or GANG for jobs that find no room; NONE for one that does."""
-        aggregate = queues.aggregate[waiting.queue[rows]]
-        amount, servers = waiting.amount[:, rows], waiting.servers[rows]
-        self._shortest(ReasonCode.ROOM, rows, amount, servers, room.most_free()[:, aggregate])
-        gangs = np.flatnonzero(servers > 1)
-        shape, first = shapes_of(amount[:, gangs], servers[gangs], aggregate[gangs])
-        fit = np.array(
-            [int(room.fitting(amount[:, job], int(aggregate[job])).sum()) for job in gangs[first]],
-            dtype=np.int64,
-        )[shape]
-        some = fit > 0
-        self.give(rows[gangs[some]], ReasonCode.GANG, servers[gangs[some]], fit[some])
-        largest = most_of_any(hosts.capacity, hosts.aggregates)[:, aggregate]
-        never = (amount > largest).any(axis=0)
-        self._shortest(
-            ReasonCode.NEVER, rows[never], amount[:, never], servers[never], largest[:, never]
-        )
+    def lack_of_room(self, rows: Rows, shapes: Shapes, hosts: Hosts, room: Room) -> None:
+        """ROOM, GANG or NEVER for these jobs, all of which found no room."""
+        if not len(rows):
+            return
+        shape = shapes.of[rows]
+        present = np.bincount(shape, minlength=len(shapes)) > 0
+        of_shape = Reasons(len(shapes))
+        everyone = np.arange(len(shapes), dtype=np.intp)
+        most = room.most_free()[:, shapes.aggregate]
+        of_shape._shortest(everyone, ReasonCode.ROOM, shapes, most)
+        for one in np.flatnonzero(present & (shapes.servers > 1)).tolist():
+            fit = room.fitting(shapes.amount[:, one], int(shapes.aggregate[one])).sum()
+            if fit > 0:
+                row = everyone[[one]]
+                of_shape.give(row, ReasonCode.GANG, shapes.servers[row], float(fit))
+        largest = most_of_any(hosts.capacity, hosts.aggregates)[:, shapes.aggregate]
+        never = np.flatnonzero(too_large(shapes, hosts))
+        of_shape._shortest(never, ReasonCode.NEVER, shapes, largest)
+        self.code[rows] = of_shape.code[shape]
+        self.numbers[rows] = of_shape.numbers[shape]
 
-    def _shortest(
-        self, code: ReasonCode, rows: Rows, amount: Array, servers: Values, most: Array
-    ) -> None:
-        """The axis of which most is missing."""
-        ratio = np.divide(amount, most, out=np.where(amount > 0, np.inf, 0.0), where=most > 0)
+    def _shortest(self, rows: Rows, code: ReasonCode, shapes: Shapes, most: Array) -> None:
+        """The axis of which most is missing, for these shapes."""
+        amount, most = shapes.amount[:, rows], most[:, rows]
+        nothing = np.where(amount > 0, np.inf, 0.0)
+        ratio = np.divide(amount, most, out=nothing, where=most > 0)
         axis = ratio.argmax(axis=0)
-        job = np.arange(len(rows))
-        self.give(rows, code, axis, amount[axis, job], most[axis, job], servers)
+        column = np.arange(len(rows))
+        servers = shapes.servers[rows]
+        self.give(rows, code, axis, amount[axis, column], most[axis, column], servers)
+
+
+def too_large(shapes: Shapes, hosts: Hosts) -> Flags:
+    """Shapes of which no host could hold one server if nothing else ran, (shapes,)."""
+    largest = most_of_any(hosts.capacity, hosts.aggregates)[:, shapes.aggregate]
+    found: Flags = np.logical_or.reduce(shapes.amount > largest, axis=0)
+    return found

@@ -8,7 +8,7 @@ Keystone, with which the controller acts in the project, and opens a budget.
 
 import logging
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
@@ -24,10 +24,10 @@ from nova_market.errors import (
     NovaMarketError,
     TooManyApps,
     TooManyBudgets,
-    TrustRefused,
     UnknownApp,
 )
 from nova_market.ports import AccountStore, AppStore, EventStore, LedgerStore, Trusts
+from nova_market.services.owner import Owner, delegated, end_trust
 
 LOG = logging.getLogger(__name__)
 
@@ -38,16 +38,6 @@ KEPT = 0
 """The period in the key of a posting that is never purged."""
 
 CREDENTIAL_BYTES = 32
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
-    """Who asks: the user of a token, its project, his roles there, and the token."""
-
-    user_id: str
-    project_id: str
-    roles: Sequence[str]
-    token: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,17 +205,7 @@ class AppRequests:
             LOG.warning('application %s begins with an empty budget: %s', app.id, error)
 
     def _trusted(self, project: str) -> str:
-        """A trust of the owner's roles, or of those that the operator allows to be handed on."""
-        owner, allowed = self._owner, self._settings.trust_roles
-        if project != owner.project_id:
-            raise TrustRefused(f'your token is of another project: give one of {project}')
-        held = sorted(set(owner.roles))
-        roles = [role for role in held if role in (allowed or held)]
-        if not roles:
-            raise TrustRefused(
-                f'you have none of the roles {", ".join(allowed)} in this project: ask for one'
-            )
-        return self._stores.trusts.create(owner.token, owner.user_id, owner.project_id, roles)
+        return delegated(self._stores.trusts, self._owner, self._settings.trust_roles, project)
 
     def _undo(self, app: StoredApp, trust_id: str) -> None:
         """Remove what was made for an application that could not be kept; what can't be is logged."""
@@ -236,11 +216,7 @@ class AppRequests:
             LOG.warning('application %s was not made; its budget is left over: %s', app.id, error)
 
     def _end_trust(self, trust_id: str) -> None:
-        try:
-            if trust_id:
-                self._stores.trusts.delete(self._owner.token, trust_id)
-        except NovaMarketError as error:
-            LOG.warning('trust %s is left over: %s', trust_id, error)
+        end_trust(self._stores.trusts, self._owner, trust_id)
 
     def _record(self, app: StoredApp, action: str, what: str = '') -> None:
         """Store an event of the owner's; his request is done without it too."""

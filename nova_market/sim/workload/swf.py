@@ -6,30 +6,42 @@ with a semicolon, a job is a line of 18 numbers, -1 stands for unknown. The log 
 given.
 
 Used: 1 number, 2 submit, 4 run time, 5 processors (8, what was asked for, where 5 is unknown), 9 estimate
-(the run time where it is unknown or less), 10 memory in KiB per processor (7, used, where 10 is unknown).
+(the run time where it is unknown or less), 10 memory in KiB per processor (7, used, where 10 is unknown);
+where a job comes from: 12 user, 13 group, 14 application, 15 queue, 16 partition.
 Jobs without a run time or processors are left out, and counted.
 """
 
 import gzip
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from nova_market.core.resource import Array
+from nova_market.core.resource import Array, Rows, Values
 from nova_market.errors import BadWorkload
 from nova_market.sim.workload.job import Workload
 
 FIELDS = 18
 
+ORIGINS = {'user': 11, 'group': 12, 'application': 13, 'queue': 14, 'partition': 15}
+"""Column of each number that tells where a job comes from; -1 where the log does not."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """jobs in order of submission; header: of lines `; Name: value`; left_out: jobs with too few numbers."""
+    """jobs in order of submission; header: of lines `; Name: value`; left_out: jobs with too few numbers
+    origins: (jobs,) of each name in ORIGINS
+    """
 
     jobs: Workload
+    origins: dict[str, Values]
     header: dict[str, str]
     left_out: int
+
+    def take(self, rows: Rows) -> 'Log':
+        """Some jobs, in the order of rows."""
+        origins = {name: numbers[rows] for name, numbers in self.origins.items()}
+        return replace(self, jobs=self.jobs.take(rows), origins=origins)
 
 
 def read_log(path: Path) -> Log:
@@ -89,7 +101,8 @@ def _log(table: Array, header: dict[str, str]) -> Log:
         estimate=np.maximum(table[rows, 8], run[rows]),
         memory_mib=np.where(memory > 0, memory / 1024.0, np.nan)[rows],
     )
-    return Log(jobs=jobs, header=header, left_out=int((~known).sum()))
+    origins = {name: table[rows, column].astype(np.int64) for name, column in ORIGINS.items()}
+    return Log(jobs=jobs, origins=origins, header=header, left_out=int((~known).sum()))
 
 
 def _header(lines: list[str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from nova_market.api.routes import ROUTES
 from nova_market.core.ledger.account import Account
 from tests.support.market.api import ALICE, ALSO_OF_ALICE, BOB, OF_ALICE, OPERATOR
 from tests.support.market.applications import APP, TEMPLATE, add_app
+from tests.support.market.queues import JOB, JOB_ENTRY, QUEUE, add_job
 from tests.support.market.rounds import PERIOD, add_plan, add_round
 
 pytestmark = pytest.mark.functional
@@ -22,7 +23,7 @@ TOKENS = {role: f'{role}@{ALICE}' for role in ROLES} | {
 }  # fmt: skip
 
 # method, path, body: what each of ROLES is answered with
-OK, MADE, ASKED, GONE, TOKEN, NO, MISSING = 200, 201, 202, 204, 401, 403, 404
+OK, MADE, ASKED, GONE, BAD, TOKEN, NO, MISSING, TAKEN = 200, 201, 202, 204, 400, 401, 403, 404, 409
 EVERYBODY = (TOKEN, NO, OK, OK, OK, OK, OK, OK)
 SEEN_BY_SERVICES = (TOKEN, MISSING, OK, OK, OK, MISSING, OK, OK)
 ADMINS = (TOKEN, NO, NO, NO, NO, NO, NO, OK)
@@ -32,6 +33,10 @@ OF_TENANTS = (TOKEN, MISSING, OK, OK, OK, MISSING, MISSING, OK)
 BY_MEMBERS = (TOKEN, MISSING, NO, ASKED, ASKED, MISSING, MISSING, ASKED)
 BID = {'cpu': 1, 'memory': 1}
 text = json.dumps
+WORKER = '00000000-0000-4000-8000-0000000000ff'
+HEARTBEAT = {'credential': 'x', 'job_id': WORKER, 'attempt': 1}
+ENDED = {**HEARTBEAT, 'end': 'stopped', 'wall_seconds': 0}
+
 MATRIX = {
     ('GET', '/v1/prices', None): EVERYBODY,
     ('GET', '/v1/prices/history', None): EVERYBODY,
@@ -88,6 +93,40 @@ MATRIX = {
     ('POST', f'/v1/apps/{APP}/resume', None): BY_MEMBERS,
     ('DELETE', f'/v1/apps/{APP}', None): BY_MEMBERS,
     ('POST', f'/v1/apps/{APP}/reports', text({'metric': 1})): (TOKEN,) * 8,
+    ('POST', f'/v1/worker/{WORKER}/next', text({'credential': 'x'})): (TOKEN,) * 8,
+    ('POST', f'/v1/worker/{WORKER}/heartbeat', text(HEARTBEAT)): (TOKEN,) * 8,
+    ('POST', f'/v1/worker/{WORKER}/result', text(ENDED)): (TOKEN,) * 8,
+    ('GET', f'/v1/queues?project_id={ALICE}', None): (TOKEN, NO, OK, OK, OK, NO, NO, OK),
+    ('GET', '/v1/queues?all_projects=true', None): ADMINS,
+    # of a name that is taken: who may make one is told so
+    ('POST', '/v1/queues', text(QUEUE)): (TOKEN, NO, NO, TAKEN, TAKEN, TAKEN, NO, TAKEN),
+    ('POST', '/v1/queues', text({**QUEUE, 'share': 0.5})): (*ADMINS[:-1], TAKEN),
+    ('GET', '/v1/queues/night', None): OF_TENANTS,
+    ('GET', '/v1/queues/night/stats', None): OF_TENANTS,
+    ('GET', '/v1/queues/all/stats', None): ADMINS,
+    ('PATCH', '/v1/queues/night', text({'reuse': False})): (
+        TOKEN, MISSING, NO, OK, OK, MISSING, MISSING, OK,
+    ),
+    ('PATCH', '/v1/queues/night', text({'share': 0.5})): (
+        TOKEN, MISSING, NO, NO, NO, MISSING, MISSING, OK,
+    ),
+    ('DELETE', '/v1/queues/night', None): (
+        TOKEN, MISSING, NO, TAKEN, TAKEN, MISSING, MISSING, TAKEN,
+    ),
+    ('GET', f'/v1/jobs?project_id={ALICE}', None): OF_READERS,
+    ('GET', '/v1/jobs?all_projects=true', None): ADMINS,
+    ('GET', '/v1/jobs?queue=night', None): (TOKEN, MISSING, OK, OK, OK, MISSING, MISSING, OK),
+    # the queue takes Alice's alone
+    ('POST', '/v1/jobs', text({'jobs': [JOB_ENTRY]})): (
+        TOKEN, NO, NO, MADE, MADE, BAD, NO, BAD,
+    ),
+    ('GET', f'/v1/jobs/{JOB}', None): OF_TENANTS,
+    ('GET', f'/v1/jobs/{JOB}/output', None): OF_TENANTS,
+    ('GET', f'/v1/jobs/{JOB}/events', None): OF_TENANTS,
+    ('DELETE', f'/v1/jobs/{JOB}', None): BY_MEMBERS,
+    ('POST', f'/v1/jobs/{JOB}/requeue', None): (
+        TOKEN, MISSING, NO, TAKEN, TAKEN, MISSING, MISSING, TAKEN,
+    ),
     ('GET', '/v1/rounds', None): EVERYBODY,
     ('GET', f'/v1/rounds/{PERIOD}', None): EVERYBODY,
     ('GET', f'/v1/rounds/{PERIOD}/allocations', None): (TOKEN, NO, OK, OK, OK, OK, NO, OK),
@@ -121,6 +160,7 @@ def full(market):
     for name in (BUDGET, 'budget:empty'):
         market.stores.accounts.open([_budget(name)])
     add_app(market)
+    add_job(market)
     bid = market.call('PUT', f'/v1/bids/{OF_ALICE}', admin, json=BID)
     assert bid.status_code == 200
     return market
@@ -163,7 +203,8 @@ def test_the_matrix_has_every_route():
         pattern = route.path
         values = {
             'account_id': OWN, 'budget_id': BUDGET, 'server_id': OF_ALICE, 'period': str(PERIOD),
-            'plan_id': PLAN, 'app_id': APP,
+            'plan_id': PLAN, 'app_id': APP, 'queue_id': 'night', 'job_id': JOB,
+            'worker_id': WORKER,
         }  # fmt: skip
         some = {pattern.format(**values), pattern.format(**{**values, 'budget_id': 'budget:empty'})}
         some.add(pattern.format(**{**values, 'server_id': ALSO_OF_ALICE}))

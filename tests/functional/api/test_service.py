@@ -74,7 +74,8 @@ def test_owners_and_flavors_are_novas(file, market_service):
     assert directory.owner(OF_ALICE) == ALICE
     assert directory.owner(DELETED) is None
     assert directory.flavor('small') == directory.flavor('m1.small') == FLAVORS['small']
-    assert directory.flavor('nothing') is None
+    assert directory.size('m1.small') == (*FLAVORS['small'], 3.5), 'disk, ephemeral disk and swap'
+    assert directory.flavor('nothing') is directory.size('nothing') is None
 
 
 def test_a_cloud_that_is_down_is_reported(file):

@@ -21,7 +21,7 @@ from nova_market.api.stores import ApiStores, Settings
 from nova_market.conf import api as api_options
 from nova_market.db.database import Database
 from nova_market.wiring.api import database_stores
-from nova_market.wiring.policies import traits_by_policy
+from nova_market.wiring.policies import job_policies, traits_by_policy
 from tests.support.servers.databases import Wall
 
 IMPLIED = {
@@ -96,7 +96,7 @@ class Market:
         return self.client.open(path, method=method, headers=headers, **arguments)
 
 
-LATER = ('/v1/apps', '/v1/economy', '/v1/purchasing-power')
+LATER = ('/v1/apps', '/v1/economy', '/v1/purchasing-power', '/v1/queues', '/v1/jobs')
 """What version 1.1 does not have."""
 
 
@@ -110,7 +110,9 @@ def make_market(database: Database, **options: Any) -> Market:
     api_options.register_opts(conf)
     conf([], project='nova_market', default_config_files=[])
     metrics_token = options.pop('metrics_token', None)
-    whole = Settings(response_validation='error', policies=traits_by_policy())
+    whole = Settings(
+        response_validation='error', policies=traits_by_policy(), job_policies=job_policies()
+    )
     settings = replace(whole, **options)
     application = make_application(conf, stores, settings, known_tokens, metrics_token)
     return Market(

@@ -314,8 +314,12 @@ def _own_flavors() -> list[dict[str, Any]]:
     return [*public, _flavor('own', 2.0, 512.0) | {'os-flavor-access:is_public': False}]
 
 
+DISKS = {'disk': 1, 'OS-FLV-EXT-DATA:ephemeral': 2, 'swap': 512}
+"""Of every flavor: GiB, GiB and MiB."""
+
+
 def _flavor(key: str, vcpus: float, memory_mib: float) -> dict[str, Any]:
-    return {'id': key, 'name': f'm1.{key}', 'vcpus': vcpus, 'ram': memory_mib, 'disk': 1}
+    return {'id': key, 'name': f'm1.{key}', 'vcpus': vcpus, 'ram': memory_mib} | DISKS
 
 
 def _missing(status: int) -> Response:

@@ -14,6 +14,7 @@ from sqlalchemy import text
 
 from nova_market.db import app_tables, schema
 from nova_market.db.database import Database
+from nova_market.db.job_tables import job_hosts
 from nova_market.db.ledger_tables import Base, accounts, horizons
 from nova_market.testbed.database_server import DatabaseServer, MariaDb, PostgreSql
 
@@ -102,6 +103,7 @@ def empty_all(database: Database) -> None:
             connection.execute(table.delete())
         connection.execute(accounts.insert(), [{'id': n} for n in ('bank', 'escrow', 'mint')])
         connection.execute(horizons.insert(), {'name': 'postings'})
+        connection.execute(job_hosts.insert(), {'name': 'largest', 'sizes': b''})
 
 
 class Wall:

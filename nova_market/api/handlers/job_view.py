@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queues, jobs, attempts and events as the API shows them. Times of 0 are those that have not come: null."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from nova_market.core.job.queue import QueueMinute, StoredQueue, StoredWorker
+from nova_market.core.job.record import (
+    JobContent,
+    JobEvent,
+    JobReason,
+    StoredAttempt,
+    StoredJob,
+)
+from nova_market.core.job.store_values import QueueCount
+from nova_market.core.timestamp import stamp
+
+MINUTE = 60
+
+
+def queue_shown(queue: StoredQueue, count: QueueCount) -> dict[str, Any]:
+    """A queue, with how many of its jobs are where."""
+    return {
+        'id': queue.id,
+        'project_id': queue.project_id,
+        'user_id': queue.user_id,
+        'name': queue.name,
+        'description': queue.description,
+        'policy': queue.policy,
+        'parameters': dict(queue.parameters),
+        'short_below': queue.short_below,
+        'flavors': list(queue.flavors),
+        'image': queue.image,
+        'networks': list(queue.networks),
+        'reuse': queue.reuse,
+        'idle_seconds': queue.idle_seconds,
+        'limits': asdict(queue.limits),
+        'submitters': {'projects': list(queue.projects), 'roles': list(queue.roles)},
+        'weights': dict(queue.weights),
+        'price_core_hour': queue.price_core_hour,
+        'share': queue.share,
+        'aggregate': queue.aggregate,
+        'state': str(queue.state),
+        'generation': queue.generation,
+        'created_at': stamp(queue.created_at),
+        'changed_at': stamp(queue.changed_at),
+        'jobs': asdict(count),
+    }
+
+
+def minute(one: QueueMinute) -> dict[str, Any]:
+    """What a queue did in a minute."""
+    return {
+        'at': stamp(one.minute * MINUTE),
+        'cores': one.cores,
+        'share': one.share,
+        'waiting': one.waiting,
+        'running': one.running,
+        'started': one.started,
+        'finished': one.finished,
+        'failed': one.failed,
+        'preempted': one.preempted,
+    }
+
+
+def short(job: StoredJob) -> dict[str, Any]:
+    """What the answer to a submission has of each job."""
+    return {
+        'id': job.id,
+        'number': job.number,
+        'name': job.name,
+        'queue_id': job.queue_id,
+        'array_id': job.array_id or None,
+        'array_index': job.array_index if job.array_id else None,
+        'state': str(job.state),
+    }
+
+
+def summary(job: StoredJob, queue: str) -> dict[str, Any]:
+    """A line of a list. queue: its name."""
+    return {
+        **short(job),
+        'queue': queue,
+        'project_id': job.project_id,
+        'user_id': job.user_id,
+        'kind': str(job.kind),
+        'priority': job.priority,
+        'flavor': job.flavor,
+        'servers': job.servers,
+        'cores': job.cores,
+        'memory_mib': job.memory_mib,
+        'disk_gib': job.disk_gib,
+        'time_limit': job.time_limit,
+        'wish': str(job.wish),
+        'attempt': job.attempt,
+        'begin': _time(job.not_before),
+        'submitted_at': stamp(job.submitted_at),
+        'changed_at': stamp(job.changed_at),
+        'started_at': _time(job.started_at),
+        'ended_at': _time(job.ended_at),
+        'expected_start': None if job.expected_start is None else stamp(job.expected_start),
+        'reason': None if job.reason is None else _reason(job.reason),
+        'exit_code': job.exit_code,
+    }
+
+
+def shown(
+    job: StoredJob,
+    queue: str,
+    content: JobContent | None,
+    attempts: Sequence[StoredAttempt],
+    workers: Sequence[StoredWorker],
+) -> dict[str, Any]:
+    """A job with what it runs and its attempts. workers: those that are still there, of its attempts."""
+    by_id = {one.id: one for one in workers}
+    return {
+        **summary(job, queue),
+        'value': job.value,
+        'weight': job.weight,
+        'array_size': job.array_size,
+        'after': list(job.after),
+        'after_condition': str(job.after_condition),
+        'retries': job.retries,
+        'lost': job.lost,
+        'requeues': job.requeues,
+        'least_run_time': job.least_run_time,
+        'notice': job.notice,
+        'preempt_action': str(job.preempt_action),
+        'cost_limit': job.cost_limit,
+        'charged': job.charged,
+        'compensation': job.compensation,
+        'script': content.script if content else '',
+        'checkpoint': content.checkpoint if content else '',
+        'environment': dict(content.environment) if content else {},
+        'output_url': content.output_url if content else '',
+        'attempts': [_attempt(one, by_id.get(one.worker_id)) for one in attempts],
+    }
+
+
+def event(one: JobEvent) -> dict[str, Any]:
+    """What happened to a job."""
+    return {
+        'number': one.number,
+        'at': stamp(one.at),
+        'attempt': one.attempt,
+        'action': one.action,
+        'reason': one.reason,
+        'numbers': dict(one.numbers),
+    }
+
+
+def _attempt(one: StoredAttempt, worker: StoredWorker | None) -> dict[str, Any]:
+    return {
+        'number': one.number,
+        'rank': one.rank,
+        'state': str(one.state),
+        'worker_id': one.worker_id,
+        'server_id': (worker.server_id or None) if worker else None,
+        'host': (worker.host or None) if worker else None,
+        'created_at': stamp(one.created_at),
+        'started_at': _time(one.started_at),
+        'ended_at': _time(one.ended_at),
+        'exit_code': one.exit_code,
+        'usage': dict(one.usage),
+        'text': one.text,
+    }
+
+
+def _reason(reason: JobReason) -> dict[str, Any]:
+    return {'code': reason.code, 'text': reason.text, 'numbers': dict(reason.numbers)}
+
+
+def _time(at: float) -> str | None:
+    return stamp(at) if at else None

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queues: made, shown, changed, deleted; what they did each minute (rules J1 and J6).
+
+A queue is seen by its project and by the projects that it takes jobs of. HTTP becomes a request of an owner
+(services.job.queue_requests) and back; the service of jobs acts on what is stored.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from nova_market.api.call import Answer, Call
+from nova_market.api.contract import gives, takes_body, takes_query
+from nova_market.api.errors import not_found
+from nova_market.api.handlers.job_view import minute, queue_shown
+from nova_market.api.schemas import queue as schemas
+from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, TIME, marker
+from nova_market.core.job.queue import StoredQueue
+from nova_market.core.job.queue_request import ALL, OPERATORS
+from nova_market.core.json_schema import WHEN, described
+from nova_market.core.timestamp import seconds
+from nova_market.services.job.queue_requests import (
+    QueueRequests,
+    QueueRequestSettings,
+    QueueRequestStores,
+)
+from nova_market.services.owner import Owner
+
+MINUTE = 60
+
+
+@takes_query(
+    project_id=OF_PROJECT,
+    all_projects=ALL_PROJECTS,
+    limit=LIMIT,
+    marker=marker(schemas.QUEUE_NAME),
+)
+@gives(200, schemas.QUEUES)
+def index(call: Call) -> Any:
+    """Queues of a project, and those that take jobs of it, by name."""
+    project, limit = call.whose('queues:list'), call.limit
+    found = _seen_by(call, project, call.query.get('marker', ''), limit + 1)
+    end = found[min(limit, len(found)) - 1].name if found else ''
+    counts = call.stores.queues.counts([one.id for one in found])
+    lines = [queue_shown(one, counts[one.id]) for one in found]
+    return call.page('queues', lines, end, limit)
+
+
+@takes_body(schemas.QUEUE_NEW)
+@gives(201, schemas.QUEUE)
+def create(call: Call) -> Any:
+    """Make a queue in the project of the token.
+
+    The caller's roles in the project are handed on by a trust of Keystone: its workers are made with them.
+    """
+    project = call.body.get('project_id', call.project_id)
+    call.authorize('queues:create', project)
+    _check_operator(call)
+    body = {name: value for name, value in call.body.items() if name != 'project_id'}
+    return Answer(body=_one(call, _requests(call).create(body, project)), status=201)
+
+
+@gives(200, schemas.QUEUE)
+def show(call: Call) -> Any:
+    """One queue, by name or id."""
+    return _one(call, visible(call, call.path['queue_id']))
+
+
+@takes_body(schemas.QUEUE_CHANGE)
+@gives(200, schemas.QUEUE)
+def update(call: Call) -> Any:
+    """Change a queue; what is not given stays."""
+    queue = visible(call, call.path['queue_id'])
+    if OPERATORS.isdisjoint(call.body) or not call.body.keys() <= {*OPERATORS, 'generation'}:
+        call.authorize('queues:update', queue.project_id)
+    _check_operator(call)
+    body = {name: value for name, value in call.body.items() if name != 'generation'}
+    return _one(call, _requests(call).update(queue, body, call.body.get('generation')))
+
+
+@gives(202, schemas.QUEUE)
+def delete(call: Call) -> Any:
+    """Delete a queue without jobs: it takes none any more, and goes with its workers and its trust."""
+    queue = visible(call, call.path['queue_id'])
+    call.authorize('queues:delete', queue.project_id)
+    found = call.stores.queues.delete(queue.id)
+    if found is None:
+        raise not_found('queue', call.path['queue_id'])
+    return Answer(body=_one(call, found), status=202)
+
+
+@takes_query(
+    since=described(WHEN, 'of the first minute; default: an hour ago'),
+    until=described(WHEN, 'of the last minute; default: now'),
+    limit=LIMIT,
+    marker=marker(TIME | {'pattern': WHEN['pattern']}),
+)
+@gives(200, schemas.STATS)
+def stats(call: Call) -> Any:
+    """What a queue used and did in each minute, oldest first; "all" instead of a queue: all together."""
+    name, now = call.path['queue_id'], call.stores.wall()
+    if name == ALL:
+        call.authorize('queues:show_cloud')
+        queue_id = ''
+    else:
+        queue_id = visible(call, name).id
+    last = _minute(call.query.get('until'), now)
+    first = _minute(call.query.get('since'), now - 3600)
+    if 'marker' in call.query:
+        first = _minute(call.query['marker'], now) + 1
+    found = call.stores.queues.minutes(queue_id, first, last, call.limit + 1)
+    lines = [minute(one) for one in found]
+    end = lines[min(call.limit, len(lines)) - 1]['at'] if lines else ''
+    return call.page('minutes', lines, end, call.limit)
+
+
+def visible(call: Call, name: str) -> StoredQueue:
+    """The queue, for its project and for those that may submit to it.
+
+    :raises ApiError: 404, in the same words when there is none.
+    """
+    found = call.stores.queues.queue(name)
+    owner = found.project_id if found else ''
+    invited = found is not None and call.project_id in found.projects
+    allowed = call.may('queues:show', owner)
+    if not allowed and invited:
+        allowed = call.may('queues:show', call.project_id)
+    if not allowed or found is None:
+        raise not_found('queue', name)
+    return found
+
+
+def _seen_by(call: Call, project: str | None, after: str, limit: int) -> Sequence[StoredQueue]:
+    """Those of a project and those that take its jobs, or all of them."""
+    if project is None:
+        return call.stores.queues.queues(None, after, limit)
+    found: list[StoredQueue] = []
+    while len(found) < limit:
+        some = call.stores.queues.queues(None, after, 1000)
+        found.extend(one for one in some if project in (one.project_id, *one.projects))
+        if len(some) < 1000:
+            break
+        after = some[-1].name
+    return found[:limit]
+
+
+def _check_operator(call: Call) -> None:
+    """The share is the operator's; nobody needs a right to leave it at nothing."""
+    given = OPERATORS & call.body.keys()
+    if given and (call.path or any(call.body[name] for name in given)):
+        call.authorize('queues:set_share')
+
+
+def _minute(text: str | None, default: float) -> int:
+    return int((default if text is None else seconds(text)) // MINUTE)
+
+
+def _one(call: Call, queue: StoredQueue) -> dict[str, Any]:
+    return {'queue': queue_shown(queue, call.stores.queues.counts([queue.id])[queue.id])}
+
+
+def _requests(call: Call) -> QueueRequests:
+    """The requests of the caller."""
+    assert call.context is not None, 'a public route has no caller'
+    stores, settings = call.stores, call.settings
+    return QueueRequests(
+        QueueRequestStores(
+            queues=stores.queues, trusts=stores.trusts, flavors=stores.flavors, wall=stores.wall
+        ),
+        QueueRequestSettings(
+            max_queues=settings.max_queues,
+            trust_roles=settings.trust_roles,
+            policies=settings.job_policies,
+        ),
+        Owner(
+            user_id=call.user_id,
+            project_id=call.project_id,
+            roles=call.context.roles,
+            token=call.context.auth_token or '',
+        ),
+    )

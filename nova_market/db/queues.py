@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queues, what their hosts could run, and what they did each minute.
+
+For rules J1 and J6 of doc/source/specs/jobs.rst (SVMSched, section 4.2). Whoever makes or changes a queue
+locks the rows of all queues, so that shares cannot exceed 1 and a quota holds however many ask at once: there
+are few queues, and they change seldom.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+from oslo_db.exception import DBDuplicateEntry, RetryRequest
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
+
+from nova_market.core.job.queue import QueueLimits, QueueMinute, QueueState, StoredQueue
+from nova_market.core.job.queue_request import UUID, shares_above_one
+from nova_market.core.job.record import ACTIVE, QUEUED, JobState
+from nova_market.core.job.store_values import QueueCount
+from nova_market.db.apps import packed
+from nova_market.db.database import Database
+from nova_market.db.job_tables import (
+    job_attempts,
+    job_contents,
+    job_events,
+    job_hosts,
+    job_minutes,
+    job_queue_trusts,
+    job_queues,
+    job_workers,
+    jobs,
+)
+from nova_market.db.ledger import MAX_PAGE, slices
+from nova_market.errors import (
+    BadAmount,
+    Conflict,
+    QueueDeleting,
+    QueueNameTaken,
+    QueueNotEmpty,
+    SharesExceeded,
+    TooManyQueues,
+)
+
+COLUMNS = (
+    'id', 'name', 'project_id', 'user_id', 'trust_id', 'share', 'aggregate', 'state', 'generation',
+    'created_at', 'changed_at',
+)  # fmt: skip
+SETTINGS = tuple(field.name for field in fields(StoredQueue) if field.name not in COLUMNS)
+"""What is kept as a document."""
+
+TUPLES = ('flavors', 'networks', 'projects', 'roles')
+FIXED = frozenset({'id', 'project_id', 'generation', 'created_at', 'changed_at'})
+LIVE = tuple(str(state) for state in (*QUEUED, *ACTIVE))
+MINUTE = tuple(field.name for field in fields(QueueMinute))
+LARGEST = 'largest'
+
+
+class DatabaseQueues:
+    """Implements ports.QueueStore."""
+
+    def __init__(self, database: Database, wall: Callable[[], float]) -> None:
+        self._database = database
+        self._wall = wall
+
+    def create(self, queue: StoredQueue, most: int) -> StoredQueue:
+        """Keep a new queue; the stored one when it is there.
+
+        :raises QueueNameTaken, TooManyQueues, SharesExceeded: nothing is stored.
+        """
+        now = self._wall()
+        made = replace(queue, generation=1, created_at=now, changed_at=now)
+        return self._database.write(_create, made, most)
+
+    def queue(self, name: str) -> StoredQueue | None:
+        """One queue, by id or name; None when there is none."""
+        return self._database.read(_queue, name)
+
+    def admission(
+        self, names: Sequence[str]
+    ) -> tuple[Mapping[str, StoredQueue], Sequence[tuple[float, float, float]]]:
+        """(queues by the id or name that is given; what the largest hosts have), read at once."""
+        return self._database.read(_admission, tuple(names))
+
+    def queues(
+        self, project_id: str | None = None, after: str = '', limit: int = 1000
+    ) -> Sequence[StoredQueue]:
+        """Queues by name; `after`: last name of a page."""
+        return self._database.read(_queues, project_id, after, min(limit, MAX_PAGE))
+
+    def names(self, queue_ids: Sequence[str]) -> Mapping[str, str]:
+        """Names of queues, by id."""
+        return self._database.read(_names, tuple(queue_ids))
+
+    def change(self, queue_id: str, changed: Mapping[str, Any], generation: int) -> StoredQueue:
+        """Set these fields; the queue as it is then.
+
+        :raises Conflict: it was changed since it was read, or there is none.
+        :raises QueueDeleting, QueueNameTaken, SharesExceeded: nothing is changed.
+        """
+        if unknown := sorted(changed.keys() & FIXED or changed.keys() - {*COLUMNS, *SETTINGS}):
+            raise BadAmount(f'{unknown[0]!r:.80} of a queue: give what can be changed')
+        return self._database.write(_change, queue_id, dict(changed), generation, self._wall())
+
+    def delete(self, queue_id: str) -> StoredQueue | None:
+        """Let it be deleted: it takes no jobs any more, and the service removes it. None: there is none.
+
+        :raises QueueNotEmpty: jobs of it have not ended.
+        """
+        return self._database.write(_delete, queue_id, self._wall())
+
+    def remove(self, queue_id: str) -> None:
+        """Forget a queue with all that belongs to it."""
+        self._database.write(_remove, queue_id)
+
+    def counts(self, queue_ids: Sequence[str]) -> Mapping[str, QueueCount]:
+        """How many jobs are where, by queue."""
+        return self._database.read(_counts, tuple(queue_ids))
+
+    def replaced_trusts(self) -> Mapping[str, Sequence[str]]:
+        """Trusts that queues had before, and that are not ended yet, by queue."""
+        return self._database.read(_replaced_trusts)
+
+    def trust_ended(self, trust_id: str) -> None:
+        """Forget one of them."""
+        self._database.write(_trust_ended, trust_id)
+
+    def note_hosts(self, sizes: Sequence[tuple[float, float, float]]) -> None:
+        """Keep what the largest hosts have."""
+        self._database.write(_note_hosts, [list(one) for one in sizes])
+
+    def hosts(self) -> Sequence[tuple[float, float, float]]:
+        """What was noted last."""
+        return self._database.read(_hosts)
+
+    def note(self, minutes: Sequence[QueueMinute]) -> None:
+        """Keep what queues did in a minute, over what is there for it."""
+        self._database.write(_note, tuple(minutes))
+
+    def minutes(
+        self, queue_id: str, first: int, last: int, limit: int = 1000
+    ) -> Sequence[QueueMinute]:
+        """Minutes of one queue, oldest first."""
+        return self._database.read(_minutes, queue_id, first, last, min(limit, MAX_PAGE))
+
+
+def _create(connection: Connection, queue: StoredQueue, most: int) -> StoredQueue:
+    others = _locked(connection)
+    if queue.id in others:
+        return others[queue.id]  # ours, when the answer to an earlier try got lost
+    own = sum(one.project_id == queue.project_id for one in others.values())
+    if own >= most:
+        raise TooManyQueues(f'the project has {own} queues: delete one first')
+    _check(queue, others)
+    try:
+        connection.execute(insert(job_queues), _values(queue))
+    except DBDuplicateEntry as error:
+        raise RetryRequest(error) from error
+    return queue
+
+
+def _change(
+    connection: Connection,
+    queue_id: str,
+    changed: Mapping[str, Any],
+    generation: int,
+    now: float,
+) -> StoredQueue:
+    others = _locked(connection)
+    found = others.pop(queue_id, None)
+    if found is None:
+        raise Conflict(f'there is no queue {queue_id}')
+    if found.state is QueueState.DELETING and changed.keys() != {'trust_id'}:
+        raise QueueDeleting(f'queue {found.name} is being deleted')
+    if found.generation != generation:
+        if found.generation == generation + 1 and replace(found, **changed) == found:
+            return found  # ours, when the answer to an earlier try got lost
+        raise Conflict(
+            f'queue {found.name} is at generation {found.generation}, not {generation}: read it again'
+        )
+    made = replace(found, **changed, generation=generation + 1, changed_at=now)
+    _check(made, others)
+    connection.execute(
+        update(job_queues).where(job_queues.c.id == queue_id).values(**_values(made))
+    )
+    if found.trust_id not in {'', made.trust_id}:
+        before = {'queue_id': queue_id, 'trust_id': found.trust_id}
+        connection.execute(insert(job_queue_trusts), before)
+    return made
+
+
+def _check(made: StoredQueue, others: Mapping[str, StoredQueue]) -> None:
+    for one in others.values():
+        if one.name == made.name:
+            raise QueueNameTaken(f'name: there is a queue {made.name} already: give another name')
+    beside = {one.id: one.share for one in others.values() if one.aggregate == made.aggregate}
+    total = shares_above_one({**beside, made.id: made.share})
+    if made.share > 0 and total is not None:
+        where = f'aggregate {made.aggregate}' if made.aggregate else 'the cloud'
+        left = max(1 - sum(beside.values()), 0.0)
+        raise SharesExceeded(
+            f'share: {made.share:g}: all shares of {where} would be {total:g}: give at most {left:g}'
+        )
+
+
+def _delete(connection: Connection, queue_id: str, now: float) -> StoredQueue | None:
+    found = _locked(connection).get(queue_id)
+    if found is None or found.state is QueueState.DELETING:
+        return found
+    live = select(func.count()).where(jobs.c.queue_id == queue_id, jobs.c.state.in_(LIVE))
+    if count := int(connection.execute(live).scalar() or 0):
+        raise QueueNotEmpty(
+            f'queue {found.name} has {count} jobs that have not ended: cancel them first'
+        )
+    made = replace(
+        found, state=QueueState.DELETING, generation=found.generation + 1, changed_at=now
+    )
+    connection.execute(
+        update(job_queues).where(job_queues.c.id == queue_id).values(**_values(made))
+    )
+    return made
+
+
+def _remove(connection: Connection, queue_id: str) -> None:
+    own = select(jobs.c.id).where(jobs.c.queue_id == queue_id)
+    contents = select(func.coalesce(jobs.c.array_id, jobs.c.id)).where(jobs.c.queue_id == queue_id)
+    for table in (job_attempts, job_events):
+        connection.execute(delete(table).where(table.c.job_id.in_(own)))
+    connection.execute(delete(job_contents).where(job_contents.c.id.in_(contents)))
+    for table in (job_workers, job_minutes, job_queue_trusts, jobs):
+        connection.execute(delete(table).where(table.c.queue_id == queue_id))
+    connection.execute(delete(job_queues).where(job_queues.c.id == queue_id))
+
+
+def _locked(connection: Connection) -> dict[str, StoredQueue]:
+    """All queues, which nobody else changes until this transaction ends."""
+    # a row that is always there: locking no row locks nothing
+    connection.execute(select(job_hosts).where(job_hosts.c.name == LARGEST).with_for_update())
+    rows = connection.execute(select(job_queues).order_by(job_queues.c.id).with_for_update())
+    return {row.id: _stored(row) for row in rows}
+
+
+def _queue(connection: Connection, name: str) -> StoredQueue | None:
+    # one query: no name looks like an id (core.job.queue_request)
+    column = job_queues.c.id if UUID.fullmatch(name) else job_queues.c.name
+    row = connection.execute(select(job_queues).where(column == name)).first()
+    return _stored(row) if row else None
+
+
+def _admission(
+    connection: Connection, names: Sequence[str]
+) -> tuple[dict[str, StoredQueue], list[tuple[float, float, float]]]:
+    found = {name: _queue(connection, name) for name in names}
+    return {name: one for name, one in found.items() if one is not None}, _hosts(connection)
+
+
+def _queues(
+    connection: Connection, project_id: str | None, after: str, limit: int
+) -> list[StoredQueue]:
+    query = select(job_queues).where(job_queues.c.name > after)
+    if project_id is not None:
+        query = query.where(job_queues.c.project_id == project_id)
+    rows = connection.execute(query.order_by(job_queues.c.name).limit(limit))
+    return [_stored(row) for row in rows]
+
+
+def _names(connection: Connection, queue_ids: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for part in slices(sorted(set(queue_ids))):
+        query = select(job_queues.c.id, job_queues.c.name).where(job_queues.c.id.in_(part))
+        found |= {row.id: row.name for row in connection.execute(query)}
+    return found
+
+
+def _counts(connection: Connection, queue_ids: Sequence[str]) -> dict[str, QueueCount]:
+    found = {name: dict.fromkeys(('waiting', 'held', 'active'), 0) for name in queue_ids}
+    query = select(jobs.c.queue_id, jobs.c.state, func.count()).where(jobs.c.state.in_(LIVE))
+    for queue_id, state, count in connection.execute(query.group_by(jobs.c.queue_id, jobs.c.state)):
+        if queue_id in found:
+            name = str(state) if JobState(state) in QUEUED else 'active'
+            found[queue_id][name] += int(count)
+    return {name: QueueCount(**counted) for name, counted in found.items()}
+
+
+def _replaced_trusts(connection: Connection) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    table = job_queue_trusts
+    for row in connection.execute(select(table).order_by(table.c.queue_id, table.c.trust_id)):
+        found.setdefault(row.queue_id, []).append(row.trust_id)
+    return found
+
+
+def _trust_ended(connection: Connection, trust_id: str) -> None:
+    table = job_queue_trusts
+    connection.execute(delete(table).where(table.c.trust_id == trust_id))
+
+
+def _note_hosts(connection: Connection, sizes: Sequence[Sequence[float]]) -> None:
+    change = update(job_hosts).where(job_hosts.c.name == LARGEST)
+    connection.execute(change.values(sizes=packed({'hosts': sizes})))
+
+
+def _hosts(connection: Connection) -> list[tuple[float, float, float]]:
+    found = connection.execute(
+        select(job_hosts.c.sizes).where(job_hosts.c.name == LARGEST)
+    ).scalar()
+    return [tuple(one) for one in json.loads(found)['hosts']] if found else []
+
+
+def _note(connection: Connection, minutes: Sequence[QueueMinute]) -> None:
+    for one in minutes:
+        chosen = (job_minutes.c.queue_id == one.queue_id, job_minutes.c.minute == one.minute)
+        connection.execute(delete(job_minutes).where(*chosen))
+    if minutes:
+        connection.execute(insert(job_minutes), [asdict(one) for one in minutes])
+
+
+def _minutes(
+    connection: Connection, queue_id: str, first: int, last: int, limit: int
+) -> list[QueueMinute]:
+    query = select(job_minutes).where(
+        job_minutes.c.queue_id == queue_id, job_minutes.c.minute.between(first, last)
+    )
+    rows = connection.execute(query.order_by(job_minutes.c.minute).limit(limit))
+    return [QueueMinute(**{name: getattr(row, name) for name in MINUTE}) for row in rows]
+
+
+def _values(queue: StoredQueue) -> dict[str, Any]:
+    settings = {name: getattr(queue, name) for name in SETTINGS}
+    settings['limits'] = asdict(queue.limits)
+    columns = {name: getattr(queue, name) for name in COLUMNS}
+    return {**columns, 'state': str(queue.state), 'settings': packed(settings)}
+
+
+def _stored(row: Row[Any]) -> StoredQueue:
+    settings = json.loads(row.settings)
+    for name in TUPLES:
+        settings[name] = tuple(settings[name])
+    settings['limits'] = QueueLimits(**settings['limits'])
+    columns = {name: getattr(row, name) for name in COLUMNS}
+    return StoredQueue(**{**columns, **settings, 'state': QueueState(row.state)})

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A submission is carried out: what admission decides by is read, and its jobs are stored.
+
+Implements rule J2 of doc/source/specs/jobs.rst (SVMSched, section 4.2.1) around core.job.request. With a key
+the ids of the jobs follow from it, so that a request that is sent again after a lost answer finds its jobs.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4, uuid5
+
+from nova_market.core.job.queue import StoredQueue
+from nova_market.core.job.record import DEFAULT_PRIORITY, StoredJob
+from nova_market.core.job.request import AdmissionFacts, Size, Submitter, admitted, may_submit
+from nova_market.core.job.store_values import JobQuotas
+from nova_market.core.ledger.posting import account
+from nova_market.errors import KeyReused
+from nova_market.ports import Flavors, JobStore, LedgerStore, QueueStore
+
+NAMESPACE = UUID('7c1d5f0e-8a55-4b0e-9c0a-2f1b6d3e9a47')
+"""Of the ids that follow from keys; it must never change."""
+
+Entries = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionStores:
+    """What submissions are carried out with. wall: seconds since the epoch."""
+
+    queues: QueueStore
+    jobs: JobStore
+    ledger: LedgerStore
+    flavors: Flavors
+    wall: Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionQuotas:
+    """most_waiting: jobs of the project that wait; most_jobs: of one request, with the elements of arrays."""
+
+    most_waiting: int
+    most_jobs: int
+
+
+class Submissions:
+    """The submissions of one submitter."""
+
+    def __init__(
+        self,
+        stores: SubmissionStores,
+        by: Submitter,
+        quotas: SubmissionQuotas,
+        prioritizes: Callable[[StoredQueue], bool],
+    ) -> None:
+        """by: without `prioritizes`; the function says it of a queue, and is asked where it matters."""
+        self._stores = stores
+        self._by = by
+        self._quotas = quotas
+        self._prioritizes = prioritizes
+
+    def submit(self, entries: Entries, key: str | None) -> tuple[Sequence[StoredJob], bool]:
+        """(the jobs, whether they are new). key: of the submitter's project; None: it has none.
+
+        :raises BadJob, BalanceTooLow, QueueClosed, TooManyJobs, KeyReused: nothing was stored.
+        """
+        digest = _digest(entries, self._by.user_id)
+        identify = _identify(self._by.project_id, key)
+        if key is not None and (found := self._stored(entries, identify, digest)):
+            return found, False
+        named = tuple(dict.fromkeys(entry['queue'] for entry in entries))
+        queues, hosts = self._stores.queues.admission(named)
+        by = self._submitter(entries, queues)
+        queues = {name: one for name, one in queues.items() if may_submit(one, by)}
+        facts = AdmissionFacts(
+            queues=queues,
+            flavors=self._sizes(queues),
+            hosts=hosts,
+            known=self._known(entries),
+            balance=self._balance(queues),
+            most_jobs=self._quotas.most_jobs,
+            now=self._stores.wall(),
+        )
+        new = admitted(entries, by, facts, identify, digest)
+        quotas = JobQuotas(
+            most_waiting=self._quotas.most_waiting,
+            of_queue={one.id: one.limits.max_waiting for one in queues.values()},
+        )
+        return self._stores.jobs.submit(new, quotas)
+
+    def _stored(
+        self, entries: Entries, identify: Callable[[str], str], digest: str
+    ) -> Sequence[StoredJob]:
+        """What the same request has stored before; () when it is new."""
+        first = self._stores.jobs.job(identify('job/0/0'))
+        if first is None:
+            return ()
+        content = self._stores.jobs.content(first.content_id)
+        if content is None or content.digest != digest:
+            raise KeyReused('Idempotency-Key: it was used for another submission: choose a new one')
+        ids = [
+            identify(f'job/{n}/{index}')
+            for n, entry in enumerate(entries)
+            for index in range(entry.get('array', 1))
+        ]
+        found = self._stores.jobs.by_ids(ids)
+        return [found[name] for name in ids if name in found]
+
+    def _submitter(self, entries: Entries, queues: Mapping[str, StoredQueue]) -> Submitter:
+        urgent = {
+            e['queue'] for e in entries if e.get('priority', DEFAULT_PRIORITY) < DEFAULT_PRIORITY
+        }
+        chosen = [one for name, one in queues.items() if name in urgent]
+        return Submitter(
+            user_id=self._by.user_id,
+            project_id=self._by.project_id,
+            roles=self._by.roles,
+            prioritizes=tuple(one.id for one in chosen if self._prioritizes(one)),
+        )
+
+    def _sizes(self, queues: Mapping[str, StoredQueue]) -> Mapping[str, Size]:
+        names = dict.fromkeys(name for one in queues.values() for name in one.flavors)
+        sizes = {name: self._stores.flavors.size(name) for name in names}
+        return {name: size for name, size in sizes.items() if size is not None}
+
+    def _known(self, entries: Entries) -> Mapping[str, str]:
+        names = dict.fromkeys(name for entry in entries for name in entry.get('after', ()))
+        return self._stores.jobs.members(tuple(names)) if names else {}
+
+    def _balance(self, queues: Mapping[str, StoredQueue]) -> int:
+        """Of the project; not read where nothing has a price."""
+        if not any(one.price_core_hour for one in queues.values()):
+            return 0
+        name = account('project', self._by.project_id)
+        return self._stores.ledger.balances([name]).get(name, 0)
+
+
+def _identify(project_id: str, key: str | None) -> Callable[[str], str]:
+    """A UUID for a path: always the same one for the same path and key."""
+    made: dict[str, str] = {}
+
+    def identify(path: str) -> str:
+        if path not in made:
+            known = None if key is None else uuid5(NAMESPACE, f'{project_id}/{key}/{path}')
+            made[path] = str(known or uuid4())
+        return made[path]
+
+    return identify
+
+
+def _digest(entries: Entries, user_id: str) -> str:
+    text = json.dumps([user_id, list(entries)], sort_keys=True, separators=(',', ':'))
+    return hashlib.sha256(text.encode()).hexdigest()

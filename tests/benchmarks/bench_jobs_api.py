@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Submission of jobs through the API: what one costs, and what one of a thousand elements costs.
+
+A ratio to the floor: the same application answering `GET /`, which needs no token, no policy, no database. In
+process, one thread, SQLite; CPU seconds of this process. 10,000 jobs wait already: the quota is counted.
+"""
+
+import time
+
+import pytest
+from flask import Flask
+from werkzeug.test import Client
+
+from nova_market.cmd import api as command
+from nova_market.core.job.queue import StoredQueue
+from nova_market.core.job.store_values import JobQuotas
+from tests.support.job_records import id_of, job, new_jobs
+from tests.support.market.api_server import PEOPLE
+from tests.support.market.deployed_api import configured
+from tests.support.market.queues import JOB_ENTRY
+
+pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(300)]
+
+COUNT = 60
+WAITING = 10_000
+ELEMENTS = 1000
+HEADERS = {'OpenStack-API-Version': 'market 1.4'}
+
+
+def seconds_each(client, count, method, path, **more):
+    """CPU seconds of one request."""
+    client.open(path, method=method, **more)
+    began = time.process_time()
+    for _ in range(count):
+        answer = client.open(path, method=method, **more)
+    assert answer.status_code in {200, 201}, answer.text
+    return (time.process_time() - began) / count
+
+
+def test_cost_of_a_submission(file, market_service):
+    """One costs some times the floor; an element of an array costs less than the floor."""
+    project = market_service.project('alice')
+    stores = market_service.market.stores
+    queue = StoredQueue(
+        id=id_of('night'), name='night', project_id=project, flavors=('small',), image='debian-13'
+    )
+    stores.queues.create(queue, 9)
+    waiting = [job(f'w{n}', project=project) for n in range(WAITING)]
+    stores.jobs.submit(new_jobs(*waiting), JobQuotas(most_waiting=10 * WAITING))
+    conf = configured(file, response_validation='warn', max_waiting_jobs=10 * WAITING)
+    client = Client(command.build(conf), Flask.response_class)
+    headers = {**HEADERS, 'X-Auth-Token': PEOPLE['alice'].token}
+
+    def submission(**more):
+        return {'headers': headers, 'json': {'jobs': [{**JOB_ENTRY, **more}]}}
+
+    floor = seconds_each(client, COUNT, 'GET', '/')
+    one = seconds_each(client, COUNT, 'POST', '/v1/jobs', **submission())
+    many = seconds_each(client, 3, 'POST', '/v1/jobs', **submission(array=ELEMENTS)) / ELEMENTS
+    page = seconds_each(client, COUNT, 'GET', '/v1/jobs?limit=100', headers=headers)
+    began = time.process_time()
+    found = stores.jobs.waiting()
+    read = time.process_time() - began
+    print(f'\nGET / (floor): {1 / floor:.0f} requests per second of CPU')
+    print(f'a submission: {1 / one:.0f} per second, {one / floor:.1f} x the floor')
+    print(f'an element of an array: {1 / many:.0f} per second, {many / floor:.2f} x the floor')
+    print(f'a page of 100 jobs: {1 / page:.0f} per second, {page / floor:.1f} x the floor')
+    print(f'{len(found.ids)} waiting jobs as columns: {read * 1000:.0f} ms')
+    assert one / floor < 25
+    assert many / floor < 1

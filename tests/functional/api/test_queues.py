@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queues through the API: made, shared, changed, deleted, seen by whom they take jobs of."""
+
+import pytest
+
+from nova_market.core.job.queue import QueueMinute
+from nova_market.errors import CloudUnavailable, DatabaseUnavailable
+from tests.support.market.api import ALICE, BOB, OPERATOR, make_market
+from tests.support.market.queues import JOB_ENTRY, QUEUE, make_queue, submit
+
+pytestmark = pytest.mark.functional
+
+MEMBER, STRANGER, ADMIN = f'member@{ALICE}', f'member@{BOB}', f'admin@{OPERATOR}'
+
+
+def create(market, status=201, token=MEMBER, **parts):
+    answer = market.call('POST', '/v1/queues', token, json={**QUEUE, **parts})
+    assert answer.status_code == status, answer.json
+    return answer.json['queue'] if status == 201 else answer.json['errors'][0]
+
+
+def change(market, status=200, token=MEMBER, name='night', **parts):
+    answer = market.call('PATCH', f'/v1/queues/{name}', token, json=parts)
+    assert answer.status_code == status, answer.json
+    return answer.json['queue'] if status == 200 else answer.json['errors'][0]
+
+
+def listed(market, token=MEMBER, query=''):
+    answer = market.call('GET', f'/v1/queues{query}', token)
+    return [one['name'] for one in answer.json['queues']]
+
+
+def test_a_queue_is_made_with_a_trust(market):
+    """With plain values for what was not given; it is found by name and by id."""
+    made = create(market, limits={'max_array': 7}, submitters={'roles': ['creator']})
+    assert (made['share'], made['short_below'], made['idle_seconds']) == (0, 1800, 600)
+    assert made['limits']['max_array'] == 7 and made['limits']['max_waiting'] is None
+    assert made['submitters'] == {'projects': [], 'roles': ['creator']}
+    assert (made['policy'], made['state'], made['generation']) == ('flexible', 'open', 1)
+    assert made['jobs'] == {'waiting': 0, 'held': 0, 'active': 0}
+    kept = market.stores.queues.queue('night')
+    assert market.trusts.trusts[kept.trust_id] == ('member-user', ALICE, ('member',))
+    for name in ('night', made['id']):
+        assert market.call('GET', f'/v1/queues/{name}', MEMBER).json['queue'] == made
+    assert 'trust' not in str(made)
+
+
+@pytest.mark.parametrize(
+    ('parts', 'code', 'words'),
+    [
+        ({'policy': 'magic'}, 'queue.invalid', "policy: 'magic' is not installed: give"),
+        ({'flavors': ['tiny']}, 'queue.invalid', "flavors: the cloud has no flavor 'tiny'"),
+        ({'flavors': ['small', 'small']}, 'queue.invalid', 'flavors: one is given twice'),
+        ({'flavors': []}, 'request.invalid', 'flavors'),
+        ({'name': 'all'}, 'queue.invalid', 'name: all'),
+        ({'name': '1st'}, 'request.invalid', 'name'),
+        ({'image': 'a\u200bb'}, 'queue.invalid', 'image: '),
+        ({'share': 1.5}, 'request.invalid', 'share'),
+        ({'limits': {'max_array': 1001}}, 'request.invalid', 'limits.max_array'),
+        ({'colour': 'red'}, 'request.invalid', 'colour'),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(market, parts, code, words):
+    """Nothing is left of it, no trust either."""
+    error = create(market, 400, ADMIN if 'share' in parts else MEMBER, **parts)
+    assert error['code'] == f'market.{code}' and words in error['detail']
+    assert list(market.stores.queues.queues()) == [] and market.trusts.trusts == {}
+
+
+def test_nothing_is_left_of_a_queue_that_cannot_be_stored(market):
+    """Its name is taken, or the project has as many as it may have: the trust is ended."""
+    create(market)
+    before = dict(market.trusts.trusts)
+    assert create(market, 409)['code'] == 'market.queue.name_taken'
+    some = make_market(market.database, max_queues=1, trusts=market.trusts)
+    assert create(some, 409, name='day')['code'] == 'market.queue.too_many'
+    assert market.trusts.trusts == before
+
+
+def test_the_share_is_the_operators(market):
+    """An owner leaves it at nothing; the operator sets it, and changes nothing else that way."""
+    assert create(market, 403, share=0.1)['detail'].endswith('ask an administrator')
+    create(market, share=0)
+    assert 'market:queues:set_share' in change(market, 403, share=0.1)['detail']
+    assert change(market, 403, share=0)['code'] == 'market.policy.forbidden'
+    assert change(market, token=ADMIN, share=0.25, aggregate='fast')['share'] == 0.25
+    assert change(market, idle_seconds=60)['share'] == 0.25
+
+
+def test_shares_are_at_most_one_together(market):
+    """The refusal says what is left."""
+    create(market)
+    create(market, token=STRANGER, name='day')
+    change(market, token=ADMIN, name='day', share=0.7)
+    error = change(market, 409, ADMIN, share=0.4)
+    assert error['code'] == 'market.queue.shares'
+    assert 'would be 1.1: give at most 0.3' in error['detail']
+    assert change(market, token=ADMIN, share=0.3)['share'] == 0.3
+
+
+def test_what_is_not_given_stays(market):
+    """Of limits and submitters too; a generation that was read guards a change."""
+    create(market, limits={'max_array': 7}, submitters={'roles': ['r'], 'projects': [BOB]})
+    made = change(market, limits={'max_servers': 3}, submitters={'roles': []}, state='closed')
+    assert (made['limits']['max_array'], made['limits']['max_servers']) == (7, 3)
+    assert made['submitters'] == {'projects': [BOB], 'roles': []} and made['generation'] == 2
+    assert change(market, limits={'max_servers': 3}) == made
+    assert change(market, 409, generation=1, reuse=False)['code'] == 'market.conflict'
+    assert change(market, generation=2, reuse=False)['reuse'] is False
+    assert change(market, 400)['code'] == 'market.request.invalid'
+
+
+def test_another_member_may_lend_his_roles(market):
+    """The trust before is kept until the service ends it."""
+    create(market)
+    before = market.stores.queues.queue('night')
+    made = change(market, token=f'manager@{ALICE}', new_trust=True)
+    after = market.stores.queues.queue('night')
+    assert made['user_id'] == 'manager-user' and after.trust_id != before.trust_id
+    assert market.stores.queues.replaced_trusts() == {after.id: [before.trust_id]}
+    assert change(market, 403, ADMIN, new_trust=True)['code'] == 'market.trust.refused'
+
+
+@pytest.mark.parametrize('done', [True, False])
+def test_a_trust_is_not_ended_while_it_is_not_known_whether_it_is_used(market, monkeypatch, done):
+    """The database may have stored the queue although it did not answer."""
+    queues, make = market.stores.queues, market.stores.queues.create
+
+    def lost(*given):
+        if done:
+            make(*given)
+        raise DatabaseUnavailable('the answer got lost')
+
+    monkeypatch.setattr(queues, 'create', lost)
+    assert create(market, 503)['code'] == 'market.database.unavailable'
+    assert len(market.trusts.trusts) == 1
+
+
+def test_a_cloud_that_does_not_answer_is_said(market, monkeypatch):
+    def away(name):
+        raise CloudUnavailable('Nova is away')
+
+    monkeypatch.setattr(market.directory, 'size', away)
+    assert create(market, 503)['code'] == 'market.cloud.unavailable'
+
+
+def test_a_queue_is_seen_by_those_it_takes_jobs_of(market):
+    """Others are answered as if it were not there; an invited project can't change it."""
+    create(market)
+    path = '/v1/queues/night'
+    assert market.call('GET', path, STRANGER).status_code == 404 and listed(market, STRANGER) == []
+    change(market, submitters={'projects': [BOB]})
+    assert market.call('GET', path, STRANGER).status_code == 200
+    assert listed(market, STRANGER) == listed(market) == ['night']
+    assert change(market, 403, STRANGER, reuse=False)['code'] == 'market.policy.forbidden'
+    assert market.call('DELETE', path, STRANGER).status_code == 403
+    assert market.call('GET', path, f'nothing@{BOB}').status_code == 404
+    assert listed(market, ADMIN) == [] and listed(market, ADMIN, '?all_projects=true') == ['night']
+
+
+def test_queues_are_listed_in_pages_by_name(market):
+    for name in ('c', 'a', 'b'):
+        create(market, name=name)
+    page = market.call('GET', '/v1/queues?limit=2', MEMBER).json
+    assert [one['name'] for one in page['queues']] == ['a', 'b']
+    link = page['queues_links'][0]['href'].partition('/v1/queues')[2]
+    assert listed(market, query=link) == ['c']
+
+
+def test_a_queue_with_jobs_is_not_deleted(market):
+    """When they have ended it takes no more, and waits for the service."""
+    create(market)
+    (made,) = submit(market, JOB_ENTRY)
+    refused = market.call('DELETE', '/v1/queues/night', MEMBER)
+    assert refused.json['errors'][0]['code'] == 'market.queue.not_empty'
+    assert 'has 1 jobs that have not ended' in refused.json['message']
+    market.call('DELETE', f'/v1/jobs/{made["id"]}', MEMBER)
+    answer = market.call('DELETE', '/v1/queues/night', MEMBER)
+    assert (answer.status_code, answer.json['queue']['state']) == (202, 'deleting')
+    assert submit(market, JOB_ENTRY, status=409)['code'] == 'market.queue.closed'
+    assert change(market, 409, reuse=False)['code'] == 'market.queue.deleting'
+
+
+def test_a_closed_queue_takes_no_jobs(market):
+    make_queue(market, state='closed')
+    error = submit(market, JOB_ENTRY, status=409)
+    assert error['code'] == 'market.queue.closed' and 'night is closed' in error['detail']
+
+
+def test_what_a_queue_did_is_shown_by_minute(market):
+    """The last hour by default, in pages; of all queues together for the operator."""
+    made = create(market)
+    now = int(market.wall.now // 60)
+    lines = [
+        QueueMinute(queue_id=made['id'], minute=now - n, cores=n / 2, share=0.25, preempted=n)
+        for n in (0, 1, 59, 61)
+    ]
+    market.stores.queues.note([*lines, QueueMinute(queue_id='', minute=now, cores=9)])
+    path = '/v1/queues/night/stats'
+
+    def cores(query='', token=MEMBER):
+        page = market.call('GET', path + query, token).json
+        return [one['cores'] for one in page['minutes']], page.get('minutes_links')
+
+    assert cores() == ([29.5, 0.5, 0.0], None)
+    first, links = cores('?limit=2')
+    assert first == [29.5, 0.5]
+    link = links[0]['href'].partition('/stats')[2]
+    assert cores(link) == ([0.0], None)
+    assert cores('?since=2027-01-15T06:00:00Z')[0] == [30.5, 29.5, 0.5, 0.0]
+    assert cores('?until=2027-01-15T07:59:30Z')[0] == [29.5, 0.5]
+    cloud = market.call('GET', '/v1/queues/all/stats', ADMIN).json['minutes']
+    assert [one['cores'] for one in cloud] == [9]
+    assert market.call('GET', '/v1/queues/all/stats', MEMBER).status_code == 403
