@@ -79,6 +79,10 @@ class BadTemplate(NovaMarketError):
     """A template of an application that cannot be run: names the entry, its value and what it may be."""
 
 
+class BadScript(NovaMarketError):
+    """A script that cannot be the script of a job: names the line, what stands there and what to do."""
+
+
 class BadScenario(NovaMarketError):
     """A scenario of the simulator that cannot be run: names the entry and what it may be."""
 

@@ -13,7 +13,7 @@ from nova_market.api.schemas.shape import (
     listed,
     wrapped,
 )
-from nova_market.core.job.queue import MAX_ARRAY, MAX_SERVERS, MAX_TIME_LIMIT
+from nova_market.core.job.queue import MAX_ARRAY, MAX_ARRAY_INDEX, MAX_SERVERS, MAX_TIME_LIMIT
 from nova_market.core.job.record import (
     DEFAULT_PRIORITY,
     AfterCondition,
@@ -77,6 +77,17 @@ RESOURCES: Schema = record(
 )
 SCRIPT: Schema = {'type': 'string', 'minLength': 1, 'maxLength': MAX_TEXT}
 
+ARRAY_SIZE: Schema = described(
+    {'type': 'integer', 'minimum': 1, 'maximum': MAX_ARRAY}, 'indices from 0 on'
+)
+ARRAY_INDICES: Schema = {
+    'type': 'array',
+    'items': {'type': 'integer', 'minimum': 0, 'maximum': MAX_ARRAY_INDEX},
+    'minItems': 1,
+    'maxItems': MAX_ARRAY,
+    'uniqueItems': True,
+}
+
 JOB_NEW: Schema = record(
     {
         'queue': QUEUE_REF,
@@ -106,8 +117,8 @@ JOB_NEW: Schema = record(
             'description': 'variables of the script; MARKET_* are set by the worker',
         },
         'array': described(
-            {'type': 'integer', 'minimum': 1, 'maximum': MAX_ARRAY},
-            'that many jobs, which differ in MARKET_ARRAY_INDEX: 0 to array - 1',
+            {'oneOf': [ARRAY_SIZE, ARRAY_INDICES]},
+            'several jobs, which differ in MARKET_ARRAY_INDEX: their number, or the indices themselves',
         ),
         'after': described(
             {

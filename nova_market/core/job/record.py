@@ -125,7 +125,7 @@ class StoredJob:
     """A job, or one element of an array.
 
     number:      order of submission over all queues, from 1; marker of the next page. 0: not stored yet
-    array_id:    '' when it is of no array; array_index counts from 0 to array_size - 1
+    array_id:    '' when it is of no array; array_size: number of its elements, array_index: of this one
     cores, memory_mib, disk_gib: what one of its servers takes
     servers:     of a gang: they start together or not at all
     time_limit:  seconds; the attempt is ended then

@@ -89,7 +89,7 @@ def admitted(
     :raises BalanceTooLow: the project cannot pay what the jobs may cost.
     :raises QueueClosed: a queue takes no new jobs.
     """
-    count = sum(int(entry.get('array', 1)) for entry in entries)
+    count = sum(len(indices(entry)) for entry in entries)
     if count > facts.most_jobs:
         raise BadJob(
             f'jobs: {count} with the elements of arrays: give at most {facts.most_jobs} in one request'
@@ -102,9 +102,15 @@ def admitted(
         where = f'jobs[{n}]'
         contents.append(content_of(where, entry, ids[n], digest))
         one = _job(where, entry, by, facts, after=after[n])
-        jobs.extend(_elements(n, one, entry.get('array'), ids[n], identify))
+        jobs.extend(_elements(n, one, entry, ids[n], identify))
     _check_funds(jobs, facts.balance)
     return NewJobs(jobs=tuple(jobs), contents=tuple(contents))
+
+
+def indices(entry: Mapping[str, Any]) -> Sequence[int]:
+    """The indices of an entry's jobs, in order: of an array those that it names, or as many from 0 on."""
+    array = entry.get('array', 1)
+    return range(array) if isinstance(array, int) else sorted(array)
 
 
 def may_submit(queue: StoredQueue, by: Submitter) -> bool:
@@ -226,7 +232,7 @@ def _queue(
         ('servers', limits.max_servers),
         ('array', limits.max_array),
     ):
-        given = int(entry.get(name, 0))
+        given = len(indices(entry)) if name == 'array' else int(entry.get(name, 0))
         if given > limit:
             raise BadJob(
                 f'{where}.{name}: {given}: queue {queue.name} takes at most {limit}: give less'
@@ -292,16 +298,20 @@ def _entry_id(n: int, entry: Mapping[str, Any], identify: Callable[[str], str]) 
 
 
 def _elements(
-    n: int, one: StoredJob, array: int | None, entry_id: str, identify: Callable[[str], str]
+    n: int,
+    one: StoredJob,
+    entry: Mapping[str, Any],
+    entry_id: str,
+    identify: Callable[[str], str],
 ) -> list[StoredJob]:
     # dataclasses.replace checks every field for each of a thousand elements: twice as slow
     values = {name: getattr(one, name) for name in StoredJob.__slots__}
-    if array is None:
+    if 'array' not in entry:
         return [StoredJob(**{**values, 'id': entry_id})]
-    values |= {'array_id': entry_id, 'array_size': array}
+    values |= {'array_id': entry_id, 'array_size': len(indices(entry))}
     return [
         StoredJob(**{**values, 'id': identify(f'job/{n}/{index}'), 'array_index': index})
-        for index in range(array)
+        for index in indices(entry)
     ]
 
 

@@ -60,14 +60,14 @@ def project_id_of(conn: Any, text: str) -> str:
 
 def server_id_of(conn: Any, text: str) -> str:
     """The id of a server. An id is not looked up, because a bid may outlive its server."""
-    if _is_uuid(text):
+    if is_uuid(text):
         return text
     return str(conn.compute.find_server(text, ignore_missing=False).id)
 
 
 def app_id_of(conn: Any, text: str) -> str:
     """The id of an application. An id is not looked up."""
-    if _is_uuid(text):
+    if is_uuid(text):
         return text
     named = [app.id for app in conn.market.apps() if app.name == text]
     if len(named) != 1:
@@ -78,7 +78,8 @@ def app_id_of(conn: Any, text: str) -> str:
     return str(named[0])
 
 
-def _is_uuid(text: str) -> bool:
+def is_uuid(text: str) -> bool:
+    """Is this an id, rather than a name?"""
     try:
         return str(uuid.UUID(text)) == text.lower()
     except ValueError:

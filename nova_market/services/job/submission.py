@@ -14,7 +14,14 @@ from uuid import UUID, uuid4, uuid5
 
 from nova_market.core.job.queue import StoredQueue
 from nova_market.core.job.record import DEFAULT_PRIORITY, StoredJob
-from nova_market.core.job.request import AdmissionFacts, Size, Submitter, admitted, may_submit
+from nova_market.core.job.request import (
+    AdmissionFacts,
+    Size,
+    Submitter,
+    admitted,
+    indices,
+    may_submit,
+)
 from nova_market.core.job.store_values import JobQuotas
 from nova_market.core.ledger.posting import account
 from nova_market.errors import KeyReused
@@ -94,7 +101,7 @@ class Submissions:
         self, entries: Entries, identify: Callable[[str], str], digest: str
     ) -> Sequence[StoredJob]:
         """What the same request has stored before; () when it is new."""
-        first = self._stores.jobs.job(identify('job/0/0'))
+        first = self._stores.jobs.job(identify(f'job/0/{indices(entries[0])[0]}'))
         if first is None:
             return ()
         content = self._stores.jobs.content(first.content_id)
@@ -103,7 +110,7 @@ class Submissions:
         ids = [
             identify(f'job/{n}/{index}')
             for n, entry in enumerate(entries)
-            for index in range(entry.get('array', 1))
+            for index in indices(entry)
         ]
         found = self._stores.jobs.by_ids(ids)
         return [found[name] for name in ids if name in found]

@@ -61,6 +61,25 @@ def test_the_same_key_twice_is_one_submission(market):
     assert {job['id'] for job in other}.isdisjoint(job['id'] for job in first)
 
 
+def test_an_array_may_name_its_indices(market):
+    """In their order; the same request with the same key finds them again, and none may be given twice."""
+    make_queue(market)
+    entry = {**JOB_ENTRY, 'array': [20, 3, 22]}
+    key = {'Idempotency-Key': 'sparse'}
+    made = submit(market, entry, headers=key | {'OpenStack-API-Version': 'market 1.4'})
+    assert [job['array_index'] for job in made] == [3, 20, 22]
+    again = submit(market, entry, headers=key | {'OpenStack-API-Version': 'market 1.4'}, status=200)
+    assert again == made
+    assert market.call('GET', f'/v1/jobs/{made[0]["id"]}', MEMBER).json['job']['array_size'] == 3
+    for array in ([], [1, 1], [-1], [1_000_001], list(range(1001)), '0-9'):
+        error = submit(market, {**JOB_ENTRY, 'array': array}, status=400)
+        assert 'array' in error['detail'], error
+    limits = {'limits': {'max_array': 2}}
+    assert market.call('PATCH', '/v1/queues/night', MEMBER, json=limits).status_code == 200
+    error = submit(market, entry, status=400)
+    assert 'array: 3: queue night takes at most 2: give less' in error['detail']
+
+
 def test_an_array_has_an_element_for_each_index(market):
     """They are listed by their array, which others can come after."""
     make_queue(market)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.documentation import machine, stages
+from tests.support.documentation import job_stage, machine, stages
 from tests.support.documentation.described import problem
 from tests.support.documentation.sessions import (
     ROOT,
@@ -26,6 +26,8 @@ from tests.support.market.api_server import serving_market
 
 pytestmark = [pytest.mark.functional, pytest.mark.timeout(240)]
 
+STAGES = {**stages.STAGES, **job_stage.STAGES}
+BEDS = {**stages.BEDS, **job_stage.BEDS}
 WRITE = os.environ.get('NOVA_MARKET_WRITE_SESSIONS') == '1'
 DESCRIBED = 'described'
 ALL = [one for page in pages() for one in sessions(page)]
@@ -53,7 +55,7 @@ def no_server():
 
 @pytest.fixture
 def bed(play, database):
-    return stages.BEDS[play[0].stage](database)
+    return BEDS[play[0].stage](database)
 
 
 @pytest.fixture
@@ -86,8 +88,9 @@ def performed(play, stage):
 
 
 def _refused(output):
-    """Does the page show an error? Our refusals end with their code in brackets."""
-    return bool(output) and re.search(r'\(market\.[\w.]+\)$', output[-1]) is not None
+    """Does the page show an error? Refusals of the service end with their code; those of a script name it."""
+    refusal = r'\(market\.[\w.]+\)$|^[\w.-]+: line \d+: '
+    return bool(output) and re.search(refusal, output[-1]) is not None
 
 
 def judged(play, changed):
@@ -101,7 +104,7 @@ def judged(play, changed):
         )
 
 
-@pytest.mark.parametrize('play', plays(stages.STAGES))
+@pytest.mark.parametrize('play', plays(STAGES))
 def test_a_session_shows_what_the_market_prints(
     play, bed, market_service, run, tmp_path, monkeypatch
 ):
@@ -109,9 +112,10 @@ def test_a_session_shows_what_the_market_prints(
     monkeypatch.setenv('CLIFF_MAX_TERM_WIDTH', '110')
     folder = tmp_path / 'page'
     folder.mkdir()
-    for name, text in stages.yaml_blocks(ROOT / play[0].page).items():
+    page = ROOT / play[0].page
+    for name, text in {**stages.yaml_blocks(page), **job_stage.scripts(page)}.items():
         (folder / name).write_text(text)
-    stage = stages.STAGES[play[0].stage](bed, market_service, run, folder)
+    stage = STAGES[play[0].stage](bed, market_service, run, folder)
     stage.prepare()
     judged(play, performed(play, stage))
 
@@ -141,7 +145,7 @@ def test_a_described_command_exists_with_its_options(session):
 @pytest.mark.parametrize('session', ALL, ids=str)
 def test_every_session_has_a_stage(session):
     """A new console block names above itself how it is held true."""
-    assert session.stage in {*stages.STAGES, *machine.STAGES, DESCRIBED}, (
+    assert session.stage in {*STAGES, *machine.STAGES, DESCRIBED}, (
         f'{session}: put a comment above it, such as ".. session: tenant"; see the docstring of '
         'tests/support/documentation/sessions.py'
     )

@@ -85,7 +85,7 @@ class Stage:
     def command(self, words: list[str]) -> tuple[int, str]:
         """Status and what it printed."""
         if words[:2] == ['openstack', 'market']:
-            status, out, err = self._run(self._person, *(self._word(word) for word in words[2:]))
+            status, out, err = self._run(self._person, *(self.argument(word) for word in words[2:]))
             return status, out + err
         if words[0] == 'curl':
             return self._curl(words[1:])
@@ -98,7 +98,8 @@ class Stage:
         status, _, err = self._run(person, *words)
         assert status == 0, err
 
-    def _word(self, word: str) -> str:
+    def argument(self, word: str) -> str:
+        """What is typed for a word of the page: the path of a file that the page shows."""
         path = self.folder / word
         return str(path) if path.is_file() else word
 

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How lengths of time, memory, arrays and variables are typed for jobs.
+
+Units: seconds, MiB. What Slurm's users type is read as Slurm reads it, but for a bare number of time, which
+is minutes there and seconds elsewhere: it is refused.
+"""
+
+import argparse
+import math
+import os
+import re
+from collections.abc import Sequence
+
+from nova_market.core.text import shown
+
+UNITS = {'d': 86400, 'h': 3600, 'm': 60, 's': 1}
+_WITH_UNITS = re.compile(r'(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?', re.ASCII)
+_CLOCK = re.compile(r'(?:(\d{1,9})-)?(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?', re.ASCII)
+_MEMORY = re.compile(r'(\d{1,12}(?:\.\d{1,6})?)(?:([KMGT])(?:iB)?)?', re.IGNORECASE | re.ASCII)
+_MEBIBYTES = {'K': 1 / 1024, 'M': 1, 'G': 1024, 'T': 1024**2}
+_RANGE = re.compile(r'(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?', re.ASCII)
+_NAME = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
+
+DURATION = '<time>'
+"""Metavar of a length of time."""
+
+
+def duration_argument(text: str) -> int:
+    """Seconds: 90s, 15m, 2h, 1d12h; or as Slurm writes it: 1-02:30:00, 2:30:00, 30:00, 1-2."""
+    if text and (parts := _WITH_UNITS.fullmatch(text)):
+        return sum(
+            int(part or 0) * unit for part, unit in zip(parts.groups(), UNITS.values(), strict=True)
+        )
+    if (clock := _CLOCK.fullmatch(text)) and set(text) & {':', '-'}:
+        days, *rest = clock.groups()
+        given = [int(part) for part in rest if part is not None]
+        # with days the first one is hours; without them one colon is minutes:seconds
+        largest = 3600 if days is not None or len(given) == 3 else 60
+        units = (largest, largest // 60, 1)
+        return int(days or 0) * 86400 + sum(n * unit for n, unit in zip(given, units, strict=False))
+    raise argparse.ArgumentTypeError(
+        f'{shown(text)}: give a time with its unit, such as 90s, 15m, 2h or 1d12h, '
+        'or as Slurm writes it, such as 1-02:30:00 or 2:30:00'
+    )
+
+
+def duration_text(seconds: float) -> str:
+    """As it can be typed: 5400 is 1h30m."""
+    rest, parts = round(seconds), []
+    for name, unit in UNITS.items():
+        count, rest = divmod(rest, unit)
+        if count:
+            parts.append(f'{count}{name}')
+    return ''.join(parts) or '0s'
+
+
+def memory_argument(text: str) -> int:
+    """MiB, rounded up: 512M, 4G, 1.5G, 1T; a bare number is MiB, as in a flavor."""
+    found = _MEMORY.fullmatch(text)
+    mib = math.ceil(float(found[1]) * _MEBIBYTES[(found[2] or 'M').upper()]) if found else 0
+    if mib < 1:
+        raise argparse.ArgumentTypeError(
+            f'{shown(text)}: give memory with its unit, such as 512M or 4G, 1M or more'
+        )
+    return mib
+
+
+class ArrayArgument:
+    """The type of --array: 0-99, 3,5,9, 0-9,20-29:2. An index that is given twice counts once.
+
+    largest: number of tasks of one array. highest: largest index.
+    """
+
+    def __init__(self, largest: int, highest: int) -> None:
+        self._largest, self._highest = largest, highest
+
+    def __call__(self, text: str) -> tuple[int, ...]:
+        found: set[int] = set()
+        for part in text.split(','):
+            one = self._range(part, text)
+            # before it is added: a range can be longer than memory
+            count = len(one) if len(one) > self._largest else len(found | set(one))
+            if count > self._largest:
+                raise argparse.ArgumentTypeError(
+                    f'{shown(text)} has {count} tasks, more than {self._largest}: '
+                    'create several arrays'
+                )
+            found |= set(one)
+        return tuple(sorted(found))
+
+    def _range(self, part: str, text: str) -> range:
+        found = _RANGE.fullmatch(part)
+        if found is None:
+            raise argparse.ArgumentTypeError(
+                f'{shown(text)}: give indices such as 0-99, 3,5,9 or 0-9,20-29:2'
+            )
+        first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
+        if last < first or step < 1:
+            raise argparse.ArgumentTypeError(
+                f'{part} has no index: give <first>-<last>:<step>, first not above last, step from 1'
+            )
+        if last > self._highest:
+            raise argparse.ArgumentTypeError(
+                f'index {last} in {shown(text)} is above {self._highest}: give smaller indices'
+            )
+        return range(first, last + 1, step)
+
+
+def variable_argument(text: str) -> tuple[str, str]:
+    """NAME=VALUE; NAME alone takes the value that the variable has where the command runs."""
+    name, given, value = text.partition('=')
+    if not _NAME.fullmatch(name):
+        raise argparse.ArgumentTypeError(
+            f'{shown(text)}: give <name>=<value>; a name has letters, digits and _, no digit first'
+        )
+    if given:
+        return name, value
+    if name not in os.environ:
+        raise argparse.ArgumentTypeError(f'{name} is not set here: set it, or give {name}=<value>')
+    return name, os.environ[name]
+
+
+class NumberArgument:
+    """The type of a finite number, `least` or more. what: the noun for its error."""
+
+    def __init__(self, least: float, what: str) -> None:
+        self._least, self._what = least, what
+
+    def __call__(self, text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not (math.isfinite(number) and number >= self._least):
+            raise argparse.ArgumentTypeError(
+                f'{shown(text)}: give {self._what}, {self._least:g} or more'
+            )
+        return number
+
+
+def pairs(given: Sequence[tuple[str, str]] | None) -> dict[str, str]:
+    """What was given with several NAME=VALUE; the last one of a name counts."""
+    return dict(given or ())

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people read of queues and jobs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from cliff.columns import FormattableColumn
+
+from nova_market.osc.v1.columns import Amount, Column, Credits, Fields, Percent
+from nova_market.osc.v1.job_argument import duration_text
+
+
+class Duration(FormattableColumn[Any]):
+    """5400 is read as 1h30m."""
+
+    def human_readable(self) -> str:
+        return '' if self._value is None else duration_text(self._value)
+
+
+class Given(FormattableColumn[Any]):
+    """A value, or nothing where there is none."""
+
+    def human_readable(self) -> str:
+        return '' if self._value is None else str(self._value)
+
+
+class Names(FormattableColumn[Any]):
+    """Names, with commas between them."""
+
+    def human_readable(self) -> str:
+        return ', '.join(str(one) for one in self._value or ())
+
+
+class Limits(FormattableColumn[Any]):
+    """The limits of a queue that there are; times as they can be typed."""
+
+    def human_readable(self) -> str:
+        return ' '.join(
+            f'{name}={duration_text(value) if name == "max_time_limit" else value}'
+            for name, value in (self._value or {}).items()
+            if value is not None
+        )
+
+
+class Submitters(FormattableColumn[Any]):
+    """Who may submit besides the queue's own project, and the roles that are needed."""
+
+    def human_readable(self) -> str:
+        return '\n'.join(
+            f'{name}: {", ".join(one)}' for name, one in (self._value or {}).items() if one
+        )
+
+
+class ReasonText(FormattableColumn[Any]):
+    """The sentence of a reason."""
+
+    def human_readable(self) -> str:
+        reason = self._value or {}
+        return str(reason.get('text') or reason.get('code') or '')
+
+
+class Attempts(FormattableColumn[Any]):
+    """Each server's part of each attempt in a line."""
+
+    def human_readable(self) -> str:
+        return '\n'.join(_attempt(one) for one in self._value or ())
+
+
+QUEUES: tuple[Column, ...] = (
+    ('ID', 'id', None),
+    ('Name', 'name', None),
+    ('Policy', 'policy', None),
+    ('Share', 'share', Percent),
+    ('State', 'state', None),
+    ('Waiting', 'waiting', None),
+    ('Active', 'active', None),
+)
+QUEUES_OF_PROJECTS: tuple[Column, ...] = (*QUEUES, ('Project', 'project_id', None))
+QUEUE: tuple[Column, ...] = (
+    ('ID', 'id', None),
+    ('Name', 'name', None),
+    ('Description', 'description', None),
+    ('Project', 'project_id', None),
+    ('Share', 'share', Percent),
+    ('Aggregate', 'aggregate', None),
+    ('Policy', 'policy', None),
+    ('Parameters', 'parameters', Fields),
+    ('Short Below', 'short_below', Duration),
+    ('Flavors', 'flavors', Names),
+    ('Image', 'image', None),
+    ('Networks', 'networks', Names),
+    ('Reuse', 'reuse', None),
+    ('Idle Seconds', 'idle_seconds', Duration),
+    ('Limits', 'limits', Limits),
+    ('Submitters', 'submitters', Submitters),
+    ('Weights', 'weights', Fields),
+    ('Price', 'price_core_hour', Credits),
+    ('State', 'state', None),
+    ('Jobs', 'jobs', Fields),
+    ('Created At', 'created_at', None),
+    ('Changed At', 'changed_at', None),
+)
+MINUTES: tuple[Column, ...] = (
+    ('At', 'at', None),
+    ('Cores', 'cores', Amount),
+    ('Share', 'share', Percent),
+    ('Waiting', 'waiting', None),
+    ('Running', 'running', None),
+    ('Started', 'started', None),
+    ('Finished', 'finished', None),
+    ('Failed', 'failed', None),
+    ('Preempted', 'preempted', None),
+)
+JOBS: tuple[Column, ...] = (
+    ('ID', 'id', None),
+    ('Name', 'label', None),
+    ('Queue', 'queue', None),
+    ('State', 'state', None),
+    ('Reason', 'reason', ReasonText),
+    ('Expected Start', 'expected_start', Given),
+)
+JOBS_LONG: tuple[Column, ...] = (
+    *JOBS,
+    ('Array', 'array_id', Given),
+    ('Kind', 'kind', None),
+    ('Priority', 'priority', None),
+    ('Flavor', 'flavor', None),
+    ('Servers', 'servers', None),
+    ('Time Limit', 'time_limit', Duration),
+    ('Attempt', 'attempt', None),
+    ('Submitted At', 'submitted_at', None),
+    ('Started At', 'started_at', Given),
+    ('Ended At', 'ended_at', Given),
+    ('Exit Code', 'exit_code', Given),
+    ('Project', 'project_id', None),
+    ('User', 'user_id', None),
+)
+JOB: tuple[Column, ...] = (
+    ('ID', 'id', None),
+    ('Name', 'name', None),
+    ('Queue', 'queue', None),
+    ('Project', 'project_id', None),
+    ('User', 'user_id', None),
+    ('Array', 'array_id', Given),
+    ('Array Index', 'array_index', Given),
+    ('State', 'state', None),
+    ('Reason', 'reason', ReasonText),
+    ('Expected Start', 'expected_start', Given),
+    ('Exit Code', 'exit_code', Given),
+    ('Wish', 'wish', None),
+    ('Kind', 'kind', None),
+    ('Priority', 'priority', None),
+    ('Weight', 'weight', Amount),
+    ('Flavor', 'flavor', None),
+    ('Servers', 'servers', None),
+    ('Cores', 'cores', Amount),
+    ('Memory MiB', 'memory_mib', Amount),
+    ('Disk GiB', 'disk_gib', Amount),
+    ('Time Limit', 'time_limit', Duration),
+    ('Begin', 'begin', Given),
+    ('Value', 'value', Credits),
+    ('After', 'after', Names),
+    ('After Condition', 'after_condition', None),
+    ('Retries', 'retries', None),
+    ('Lost', 'lost', None),
+    ('Requeues', 'requeues', None),
+    ('Least Run Time', 'least_run_time', Duration),
+    ('Notice', 'notice', Duration),
+    ('Preempt Action', 'preempt_action', None),
+    ('Cost Limit', 'cost_limit', Credits),
+    ('Charged', 'charged', Credits),
+    ('Compensation', 'compensation', Credits),
+    ('Environment', 'environment', Fields),
+    ('Output URL', 'output_url', None),
+    ('Attempts', 'attempts', Attempts),
+    ('Submitted At', 'submitted_at', None),
+    ('Started At', 'started_at', Given),
+    ('Ended At', 'ended_at', Given),
+)
+SCRIPTS: tuple[Column, ...] = (('Script', 'script', None), ('Checkpoint', 'checkpoint', None))
+EVENTS: tuple[Column, ...] = (
+    ('At', 'at', None),
+    ('Attempt', 'attempt', None),
+    ('Action', 'action', None),
+    ('Reason', 'reason', None),
+    ('Numbers', 'numbers', Fields),
+)
+
+
+def _attempt(one: Mapping[str, Any]) -> str:
+    usage = one.get('usage') or {}
+    parts = [
+        f'{one["number"]}.{one["rank"]}: {one["state"]}',
+        f'on {one["server_id"]}' if one.get('server_id') else '',
+        f'exit code {one["exit_code"]}' if one.get('exit_code') is not None else '',
+        one.get('text') or '',
+        Fields(usage).human_readable(),
+    ]
+    return ', '.join(part for part in parts if part)
