@@ -40,8 +40,7 @@ JUDGED = 0.5
 
 TOLERANCE = 0.05
 """e's part may differ by so much from where the controller settles for what all guests were seen to use
-(experiments.guests.settled): 0.739 without bystanders on whole cores, 0.72 to 0.77 with 1 to 10 that use 3 %
-each, and up to 0.81 where the machine leaves guests only 0.7 of a core."""
+(experiments.guests.settled): 0.739 without bystanders, 0.72 to 0.77 with 1 to 10 that use 3 % of a core."""
 
 LEAST = 0.68
 """And e has at least so much, whatever the model makes of the use: with five bystanders it once had 0.55."""

@@ -3,7 +3,8 @@
 
 What guests get depends on more than weights: their monitors, the service and the machine take their part. So
 an experiment is compared with the model at the use that was measured, of which only the division between
-the guests that burn on host a is left open.
+the guests that burn on host a is left open. A host's supply is what its guests used together: on each, one
+burns, and the service takes off what the rest of the machine uses.
 """
 
 from collections.abc import Mapping
@@ -28,7 +29,8 @@ from nova_market.core.resource import GuestId, HostName, OwnerId, vector
 ROUNDS = 100
 """Of the controller, which settles in 30."""
 
-SUPPLY = HostSupply(cores=1.0, memory_bytes=1 << 32)
+MEMORY = 1 << 32
+"""Bytes of a host; memory is not in the metric."""
 
 
 def settled_shares(
@@ -36,18 +38,25 @@ def settled_shares(
 ) -> dict[str, float]:
     """Parts of each of `burning`, which are all on one host, of what they were seen to use together.
 
-    guests: name -> (host, owner); each host has one core. cores: what each was seen to use
+    guests: name -> (host, owner); on each host one burns. cores: what each was seen to use
     """
     settings = FairnessSettings(resources=('cpu',))
     hosts = {
         host: [name for name, (where, _) in guests.items() if where == host]
         for host in sorted({where for where, _ in guests.values()})
     }
+    supply = {
+        host: HostSupply(cores=sum(cores[n] for n in names), memory_bytes=MEMORY)
+        for host, names in hosts.items()
+    }
     together = sum(cores[name] for name in burning)
     shares = dict.fromkeys(burning, 1 / len(burning))
     contested = guests[burning[0]][0]
     totals = add_up(
-        [_report(host, {guests[n][1]: (0.0,) for n in names}) for host, names in hosts.items()],
+        [
+            _report(host, supply[host], {guests[n][1]: (0.0,) for n in names})
+            for host, names in hosts.items()
+        ],
         settings.metric_name,
     )
     state: Mapping[Any, float] = {}
@@ -55,15 +64,18 @@ def settled_shares(
         used = dict(cores) | {name: together * part for name, part in shares.items()}
         view, _ = view_of(totals, 1.0, settings)
         weighed = {
-            host: weigh(_measured(names, guests, used), SUPPLY, view, settings)
+            host: weigh(_measured(names, guests, used), supply[host], view, settings)
             for host, names in hosts.items()
         }
         totals = add_up(
-            [_report(host, partial_sums(found), found) for host, found in weighed.items()],
+            [
+                _report(host, supply[host], partial_sums(found), found)
+                for host, found in weighed.items()
+            ],
             settings.metric_name,
         )
         limits = {'cpu': CPU_SHARES_V1}
-        plan = decide(weighed[contested], totals, state, limits, SUPPLY, settings)
+        plan = decide(weighed[contested], totals, state, limits, supply[contested], settings)
         state = plan.state
         weights = dict(zip(hosts[contested], plan.weights.tolist(), strict=True))
         whole = sum(weights[name] for name in burning)
@@ -95,7 +107,10 @@ def _measured(
 
 
 def _report(
-    host: str, owners: Mapping[Any, tuple[float, ...]], weighing: Weighing | None = None
+    host: str,
+    supply: HostSupply,
+    owners: Mapping[Any, tuple[float, ...]],
+    weighing: Weighing | None = None,
 ) -> HostReport:
     nothing = vector()
     return HostReport(
@@ -103,7 +118,7 @@ def _report(
         incarnation=1,
         sequence=1,
         metric=FairnessSettings().metric_name,
-        supply=tuple(vector(cpu=SUPPLY.cores)),
+        supply=tuple(vector(cpu=supply.cores)),
         load=tuple(nothing if weighing is None else weighing.measurement.load.sum(axis=0)),
         virtual=tuple(nothing if weighing is None else weighing.virtual.sum(axis=0)),
         owners={OwnerId(owner): sums for owner, sums in owners.items()},

@@ -42,7 +42,14 @@ class Compute:
         for name, access in self.flavor_list:
             if is_public is None or access in ('public', 'service'):
                 yield SimpleNamespace(
-                    name=name, id=f'id-{name}', vcpus=2, ram=1024, is_public=access == 'public'
+                    name=name,
+                    id=f'id-{name}',
+                    vcpus=2,
+                    ram=1024,
+                    disk=4,
+                    ephemeral=0,
+                    swap=0,
+                    is_public=access == 'public',
                 )
 
 

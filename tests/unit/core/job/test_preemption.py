@@ -230,3 +230,13 @@ def test_the_newest_goes_on_whatever_host_it_is() -> None:
     """Both hosts would do; the newer job is on the second one."""
     runs = [best_effort(0, cores=8, started=100.0), best_effort(1, cores=8, started=900.0)]
     assert victims(plan([Job(cores=8)], runs, hosts=(8, 8))) == [1]
+
+
+def test_nobody_is_preempted_twice_and_what_is_not_needed_goes_to_best_effort_jobs() -> None:
+    """Two jobs displace one each; a victim of six cores leaves two, which are not free yet."""
+    runs = [best_effort(0, cores=4, started=900.0), best_effort(0, cores=6, started=100.0)]
+    jobs = [Job(cores=4), Job(cores=4, submitted=1.0), Job(cores=2, best_effort=True)]
+    found = plan(jobs, runs, hosts=(12,))
+    assert victims(found) == [0, 1]
+    assert found.preemptions.displacer.tolist() == [0, 1]
+    assert found.starts.tolist() == [2]

@@ -103,6 +103,28 @@ def test_an_idle_worker_leaves_when_its_room_is_needed():
     assert outcome.start.tolist() == [30, 80, 120] and outcome.reused == 0
 
 
+def test_a_worker_of_another_queue_is_not_reused():
+    """Of the same size on the same host: what one queue's jobs leave behind is not for others."""
+    jobs = submissions(
+        {'run': 10, 'cores': 2}, {'submit': 50, 'run': 5, 'cores': 2, 'queue': 1}, queues=2
+    )
+    outcome = run(jobs, boot=30.0, keep=600.0)
+    assert outcome.start.tolist() == [30, 80] and outcome.reused == 0
+
+
+def test_the_oldest_idle_worker_leaves_first():
+    """Job 3 takes the room of job 1's worker; that of job 2 is reused by job 4."""
+    jobs = submissions(
+        {'run': 10, 'cores': 2},
+        {'run': 20, 'cores': 2, 'queue': 1},
+        {'submit': 100, 'run': 5, 'cores': 2, 'queue': 2},
+        {'submit': 101, 'run': 5, 'cores': 2, 'queue': 1},
+        queues=3,
+    )
+    outcome = run(jobs, boot=30.0, keep=600.0)
+    assert outcome.start.tolist() == [30, 30, 130, 101] and outcome.reused == 1
+
+
 def test_a_gang_starts_together_when_its_last_worker_is_there():
     """One of its two servers finds an idle worker; the job begins when the other has booted."""
     jobs = submissions((0, 10, 2), {'submit': 50, 'run': 5, 'cores': 2, 'servers': 2})
@@ -133,6 +155,25 @@ def test_a_preempted_job_begins_again():
     held = outcome.holdings
     lost = [(int(j), b, e) for j, b, e in zip(held.job, held.begin, held.end, strict=True)]
     assert [one for one, gone in zip(lost, held.lost, strict=True) if gone] == [(1, 1, 2)]
+
+
+def test_a_preempted_job_goes_before_those_that_came_later():
+    """Job 1 is preempted for job 3, and begins again before job 2, which waited when that happened."""
+    jobs = submissions(
+        {'run': 10, 'cores': 4, 'best_effort': True},
+        {'submit': 2, 'run': 5, 'cores': 4, 'best_effort': True},
+        {'submit': 3, 'run': 5, 'cores': 4},
+    )
+    assert run(jobs, selector=Displacing()).start.tolist() == [8, 18, 3]
+
+
+def test_a_worker_that_has_not_booted_is_not_kept():
+    """Its job was preempted while it booted: nothing is idle that could be reused."""
+    jobs = submissions(
+        {'run': 10, 'cores': 4, 'best_effort': True}, {'submit': 5, 'run': 5, 'cores': 4}
+    )
+    outcome = run(jobs, selector=Displacing(), boot=30.0, keep=600.0)
+    assert outcome.start.tolist() == [40, 35] and (outcome.booted, outcome.reused) == (2, 1)
 
 
 @pytest.mark.parametrize(('notice', 'start', 'preempted'), [(3.0, 5.0, 1), (30.0, 11.0, 0)])
