@@ -23,14 +23,12 @@ from nova_market.core.job.record import (
     PreemptAction,
     StoredJob,
 )
+from nova_market.core.job.script import MAX_SCRIPT
 from nova_market.core.job.store_values import NewJobs
 from nova_market.core.ledger.money import credit_text
 from nova_market.core.text import shown
 from nova_market.core.timestamp import FORM, seconds
 from nova_market.errors import BadJob, BadTime, BalanceTooLow, QueueClosed
-
-MAX_SCRIPT = 65_536
-"""Bytes: it travels in one answer to a small guest, and in the request's body."""
 
 MAX_ENVIRONMENT = 32_768
 """Bytes of names and values; Linux takes 128 KiB for one argument or variable."""

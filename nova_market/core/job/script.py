@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from nova_market.core.text import shown
 from nova_market.errors import BadScript
 
+MAX_SCRIPT = 65_536
+"""Bytes: it travels in one answer to a small guest, and in the request's body."""
+
 MARK = '#MARKET'
 _MARKED = re.compile(rf'{MARK}(?=\s|$)')
 _COMMENT = re.compile(r'\s#')

@@ -12,8 +12,7 @@ from typing import Any
 
 from osc_lib import exceptions
 
-from nova_market.core.job.request import MAX_SCRIPT
-from nova_market.core.job.script import check_script
+from nova_market.core.job.script import MAX_SCRIPT, check_script
 from nova_market.errors import BadScript
 from nova_market.osc.v1.columns import Column, Fields, shown
 from nova_market.osc.v1.job_columns import JOB, Given

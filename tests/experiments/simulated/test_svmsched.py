@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from nova_market.cmd import experiment
-from nova_market.experiments.simulated.svmsched import Setting, measure
+from nova_market.experiments.simulated.svmsched import Setting, chosen, measure
 from nova_market.experiments.simulated.svmsched_claims import judge
+from nova_market.sim.workload.swf import read_log
 
 STAND_IN = Path(__file__).parents[1] / 'data' / 'svmsched-standin96.swf'
 GUIDE = Path(__file__).resolve().parents[3] / 'doc' / 'source' / 'user' / 'svmsched.rst'
@@ -113,6 +114,13 @@ def test_the_command_writes_tables_figures_and_a_summary(tmp_path, capsys):
     lines = (output / 'svmsched.csv').read_text(encoding='utf-8').splitlines()
     assert len(lines) == 1 + len(TABLE) and len({len(line.split(',')) for line in lines}) == 1
     assert len((output / 'jobs-rigid.csv').read_text(encoding='utf-8').splitlines()) == 97
+
+
+def test_the_last_jobs_are_taken(results):
+    """As the paper takes the last 96 of its log; times begin with the first of them."""
+    few = chosen(read_log(STAND_IN), Setting(log=STAND_IN, jobs=10))
+    assert few.number.tolist() == results['rigid'].jobs.number[-10:].tolist()
+    assert few.submit[0] == 0.0
 
 
 def test_a_few_jobs_of_any_log_are_not_judged(tmp_path, capsys):

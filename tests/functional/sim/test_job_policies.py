@@ -17,7 +17,7 @@ from nova_market.sim.job.job_run import WorkerSetting
 from nova_market.sim.job.measures import measures_of
 from nova_market.sim.job.policy_selector import QueueSetting
 from nova_market.sim.job.simulation import Cluster, equal_shares, shares_by_jobs, simulate
-from nova_market.sim.job.submission import from_log
+from nova_market.sim.job.submission import at_once, from_log
 from nova_market.sim.workload.job import Workload, scaled
 from nova_market.sim.workload.lublin import generate, kind_for
 from nova_market.sim.workload.swf import ORIGINS, Log, read_log
@@ -80,11 +80,13 @@ def test_a_reservation_is_kept_where_jobs_end_soon(policy):
     assert outcome.start.tolist() == [0, 10, 2, 20]
 
 
+@pytest.mark.parametrize('once', [False, True])
 @pytest.mark.parametrize('by_demand', [False, True])
 @pytest.mark.parametrize(('policy', 'short_below'), [('rigid', None), ('flexible', 1800.0)])
-def test_shares_are_kept_as_algorithm_1_does(policy, short_below, by_demand):
+def test_shares_are_kept_as_algorithm_1_does(policy, short_below, by_demand, once):
     """Job by job on six hosts, against a plain transcription of the paper."""
     jobs = from_log(read_log(STAND_IN), host_cores=8, grouping='partition')
+    jobs = at_once(jobs) if once else jobs
     shares = shares_by_jobs(jobs) if by_demand else equal_shares(jobs)
     outcome = simulate(jobs, Cluster(hosts=6, cores=8), policy, QueueSetting(shares=shares))
     columns = (jobs.submit, jobs.run, jobs.cores, jobs.queue)
@@ -112,6 +114,26 @@ def test_every_policy_runs_gangs_on_many_hosts(policy):
     assert np.isfinite(first.end).all() and (first.start >= jobs.submit).all()
     assert first.start.tolist() == second.start.tolist()
     assert first.booted + first.reused == jobs.servers.sum() and first.reused > 0
+
+
+def test_servers_of_a_gang_share_a_host_where_they_fit():
+    """Three of 2 cores on hosts of 4, chosen by a policy; a job of a whole host waits for them."""
+    jobs = submissions({'run': 10, 'cores': 2, 'servers': 3}, (1, 5, 4), (2, 5, 2))
+    queues = QueueSetting(shares=np.ones(1))
+    outcome = simulate(jobs, Cluster(hosts=2, cores=4), 'flexible', queues)
+    assert outcome.start.tolist() == [0, 10, 2]
+
+
+def test_room_that_was_made_is_for_the_job_that_it_was_made_for():
+    """A job that comes during the notice, and is smaller in number of priority, starts after it."""
+    jobs = submissions(
+        {'run': 1000, 'cores': 8, 'best_effort': True},
+        {'submit': 10, 'run': 20, 'cores': 8},
+        {'submit': 20, 'run': 20, 'cores': 8, 'priority': 1},
+    )
+    queues, workers = QueueSetting(shares=np.ones(1)), WorkerSetting(notice=30.0)
+    outcome = simulate(jobs, Cluster(hosts=1, cores=8), 'flexible', queues, workers)
+    assert outcome.start.tolist() == [80, 40, 60]
 
 
 def test_a_production_job_preempts_the_newest_best_effort_job():
