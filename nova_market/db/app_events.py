@@ -11,7 +11,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
-from sqlalchemy import Connection, Row, Table, delete, insert, select, update
+from sqlalchemy import Connection, Row, Table, insert, select, update
 
 from nova_market.core.app.record import MAX_EVENTS, AppEvent, AppReport, HookReport
 from nova_market.db.app_tables import (
@@ -25,6 +25,7 @@ from nova_market.db.app_tables import (
 )
 from nova_market.db.apps import packed
 from nova_market.db.database import Database
+from nova_market.db.event_log import keep_newest
 from nova_market.db.ledger import MAX_PAGE, slices
 from nova_market.errors import Conflict
 
@@ -85,12 +86,7 @@ def _tell(connection: Connection, events: Sequence[AppEvent]) -> None:
     if rows:
         connection.execute(insert(app_events), rows)
     for name in sorted(there):
-        newest = select(app_events.c.id).where(app_events.c.app_id == name)
-        newest = newest.order_by(app_events.c.id.desc()).offset(MAX_EVENTS).limit(1)
-        last = connection.execute(newest).scalar()
-        if last is not None:
-            old = delete(app_events).where(app_events.c.app_id == name, app_events.c.id <= last)
-            connection.execute(old)
+        keep_newest(connection, app_events, app_events.c.app_id == name, MAX_EVENTS)
 
 
 def _events(connection: Connection, app_id: str, before: int | None, limit: int) -> list[AppEvent]:

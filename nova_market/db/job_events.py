@@ -5,11 +5,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select
+from sqlalchemy import Connection, Row, insert, select
 
 from nova_market.core.job.record import MAX_EVENTS, JobEvent
 from nova_market.db.app_tables import ACTION_LENGTH, REASON_LENGTH
 from nova_market.db.apps import packed
+from nova_market.db.event_log import keep_newest
 from nova_market.db.job_tables import job_events
 
 
@@ -27,7 +28,7 @@ def insert_events(connection: Connection, events: Sequence[JobEvent]) -> None:
     ]  # fmt: skip
     connection.execute(insert(job_events), rows)
     for name in sorted({one.job_id for one in events}):
-        _trim(connection, name)
+        keep_newest(connection, job_events, job_events.c.job_id == name, MAX_EVENTS)
 
 
 def events_of(
@@ -45,15 +46,6 @@ def events_since(connection: Connection, after: int, limit: int) -> list[JobEven
     """Of all jobs, oldest first."""
     query = select(job_events).where(job_events.c.id > after).order_by(job_events.c.id)
     return [_event(row) for row in connection.execute(query.limit(limit))]
-
-
-def _trim(connection: Connection, job_id: str) -> None:
-    newest = select(job_events.c.id).where(job_events.c.job_id == job_id)
-    newest = newest.order_by(job_events.c.id.desc()).offset(MAX_EVENTS).limit(1)
-    last = connection.execute(newest).scalar()
-    if last is not None:
-        old = delete(job_events).where(job_events.c.job_id == job_id, job_events.c.id <= last)
-        connection.execute(old)
 
 
 def _event(row: Row[Any]) -> JobEvent:

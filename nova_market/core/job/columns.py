@@ -172,7 +172,7 @@ class Owners:
 class Hosts:
     """(hosts,). Hosts that are disabled or powered down have no free room.
 
-    capacity: Placement's inventory, total * ratio - reserved, (AXES, hosts) (rule C3)
+    capacity: Placement's inventory, (total - reserved) * ratio, (AXES, hosts) (rule C3)
     free: what new servers may take now, (AXES, hosts); the room of idle workers is free
     aggregates: which hosts belong to each, (aggregates, hosts); without any there is one row, all True
     """

@@ -19,11 +19,11 @@ Units, shapes and rows as in columns.py.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 
 from nova_market.core.calendar.axes import AXES
+from nova_market.core.calendar.calendar import Calendar
 from nova_market.core.job.columns import (
     Hosts,
     Owners,
@@ -95,7 +95,7 @@ class JobSnapshot:
 
     candidates: (waiting jobs,): those that the policy may start; core.job.selection takes out of them those
         that are held, not yet allowed to start, best-effort, or of a queue with another policy
-    calendar: a Calendar of core.calendar, hosts in the same rows; None where nothing but jobs is booked.
+    calendar: hosts in the same rows; None where nothing but jobs is booked.
         It has the bookings of all but jobs (leases, plain servers); a policy that looks ahead adds those of
         `running`, because preemption asks it what it would do without some of them
     known_shapes: of the waiting jobs; made here unless they are given
@@ -110,7 +110,7 @@ class JobSnapshot:
     hosts: Hosts
     state: PolicyState
     candidates: Flags
-    calendar: Any | None = None
+    calendar: Calendar | None = None
     price: Array = field(default_factory=lambda: np.zeros(len(AXES)))
     settings: JobSettings = field(default_factory=JobSettings)
     known_shapes: Shapes | None = None
