@@ -20,6 +20,7 @@ from nova_market.experiments.guests import (
     idle_guests,
 )
 from nova_market.experiments.simulated import (
+    grid_beyond,
     grid_fig5,
     grid_fig6,
     grid_fig7,
@@ -152,6 +153,8 @@ def _add_grid(commands: Any) -> None:
     _add_simulated(commands, grid_fig7.NAME, grid_fig7, text)
     text = 'Users of a tender who ask for little, more and too much, on three clusters; simulated.'
     _add_simulated(commands, grid_fig8.NAME, grid_fig8, text)
+    text = 'Other price rules of a tender, a bound, and the arrivals of a log; simulated.'
+    _add_simulated(commands, grid_beyond.NAME, grid_beyond, text)
     text = 'The same users on the small cluster until all tasks are over; simulated.'
     parser = commands.add_parser(grid_fig8.WHOLE, help=text, description=text)
     parser.set_defaults(run=grid_fig8.whole_from_arguments)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures 5 to 9 of grid-cloud. Needs matplotlib (extra `sim`)."""
+"""Figures 5 to 9 of grid-cloud, and prices. Needs matplotlib (extra `sim`)."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -88,6 +88,21 @@ def plot_users(path: Path, results: Mapping[str, Outcome], until: float) -> None
         axis.grid(alpha=0.3)
         axis.legend(loc='upper left', fontsize=8)
     axes[-1, 0].set_xlabel('seconds')
+    _save(plt, figure, path)
+
+
+def plot_prices(path: Path, rules: Mapping[str, Outcome]) -> None:
+    """The price of work on the first cloud under each rule, logarithmic."""
+    plt = _pyplot()
+    figure, axis = plt.subplots(figsize=(8, 4))
+    for name, one in rules.items():
+        times = [sample.time for sample in one.samples]
+        axis.plot(times, [sample.prices[0] for sample in one.samples], label=name, lw=0.9)
+    axis.set_yscale('log')
+    axis.set_xlabel('seconds')
+    axis.set_ylabel('micro-credits per MI')
+    axis.grid(alpha=0.3)
+    axis.legend()
     _save(plt, figure, path)
 
 

@@ -23,8 +23,10 @@ from nova_market.sim.tender.outcome import Outcome
 from nova_market.sim.tender.tender_run import MESSAGE, MarketSetting, TenderRun
 from nova_market.sim.tender.workload import UserTasks
 
+EQUATION_5 = PriceSettings(step=0.0)
+
 RULES: dict[str, tuple[PriceRule, PriceSettings]] = {
-    'printed': (printed, PriceSettings(step=0.0)),
+    'printed': (printed, EQUATION_5),
     'settled': (settled, PriceSettings()),
 }
 

@@ -17,7 +17,10 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
 
+import numpy as np
+
 from nova_market.core.ledger.money import split
+from nova_market.core.market.price import ResourceMarket, clearing_price
 from nova_market.core.tender.acceptance import Terms
 from nova_market.core.tender.negotiation import Strategy
 from nova_market.core.tender.offer import Offers, merged
@@ -37,6 +40,7 @@ MESSAGE = 0.001
 class MarketSetting:
     """budget: of each user at the beginning, micro-credits; message: seconds of a hop
     until: the run ends then, whatever is open
+    clearing: the price of work is that at which users can pay for what there is (P1), and no rule adapts it
     """
 
     clouds: Sequence[CloudSetting]
@@ -46,6 +50,7 @@ class MarketSetting:
     bank_period: float = 1000.0
     message: float = MESSAGE
     until: float = float('inf')
+    clearing: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -164,9 +169,26 @@ class TenderRun:
         for cloud in self.clouds:
             cloud.adapt_prices()
             cloud.stop_idle(self.now)
+        if self.setting.clearing:
+            self._clear()
         self.samples.append(Sample.of(self.now, self.clouds))
         if self._open:
             self._at(self.now + self.setting.price_period, self._period)
+
+    def _clear(self) -> None:
+        """Users bid what they have for the time until they are paid back; memory and disk cost nothing."""
+        wanted = [int(((one.state > 0) & (one.state < State.DONE)).sum()) for one in self.users]
+        speed = float(self.clouds[0].setting.flavors.speed.min())
+        found = clearing_price(
+            ResourceMarket(
+                bids=np.array([one.balance for one in self.users]) / self.setting.bank_period,
+                caps=np.array(wanted, dtype=np.float64) * speed,
+                capacity=sum(float(cloud.capacity()[0]) for cloud in self.clouds),
+                reserve=self.clouds[0].setting.prices.floor,
+            )
+        )
+        for cloud in self.clouds:
+            cloud.prices = np.array([found, 0.0, 0.0])
 
     def _bank(self) -> None:
         income = sum(cloud.income for cloud in self.clouds)
