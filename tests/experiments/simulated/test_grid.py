@@ -111,5 +111,5 @@ def test_the_claims_of_figures_8_and_9_can_fail():
     assert judged(found, 'nobody fails') is False and judged(found, 'run most') is False
     whole = grid_fig8.measure(PART, 'small', float('inf'))
     assert judged(grid_fig8.judge_whole(whole, PART), 'all tasks are over') is True
-    still = replace(whole, ended=np.where(whole.user < 30, 1.0, whole.ended))
+    still = replace(whole, ended=np.where(whole.user >= 20, 0.5, whole.ended))
     assert judged(grid_fig8.judge_whole(still, Setting()), 'high users run more') is False
