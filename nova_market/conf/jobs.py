@@ -7,6 +7,8 @@ from nova_market.core.job.policy_interface import HostChoice, JobSettings, Preem
 
 GROUP = cfg.OptGroup('jobs', title='The service of jobs')
 
+DEFAULTS = JobSettings()
+
 OPTIONS = [
     cfg.StrOpt(
         'name',
@@ -55,8 +57,8 @@ They are put into each worker, at most about 10 KB. Empty = those of the image.
         min=1.0,
         max=600.0,
         help="""
-Seconds between two requests of an idle worker for a job. Each is one short request to the API. The API and the
-service must have the same value.
+Seconds between two requests of an idle worker for a job. Each is one short request to the API. The API and
+the service must have the same value.
 """,
     ),
     cfg.FloatOpt(
@@ -65,8 +67,8 @@ service must have the same value.
         min=1.0,
         max=600.0,
         help="""
-Seconds between two heartbeats of a worker that runs a job; orders (cancel, preempt) reach it with the answers.
-The API and the service must have the same value.
+Seconds between two heartbeats of a worker that runs a job; orders (cancel, preempt) reach it with the
+answers. The API and the service must have the same value.
 """,
     ),
     cfg.IntOpt(
@@ -75,8 +77,8 @@ The API and the service must have the same value.
         min=2,
         max=1000,
         help="""
-Heartbeats in a row that a worker may miss. Then it is lost: its server is deleted, and its job is run again or
-has failed. `heartbeat` times `missed` must be longer than a live migration of a worker stops it.
+Heartbeats in a row that a worker may miss. Then it is lost: its server is deleted, and its job is run again
+or has failed. `heartbeat` times `missed` must be longer than a live migration of a worker stops it.
 """,
     ),
     cfg.FloatOpt(
@@ -153,7 +155,7 @@ one. The plan must only be right about whether there is room.
     ),
     cfg.IntOpt(
         'reservations_per_queue',
-        default=JobSettings.reservations_per_queue,
+        default=DEFAULTS.reservations_per_queue,
         min=0,
         max=1000,
         help="""
@@ -163,7 +165,7 @@ computed under any policy.
     ),
     cfg.IntOpt(
         'most_reservations',
-        default=JobSettings.most_reservations,
+        default=DEFAULTS.most_reservations,
         min=0,
         max=10_000,
         help="""
@@ -172,12 +174,13 @@ Reservations of all queues together in one pass. Each takes about half a millise
     ),
     cfg.IntOpt(
         'most_looks',
-        default=JobSettings.most_looks,
+        default=DEFAULTS.most_looks,
         min=0,
         max=10_000,
         help="""
 Jobs in one pass for which it is looked up whether they would delay a reservation (policies `easy` and
-`conservative`). A look takes as long as a reservation. With a small value, fewer jobs are backfilled per pass.
+`conservative`). A look takes as long as a reservation. With a small value, fewer jobs are backfilled in a
+pass.
 """,
     ),
     cfg.StrOpt(

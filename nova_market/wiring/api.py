@@ -116,7 +116,7 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
 
 
 def worker_pace(conf: cfg.ConfigOpts) -> WorkerPace:
-    """How often workers call: the same for the API, which tells them, and the service, which waits for them."""
+    """How often workers call: the API tells them, and the service waits for them."""
     options = conf.jobs
     return WorkerPace(poll=options.poll, heartbeat=options.heartbeat, missed=options.missed)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cloud in memory: the simulator's, and the tests' Nova.
 
-Implements ports.MarketCloud and ports.JobHosts. Live migrations take as long as copying the server's RAM, on the clock that it
-is given. Units: MiB, seconds.
+Implements ports.MarketCloud and ports.JobHosts. Live migrations take as long as copying the server's RAM, on
+the clock that it is given. Units: MiB, seconds.
 """
 
 from collections.abc import Mapping, Sequence
