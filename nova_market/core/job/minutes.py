@@ -22,6 +22,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -200,13 +201,12 @@ class _Jobs:
 
     def _number(self, chosen: Flags) -> Array:
         count = np.bincount(self._column[chosen], minlength=self._columns)
-        return _with_sum(count.astype(np.float64))
+        return _with_sum(count)
 
 
-def _with_sum(values: Array) -> Array:
+def _with_sum(values: np.ndarray[Any, np.dtype[Any]]) -> Array:
     """The last column becomes the sum of all, its own value included."""
-    found: Array = np.append(values[:-1], values.sum())
-    return found
+    return np.append(values[:-1], values.sum()).astype(np.float64)
 
 
 def _interval(job: StoredJob, part: StoredAttempt) -> tuple[float, float]:
