@@ -11,7 +11,14 @@ from nova_market.ports.exchange import (
     WireFormat,
 )
 from nova_market.ports.host import Actuator, Clock, HostDriver, QuotaSource, StateFile
-from nova_market.ports.job import AttemptStore, JobStore, QueueStore
+from nova_market.ports.job import (
+    AttemptStore,
+    JobHosts,
+    JobStateStore,
+    JobStore,
+    QueueStore,
+    WorkerUrl,
+)
 from nova_market.ports.market import (
     Flavors,
     Leadership,
@@ -43,6 +50,8 @@ __all__ = [
     'Flavors',
     'History',
     'HostDriver',
+    'JobHosts',
+    'JobStateStore',
     'JobStore',
     'Leadership',
     'LedgerStore',
@@ -61,4 +70,5 @@ __all__ = [
     'Transport',
     'Trusts',
     'WireFormat',
+    'WorkerUrl',
 ]

@@ -40,6 +40,7 @@ class _Made:
     gone_at: float | None = None
     hidden: bool = False
     address: str = ''
+    user_data: str = ''
     later: ServerState | None = None
     """What it is from `ready_at` on; None: nothing is under way."""
 
@@ -52,6 +53,8 @@ class MemoryOwnerCloud:
     failing: slots whose next server ends in error.
     lost_answers: so many creations are done, and the answer is lost. quota: servers of a project.
     skips: what is hidden is left out of lists, as Nova does it by default. ids: of servers, by number.
+
+    full: hosts can be full: a server that none has room for, by what Placement counts of it, ends in error.
 
     A suspended server keeps its room on its host, a shelved one does not. One that is unshelved stays shelved
     when no host has room for its memory.
@@ -69,8 +72,10 @@ class MemoryOwnerCloud:
         quota: int = 1000,
         ids: str = 'server-{:04d}',
         marks: ServerMarks = APP_MARKS,
+        full: bool = False,
     ) -> None:
         self.marks = marks
+        self._full = full
         self.available = True
         self.unanswered = 0
         self.barred: set[str] = set()
@@ -138,6 +143,8 @@ class MemoryOwnerCloud:
         fault = 'no valid host was found' if wanted.place in self.failing else ''
         self.failing.discard(wanted.place)
         self.put(server_id, access.project_id, self.marks.of(wanted), flavor, wanted.name, fault)
+        if server_id in self.made:
+            self.made[server_id].user_data = wanted.user_data
         if self.lost_answers:
             self.lost_answers -= 1
             raise CloudAway('the answer got lost')
@@ -155,12 +162,17 @@ class MemoryOwnerCloud:
         """Somebody makes a server."""
         now = self._clock.wall()
         host, _ = self._emptiest()
+        if self._full and not fault:
+            host = self._with_room(flavor)
+            fault = '' if host else 'No valid host was found'
         self._addresses += 1
         self.made[server_id] = _Made(
             project_id, dict(metadata), name, host, flavor, now, now + self._boot, fault=fault,
             address=f'10.0.{self._addresses // 250}.{self._addresses % 250 + 1}',
             later=ServerState.FAILED if fault else ServerState.RUNNING,
         )  # fmt: skip
+        if self._full and not fault:
+            self._place(server_id, self.made[server_id], 'BUILD')
         self._catch_up()
 
     def hosted(self) -> Sequence[CloudServer]:
@@ -202,7 +214,9 @@ class MemoryOwnerCloud:
         if one is None:
             return
         host, room = self._emptiest()
-        if room < one.flavor.memory_mib:
+        if self._full:
+            host = self._with_room(one.flavor)
+        if not host or room < one.flavor.memory_mib:
             return  # no valid host
         one.host = host
         self._place(server_id, one, 'SHELVED_OFFLOADED')  # the room is taken before it starts
@@ -232,6 +246,17 @@ class MemoryOwnerCloud:
             room[one.host] = room.get(one.host, 0.0) - one.memory_mib
         name = max(room, key=lambda host: (room[host], host))
         return name, room[name]
+
+    def _with_room(self, flavor: ServerFlavor) -> str:
+        """The host with most room of those that can hold one more; '' when none can."""
+        found: dict[str, float] = {}
+        for host in self._cloud.hosts():
+            there = [one for one in self._cloud.servers() if one.host == host.name]
+            room = host.memory_mib - sum(one.memory_mib for one in there)
+            vcpus = host.counted.get('VCPU', host.cores) - sum(one.vcpus for one in there)
+            if host.enabled and room >= flavor.memory_mib and vcpus >= flavor.vcpus:
+                found[host.name] = room
+        return max(found, key=lambda name: (found[name], name), default='')
 
     def _changing(
         self, access: OwnerAccess, server_id: str, action: str, *before: ServerState
@@ -296,6 +321,8 @@ class MemoryOwnerCloud:
             memory_mib=int(one.flavor.memory_mib),
             name=one.name,
             metadata=one.metadata,
+            flavor=one.flavor.id,
+            counted={'VCPU': one.flavor.vcpus, 'MEMORY_MB': one.flavor.memory_mib},
         )
         self._cloud.put_server(replace(made, status=status))
 
