@@ -4,6 +4,10 @@
 Repeats INRIA RR-7837, section 4.5: 30 users of 2000 tasks, ten each with a task each 500, 200 and 25 s,
 on one cluster. Figure 8 is the first 60,000 s on each of the three clusters, figure 9 the small one to
 the end. Parameters in grid_setting.py.
+
+The paper has high users run more after medium ones have finished, at about 400,000 s. That is when those
+issue their last task; tasks of theirs that are never due still wait then, and are done with those of the
+high users.
 """
 
 import argparse
@@ -26,7 +30,7 @@ TASKS, EACH = 2000, 10
 GAPS = {'low': 500.0, 'medium': 200.0, 'high': 25.0}
 FIRST = 60_000.0
 WINDOW = 100_000.0
-"""Seconds before and after the end of the medium users that are compared in figure 9."""
+"""Seconds before and after the last task of the medium users that are compared in figure 9."""
 
 SLACK = 0.02
 """Part of the tasks by which an order of failures may be the other way round: they are a few tasks."""
@@ -95,10 +99,9 @@ def judge(results: Mapping[str, Outcome], setting: Setting) -> dict[str, Any]:
 
 
 def judge_whole(outcome: Outcome, setting: Setting) -> dict[str, Any]:
-    """Tasks that high users run in a second, before and after the medium ones have finished."""
-    medium = _of(outcome, 'medium')
-    # the last few wait for years: finished is when nearly all of them are over
-    over = float(np.quantile(outcome.ended[medium], 0.99))
+    """Tasks that high users run in a second, before and after the medium ones have issued their last."""
+    medium = tasks_of(setting)[EACH : 2 * EACH]
+    over = float(np.mean([one.arrival[-1] for one in medium]))
     window = WINDOW * setting.part
     high = outcome.ended[_of(outcome, 'high') & outcome.done]
     before = _rate(high, over - window, over)
@@ -106,7 +109,7 @@ def judge_whole(outcome: Outcome, setting: Setting) -> dict[str, Any]:
     low = outcome.ended[_of(outcome, 'low') & outcome.done]
     rates = [_rate(low, begin, begin + window) for begin in (window, 2 * window, 3 * window)]
     claims = {
-        'high users run more when the medium ones have finished': grid_setting.whole(
+        'high users run more when the medium ones issue no more tasks': grid_setting.whole(
             setting, after > before
         ),
         'low users keep their rate meanwhile': grid_setting.whole(
@@ -115,7 +118,8 @@ def judge_whole(outcome: Outcome, setting: Setting) -> dict[str, Any]:
         'all tasks are over at the end': not bool(np.isnan(outcome.ended).any()),
     }
     return verdict(claims) | {
-        'medium_over': round(over),
+        'medium_issued': round(over),
+        'medium_over': round(float(outcome.ended[_of(outcome, 'medium')].max())),
         'high_per_1000_s': [round(1000 * before, 2), round(1000 * after, 2)],
         'low_per_1000_s': [round(1000 * one, 2) for one in rates],
         'end': round(outcome.end),
