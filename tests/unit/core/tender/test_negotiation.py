@@ -142,6 +142,7 @@ def test_an_offer_is_honoured_by_the_best_that_is_no_dearer_and_no_later():
     assert honoured(Terms(cost=10, seconds=9.0), now, cost_time) == 1
     assert honoured(Terms(cost=8, seconds=9.0), now, cost_time) is None
     assert honoured(Terms(cost=10, seconds=7.9), now, cost_time) is None
+    assert honoured(Terms(cost=9, seconds=8.0), now, cost_time) == 1
 
 
 def test_utilities_are_plug_ins():
