@@ -64,6 +64,16 @@ def test_the_order_of_waiting_tasks(order, now, row):
     assert turn(BAG, ALL, now, Strategy(order=order)).row == row
 
 
+def test_risk_is_weighed_by_importance():
+    """100 / 1000 * 9 against 100 / 500 * 2: the second is at greater risk, the first matters more."""
+    two = BagTasks(
+        work=np.array([100.0, 100.0]),
+        deadline=np.array([1000.0, 500.0]),
+        importance=np.array([9.0, 2.0]),
+    )
+    assert turn(two, np.arange(2), 0.0, Strategy()).row == 0
+
+
 def test_of_equal_tasks_the_first_is_tried():
     assert turn(BAG, np.array([0, 2]), 0.0, Strategy(order=Order.IMPORTANCE)).row == 0
 
