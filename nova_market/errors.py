@@ -179,6 +179,10 @@ class QueueClosed(Conflict):
     """A queue takes no new jobs."""
 
 
+class QueueChanged(Conflict):
+    """A queue was changed since it was read."""
+
+
 class QueueDeleting(Conflict):
     """A queue is being deleted."""
 
