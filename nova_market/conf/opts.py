@@ -9,13 +9,14 @@ from nova_market.conf import (
     exchange,
     fairness,
     host,
+    jobs,
     market,
     openstack,
     rebalancing,
     steering,
 )
 
-GROUPS = (api, controller, fairness, exchange, host, market, openstack, rebalancing, steering)
+GROUPS = (api, controller, fairness, exchange, host, jobs, market, openstack, rebalancing, steering)
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:

@@ -223,6 +223,15 @@ class HostSizesRow(Base):
     sizes: Mapped[bytes] = mapped_column(CONTENT)
 
 
+class JobStateRow(Base):
+    """What the service carries from pass to pass: db.job_states."""
+
+    __tablename__ = 'job_states'
+    __table_args__ = (TABLE,)
+    name: Mapped[str] = mapped_column(String(20), primary_key=True)
+    document: Mapped[bytes] = mapped_column(CONTENT)
+
+
 job_queues = table_of(QueueRow)
 job_queue_trusts = table_of(QueueTrustRow)
 jobs = table_of(JobRow)
@@ -232,3 +241,4 @@ job_workers = table_of(WorkerRow)
 job_events = table_of(JobEventRow)
 job_minutes = table_of(QueueMinuteRow)
 job_hosts = table_of(HostSizesRow)
+job_states = table_of(JobStateRow)

@@ -308,9 +308,13 @@ def _hosts(connection: Connection) -> list[tuple[float, float, float]]:
 
 
 def _note(connection: Connection, minutes: Sequence[QueueMinute]) -> None:
+    queues: dict[int, list[str]] = {}
     for one in minutes:
-        chosen = (job_minutes.c.queue_id == one.queue_id, job_minutes.c.minute == one.minute)
-        connection.execute(delete(job_minutes).where(*chosen))
+        queues.setdefault(one.minute, []).append(one.queue_id)
+    for number, names in queues.items():
+        for part in slices(names):
+            chosen = (job_minutes.c.minute == number, job_minutes.c.queue_id.in_(part))
+            connection.execute(delete(job_minutes).where(*chosen))
     if minutes:
         connection.execute(insert(job_minutes), [asdict(one) for one in minutes])
 

@@ -9,7 +9,10 @@ undrain:       the server stays after all; also when the agent starts, as it may
 join, leave COMPONENT NUMBER SERVER_ID ADDRESS: another server takes work from now on, or none any more;
                all that take work are on standard input, as a JSON list
 
-Each may be run again. It needs Python 3.8 and report.py beside it; see there for the credential.
+Each may be run again. The others that `join` and not yet `leave` was run for are in a file, so that who goes
+while no agent runs is not forgotten.
+
+It needs Python 3.8 and report.py beside it; see there for the credential.
 """
 
 from __future__ import annotations
@@ -122,14 +125,17 @@ class Directory:
 
 
 class Members:
-    """The other servers, as far as `join` and `leave` have acted on them."""
+    """The other servers, as far as `join` and `leave` have acted on them; kept in a file."""
 
-    def __init__(self, hooks: Directory, server_id: str, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, hooks: Directory, state: str, server_id: str, clock: Callable[[], float]
+    ) -> None:
         self.version = ''
         self._hooks = hooks
+        self._state = state
         self._own = server_id
         self._clock = clock
-        self._known: dict[str, Mapping[str, Any]] = {}
+        self._known: dict[str, Mapping[str, Any]] = _stored(state)
         self._wanted: Mapping[str, Any] | None = None
 
     @property
@@ -165,6 +171,7 @@ class Members:
                 del self._known[one['server_id']]
             elif one['server_id'] not in self._known:
                 self._known[one['server_id']] = one
+            trouble = trouble or _store(self._state, self._known)
         if trouble:
             raise report.Refused(trouble)
         self.version, self._wanted = self._wanted['version'], None
@@ -248,7 +255,8 @@ class Agent(report.Reporter):
         super().__init__(given, credential, app_id, server_id, clock)
         hooks = Directory(given.hooks, given.hook_timeout)
         self._server_id = server_id
-        self._members, self._drain = Members(hooks, server_id, clock), Drain(hooks, clock)
+        self._members = Members(hooks, given.state, server_id, clock)
+        self._drain = Drain(hooks, clock)
         self._troubles: dict[str, str] = {}
         self._news = False
         self.sleep = self._sleep
@@ -294,6 +302,28 @@ def _same(one: Mapping[str, Any], other: Mapping[str, Any] | None) -> bool:
     return other is not None and one['address'] == other['address']
 
 
+def _stored(path: str) -> dict[str, Mapping[str, Any]]:
+    """By server id; what cannot be read is nobody: `join` is then run for all once more."""
+    try:
+        with open(path, encoding='utf-8') as file:
+            return {str(one['server_id']): one for one in json.load(file) if _arguments(one)}
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+
+
+def _store(path: str, known: Mapping[str, Mapping[str, Any]]) -> str:
+    """Why they could not be kept; '' when they are."""
+    made = path + '.new'
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        with open(made, 'w', encoding='utf-8') as file:
+            json.dump(list(known.values()), file)
+        os.replace(made, path)
+    except OSError as error:
+        return f'--state {path}: {error}'
+    return ''
+
+
 def _arguments(one: Mapping[str, Any]) -> list[str]:
     return [str(one[name]) for name in ('component', 'number', 'server_id', 'address')]
 
@@ -311,6 +341,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         '--hooks', metavar='DIRECTORY', default='/etc/nova-market/hooks',
         help='of the executables; default: %(default)s',
+    )  # fmt: skip
+    made.add_argument(
+        '--state', metavar='FILE', default='/var/lib/nova-market-hooks/members.json',
+        help='which servers join was run for, kept over a restart; default: %(default)s',
     )  # fmt: skip
     made.add_argument(
         '--hook-timeout', type=report.seconds, default=30.0,

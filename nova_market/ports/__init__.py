@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the services need of the world: a few Protocols of one to four methods each."""
 
-from nova_market.ports.app import AppCloud, AppStore, EventStore, SlotStore, Trusts
+from nova_market.ports.app import AppStore, EventStore, OwnerCloud, SlotStore, Trusts
 from nova_market.ports.exchange import (
     Allocations,
     Enforcement,
@@ -11,7 +11,14 @@ from nova_market.ports.exchange import (
     WireFormat,
 )
 from nova_market.ports.host import Actuator, Clock, HostDriver, QuotaSource, StateFile
-from nova_market.ports.job import AttemptStore, JobStore, QueueStore
+from nova_market.ports.job import (
+    AttemptStore,
+    JobHosts,
+    JobStateStore,
+    JobStore,
+    QueueStore,
+    WorkerUrl,
+)
 from nova_market.ports.market import (
     Flavors,
     Leadership,
@@ -33,7 +40,6 @@ __all__ = [
     'AccountStore',
     'Actuator',
     'Allocations',
-    'AppCloud',
     'AppStore',
     'AttemptStore',
     'BidStore',
@@ -44,12 +50,15 @@ __all__ = [
     'Flavors',
     'History',
     'HostDriver',
+    'JobHosts',
+    'JobStateStore',
     'JobStore',
     'Leadership',
     'LedgerStore',
     'MarketCloud',
     'Membership',
     'Notices',
+    'OwnerCloud',
     'PlanStore',
     'ProviderTraits',
     'QueueStore',
@@ -61,4 +70,5 @@ __all__ = [
     'Transport',
     'Trusts',
     'WireFormat',
+    'WorkerUrl',
 ]

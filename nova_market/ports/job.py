@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the API and the service of jobs need: what is kept of queues, jobs, attempts and workers.
+"""What the API and the service of jobs need: what is kept of queues, jobs, attempts, workers; and the cloud.
 
 Any method of a store may raise errors.DatabaseUnavailable.
 """
@@ -27,6 +27,7 @@ from nova_market.core.job.store_values import (
     QueueCount,
     WaitingRows,
 )
+from nova_market.core.market.inventory import CloudHost, CloudServer
 
 
 class QueueStore(Protocol):
@@ -152,6 +153,16 @@ class JobStore(Protocol):
         """Set reason and expected start of jobs that still wait or are held."""
 
 
+class JobStateStore(Protocol):
+    """What the service carries from pass to pass, and across restarts: documents of JSON, by name."""
+
+    def read(self, name: str) -> Mapping[str, Any]:
+        """What was written last under this name; {}: nothing yet."""
+
+    def write(self, name: str, document: Mapping[str, Any]) -> None:
+        """Keep it in place of what is there. name: at most 20 characters."""
+
+
 class AttemptStore(Protocol):
     """Attempts, their output, and the workers that run them."""
 
@@ -199,3 +210,23 @@ class AttemptStore(Protocol):
 
     def drop(self, worker_ids: Sequence[str]) -> None:
         """Forget workers."""
+
+
+class JobHosts(Protocol):
+    """Where jobs could run: all of the cloud. Any method may raise errors.CloudUnavailable."""
+
+    def hosts(self) -> Sequence[CloudHost]:
+        """All compute hosts, by name."""
+
+    def servers(self) -> Sequence[CloudServer]:
+        """All servers that are on a host, of all projects, by id."""
+
+    def aggregates(self) -> Mapping[str, Sequence[str]]:
+        """The names of the hosts of each aggregate, by its name."""
+
+
+class WorkerUrl(Protocol):
+    """The API as workers reach it."""
+
+    def answers(self) -> bool:
+        """Whether it answers now: nobody is silent while it does not (JW8). Raises nothing."""

@@ -22,6 +22,7 @@ from nova_market.api.errors import ApiError, body
 from nova_market.api.stores import ApiStores, Settings
 from nova_market.conf import database as database_options
 from nova_market.conf import opts
+from nova_market.core.job.attempt import WorkerPace
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.app_events import DatabaseAppEvents
 from nova_market.db.apps import DatabaseApps
@@ -109,8 +110,15 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
         policies=traits_by_policy(),
         trust_roles=tuple(conf.api.trust_roles),
         report_interval=conf.api.report_interval,
+        worker_pace=worker_pace(conf),
         response_validation=conf.api.response_validation,
     )
+
+
+def worker_pace(conf: cfg.ConfigOpts) -> WorkerPace:
+    """How often workers call: the API tells them, and the service waits for them."""
+    options = conf.jobs
+    return WorkerPace(poll=options.poll, heartbeat=options.heartbeat, missed=options.missed)
 
 
 def metrics_token(conf: cfg.ConfigOpts) -> str | None:

@@ -3,9 +3,11 @@
 
 from uuid import NAMESPACE_OID, uuid5
 
+import numpy as np
+
 from nova_market.core.job.queue import StoredQueue, StoredWorker
-from nova_market.core.job.record import JobContent, StoredAttempt, StoredJob
-from nova_market.core.job.store_values import JobQuotas, NewJobs
+from nova_market.core.job.record import JobContent, JobKind, StoredAttempt, StoredJob
+from nova_market.core.job.store_values import JobQuotas, NewJobs, WaitingRows
 
 QUOTAS = JobQuotas(most_waiting=100)
 
@@ -42,3 +44,27 @@ def attempt(name='a', number=1, worker='w', **more):
 def worker(name='w', queue='night', **more):
     given = {'flavor': 'small', 'cores': 1.0, 'memory_mib': 1024.0}
     return StoredWorker(id=id_of(name), queue_id=id_of(queue), **given | more)
+
+
+def waiting_rows(jobs=()):
+    """These jobs as the columns of all that wait."""
+    return WaitingRows(
+        ids=tuple(one.id for one in jobs),
+        queue_ids=tuple(one.queue_id for one in jobs),
+        project_ids=tuple(one.project_id for one in jobs),
+        flavors=tuple(one.flavor for one in jobs),
+        reasons=tuple(one.reason.code if one.reason else '' for one in jobs),
+        number=np.array([one.number for one in jobs], dtype=np.int64),
+        best_effort=np.array([one.kind is JobKind.BEST_EFFORT for one in jobs], dtype=np.bool_),
+        priority=np.array([one.priority for one in jobs], dtype=np.int64),
+        weight=np.array([one.weight for one in jobs]),
+        amount=np.array(
+            [[getattr(one, axis) for one in jobs] for axis in ('cores', 'memory_mib', 'disk_gib')]
+        ),
+        servers=np.array([one.servers for one in jobs], dtype=np.int64),
+        time_limit=np.array([float(one.time_limit) for one in jobs]),
+        submitted_at=np.array([one.submitted_at for one in jobs]),
+        not_before=np.array([one.not_before for one in jobs]),
+        value=np.array([one.value for one in jobs], dtype=np.int64),
+        expected_start=np.array([one.expected_start for one in jobs], dtype=np.float64),
+    )

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cloud in memory: the simulator's, and the tests' Nova.
 
-Implements ports.MarketCloud. Live migrations take as long as copying the server's RAM, on the clock that it
-is given. Units: MiB, seconds.
+Implements ports.MarketCloud and ports.JobHosts. Live migrations take as long as copying the server's RAM, on
+the clock that it is given. Units: MiB, seconds.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nova_market.core.market.inventory import CloudHost, CloudMigration, CloudServer, MigrationState
@@ -29,6 +29,7 @@ class MemoryCloud:
     """The world catches up with its clock whenever it is looked at.
 
     available = False: it does not answer. failing: servers whose next migration fails half way.
+    groups: names of the hosts of each aggregate, by its name.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class MemoryCloud:
     ) -> None:
         self.available = True
         self.failing: set[str] = set()
+        self.groups: dict[str, Sequence[str]] = {}
         self._clock = clock
         self._rate = mib_per_second
         self._hosts = {host.name: host for host in hosts}
@@ -67,6 +69,10 @@ class MemoryCloud:
     def servers(self) -> Sequence[CloudServer]:
         self._catch_up()
         return [server for _, server in sorted(self._servers.items())]
+
+    def aggregates(self) -> Mapping[str, Sequence[str]]:
+        self._catch_up()
+        return dict(self.groups)
 
     def migrate(self, server_id: str, destination: HostName) -> None:
         self._catch_up()

@@ -49,7 +49,7 @@ ENDED = {
 
 
 class NovaCloud:
-    """Implements ports.MarketCloud."""
+    """Implements ports.MarketCloud and ports.JobHosts."""
 
     def __init__(
         self, connect: Callable[[], connection.Connection], clock: Clock, whole: float = 300.0
@@ -104,6 +104,11 @@ class NovaCloud:
             if whole:
                 self._read_whole = now
         return [server for _, server in sorted(known.items())]
+
+    def aggregates(self) -> Mapping[str, Sequence[str]]:
+        with translated():
+            found = self._get('/os-aggregates', '2.53')['aggregates']
+            return {str(one['name']): [str(host) for host in one['hosts']] for one in found}
 
     def migrate(self, server_id: str, destination: HostName) -> None:
         body = {'os-migrateLive': {'host': destination, 'block_migration': 'auto'}}

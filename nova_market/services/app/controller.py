@@ -24,22 +24,22 @@ from nova_market.core.app.record import (
     StoredApp,
     StoredSlot,
 )
-from nova_market.core.app.server import AppAccess
 from nova_market.core.app.slots import slots_after, slots_for
 from nova_market.core.app.template import AppTemplate, Component, Goal, parsed
 from nova_market.core.app.view import MarketNow
+from nova_market.core.market.owner_server import OwnerAccess
 from nova_market.errors import BadTemplate
 from nova_market.outage_log import OutageLog
-from nova_market.ports import AppCloud, Clock, Leadership
+from nova_market.ports import Clock, Leadership, OwnerCloud
 from nova_market.services.app.bid_writer import Bidding
 from nova_market.services.app.closing import Closing, pay_back
-from nova_market.services.app.failures import AWAY, DATABASE_AWAY, AppFailures
 from nova_market.services.app.inputs import AppStores, Gathering, Known
-from nova_market.services.app.listing import Listing
-from nova_market.services.app.replaced_trusts import ReplacedTrusts
 from nova_market.services.app.server_reconciler import ServerReconciler
 from nova_market.services.app.settings import ControllerSettings
+from nova_market.services.failures import AWAY, DATABASE_AWAY, Failures
 from nova_market.services.leader_loop import LeaderLoop
+from nova_market.services.owner_servers import OwnerServers
+from nova_market.services.replaced_trusts import ReplacedTrusts
 
 LOG = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class Controller(LeaderLoop):
         self,
         *,
         stores: AppStores,
-        cloud: AppCloud,
+        cloud: OwnerCloud,
         leadership: Leadership,
         clock: Clock,
         settings: ControllerSettings,
@@ -95,9 +95,15 @@ class Controller(LeaderLoop):
         self._gathering = Gathering(stores, clock, settings)
         self._bidding = Bidding(stores)
         self._acting = ServerReconciler(stores, cloud, clock, settings, self._bidding)
-        self._replaced = ReplacedTrusts(stores, cloud, clock)
+        self._replaced = ReplacedTrusts(
+            'app',
+            cloud,
+            clock,
+            known=stores.apps.replaced_trusts,
+            ended=stores.apps.trust_ended,
+        )
         self._closing = Closing(stores, cloud)
-        self._troubles = AppFailures(stores.events, clock)
+        self._troubles = Failures[StoredApp]('app', self._troubled)
         self._most: dict[str, dict[str, Pair]] = {}
         self._unready: dict[str, int] = {}
         self._seen = Seen()
@@ -190,7 +196,7 @@ class Controller(LeaderLoop):
         self, app: StoredApp, missing: Sequence[Component], sizes: dict[str, Pair]
     ) -> Mapping[str, Pair]:
         """With what a server of these components can use."""
-        access = AppAccess(project_id=app.project_id, trust_id=app.trust_id)
+        access = OwnerAccess(project_id=app.project_id, trust_id=app.trust_id)
         for one in missing:
             flavor = self._cloud.flavor(access, one.flavor)
             self._troubles.answered()
@@ -274,7 +280,7 @@ class Controller(LeaderLoop):
         self, apps: Sequence[StoredApp], slots: Mapping[str, Sequence[StoredSlot]], period: int
     ) -> list[StoredSlot]:
         """Every application's servers, bids and end; the rows of all slots as they are then."""
-        listing = Listing(self._cloud, self._troubles.answered)
+        listing = OwnerServers(self._cloud, self._troubles.answered)
         rows = [one for app in apps for one in slots.get(app.id, ())]
         self._bidding.read(rows)
         self._replaced.read()
@@ -308,7 +314,7 @@ class Controller(LeaderLoop):
         return self._stores.slots.slots(app.id)
 
     def _serve(
-        self, app: StoredApp, slots: Sequence[StoredSlot], listing: Listing, period: int
+        self, app: StoredApp, slots: Sequence[StoredSlot], listing: OwnerServers, period: int
     ) -> bool:
         if slots:
             slots = self._acting.converge(app, slots, listing.servers(app), period)
@@ -323,6 +329,16 @@ class Controller(LeaderLoop):
         self._acting.keep(app_ids)
         self._most = {one: self._most[one] for one in app_ids if one in self._most}
         self._unready = {one: self._unready[one] for one in app_ids if one in self._unready}
+
+    def _troubled(self, app: StoredApp, trouble: str) -> None:
+        event = AppEvent(
+            app_id=app.id,
+            at=self._clock.wall(),
+            period=app.period,
+            action='troubled',
+            reason=trouble,
+        )
+        self._stores.events.tell([event])
 
     def _lead_changed(self) -> None:
         """Whatever is kept of applications is only what saves questions."""

@@ -151,16 +151,46 @@ def test_a_script_of_ten_mebibytes_is_refused_at_the_door(market):
 
 
 def test_a_project_can_pay_what_it_asks_for(market):
-    """Until the time limit, on all servers; nothing is taken yet."""
-    make_queue(market, price_core_hour=1_000_000)
-    error = refused(market, 409, time_limit=7200, servers=2)
+    """Until the time limit, on all servers: that much is held, and released when it is cancelled."""
+    make_queue(market, price_core_hour=1_000_000, submitters={'projects': [OPERATOR], 'roles': []})
+    paying = f'member@{OPERATOR}'
+    entry = {**JOB_ENTRY, 'time_limit': 7200, 'servers': 2}
+    error = submit(market, entry, token=paying, status=409)
     assert error['code'] == 'market.balance.too_low' and 'may cost 4 credits' in error['detail']
-    grants = f'/v1/accounts/project:{ALICE}/grants'
-    market.call('POST', grants, f'admin@{OPERATOR}', json={'amount': 4_000_000})
-    (made,) = submit(market, {**JOB_ENTRY, 'time_limit': 7200, 'servers': 2})
-    assert one(market, made['id'])['cost_limit'] == 4_000_000
-    balance = market.stores.ledger.balances([f'project:{ALICE}'])
-    assert balance == {f'project:{ALICE}': 4_000_000}
+    path = f'/v1/accounts/project:{OPERATOR}'
+    market.call('POST', f'{path}/grants', f'admin@{OPERATOR}', json={'amount': 4_000_000})
+    (made,) = submit(market, entry, token=paying)
+    assert (
+        market.call('GET', f'/v1/jobs/{made["id"]}', paying).json['job']['cost_limit'] == 4_000_000
+    )
+
+    def statement():
+        lines = market.call('GET', f'{path}/statement', paying).json['postings']
+        return [(line['reason'], line['change'], line['balance'], line['by']) for line in lines]
+
+    assert statement()[0][:3] == ('hold', -4_000_000, 0)
+    market.call('DELETE', f'/v1/jobs/{made["id"]}', paying)
+    assert statement()[0][:3] == ('release', 4_000_000, 4_000_000)
+    assert statement()[0][3] == statement()[1][3]
+
+
+def test_who_is_paid_for_a_job_does_not_order_its_next_run(market):
+    """The queue's owner may cancel it, and requeue it where that costs its project nothing."""
+    make_queue(market, price_core_hour=1_000_000, submitters={'projects': [OPERATOR], 'roles': []})
+    path = f'/v1/accounts/project:{OPERATOR}'
+    market.call('POST', f'{path}/grants', f'admin@{OPERATOR}', json={'amount': 8_000_000})
+    (made,) = submit(market, JOB_ENTRY, token=f'member@{OPERATOR}')
+    path = f'/v1/jobs/{made["id"]}'
+    assert market.call('DELETE', path, MEMBER).status_code == 202
+    assert market.call('POST', f'{path}/requeue', MEMBER).status_code == 403
+    assert market.call('POST', f'{path}/requeue', f'member@{OPERATOR}').status_code == 202
+
+
+def test_jobs_in_the_own_queue_need_no_credits(market):
+    """The project would pay itself."""
+    make_queue(market, price_core_hour=1_000_000)
+    (made,) = submit(market, JOB_ENTRY)
+    assert one(market, made['id'])['cost_limit'] > 0
 
 
 def test_quotas_are_refused_with_their_code(market):
@@ -291,9 +321,52 @@ def test_a_job_shows_its_attempts_output_and_events(market):
     assert one(market, job_id, f'admin@{OPERATOR}')['attempts'][0]['host'] == 'node-7'
     written = market.call('GET', f'{path}/output?attempt=1&rank=0', MEMBER).json['output']
     assert (written['text'], written['bytes'], written['total_bytes']) == ('out\ufffd\n', 5, 70_000)
-    assert market.call('GET', f'{path}/output?attempt=2', MEMBER).json['output']['bytes'] == 0
-    (event,) = market.call('GET', f'{path}/events', MEMBER).json['events']
+    event, submitted = market.call('GET', f'{path}/events', MEMBER).json['events']
     assert (event['action'], event['numbers']) == ('started', {'cores': 1})
+    assert (submitted['action'], submitted['reason']) == ('submitted', 'by member-user')
+
+
+@pytest.mark.parametrize(
+    ('query', 'detail'),
+    [
+        ('attempt=2', 'there is no attempt 2: give 1 to 1'),
+        ('attempt=1&rank=1', 'there is no rank 1 in attempt 1: give 0 to 0'),
+        ('rank=7', 'there is no rank 7 in attempt 1: give 0 to 0'),
+    ],
+)
+def test_the_output_of_an_attempt_that_is_not_there_is_not_found(market, query, detail):
+    """The answer names what there is."""
+    job_id, _ = started(market)
+    answer = market.call('GET', f'/v1/jobs/{job_id}/output?{query}', MEMBER)
+    assert answer.status_code == 404
+    assert answer.json['errors'][0]['detail'] == detail
+
+
+def test_a_job_that_has_not_started_has_an_empty_output_and_no_attempt(market):
+    """So that a client may follow it from the beginning."""
+    make_queue(market)
+    (made,) = submit(market, JOB_ENTRY)
+    path = f'/v1/jobs/{made["id"]}/output'
+    empty = market.call('GET', path, MEMBER).json['output']
+    assert (empty['attempt'], empty['total_bytes']) == (0, 0)
+    error = market.call('GET', f'{path}?attempt=1', MEMBER).json['errors'][0]
+    assert error['detail'] == 'there is no attempt 1: none has started'
+
+
+def test_the_submission_is_the_oldest_event_of_any_page(market):
+    """It comes once, also where a page ends before it."""
+    job_id, _ = started(market)
+    for n in range(2):
+        told = JobEvent(job_id=job_id, at=float(n), action='marked')
+        market.stores.attempts.tell([told])
+    for limit in (1, 2, 3, 4, 5):
+        path, actions = f'/v1/jobs/{job_id}/events', []
+        query = f'?limit={limit}'
+        while query:
+            page = market.call('GET', path + query, MEMBER).json
+            actions += [event['action'] for event in page['events']]
+            query = page.get('events_links', [{'href': ''}])[0]['href'].partition(path)[2]
+        assert actions == ['marked', 'marked', 'started', 'submitted']
 
 
 def test_what_runs_is_cancelled_by_the_service(market):

@@ -7,7 +7,7 @@ import pytest
 
 from nova_market.core.app.record import DesiredState
 from nova_market.errors import CloudUnavailable
-from nova_market.services.app.replaced_trusts import MOST, PAUSE
+from nova_market.services.replaced_trusts import MOST, PAUSE
 from tests.support.app_bed import Bed, template
 
 pytestmark = pytest.mark.functional

@@ -61,6 +61,7 @@ class Place:
                 sys.executable, str(directory / 'hooks.py'), '--url', f'{self.url}/market',
                 '--app', APP, '--server', self.id(label), '--interval', '1',
                 '--hooks', str(directory / 'hooks'), '--hook-timeout', '5',
+                '--state', str(directory / 'state' / 'members.json'),
             ],
             env={
                 'NOVA_MARKET_CREDENTIAL': credential, 'PATH': os.environ['PATH'],
@@ -247,6 +248,47 @@ def test_a_balancer_that_is_silent_is_not_waited_for(place):
     time.sleep(2)
     assert place.lines('began') == []
     place.until(lambda: place.lines('began'), clock=10.0)
+
+
+def member(number):
+    return {
+        'component': 'web', 'number': number, 'server_id': f'id-{number}', 'address': f'10.0.0.{number}',
+        'state': 'present',
+    }  # fmt: skip
+
+
+def test_who_has_gone_while_no_agent_ran_leaves(tmp_path):
+    """The agent before this one had run `join` for it; a file that cannot be read is a first start."""
+    for name in ('join', 'leave'):
+        (tmp_path / name).write_text(f'#!/bin/sh\necho "{name} $2" >> {tmp_path}/ran\n')
+        (tmp_path / name).chmod(0o755)
+    state = tmp_path / 'state' / 'members.json'
+
+    def taken(*numbers):
+        (tmp_path / 'ran').unlink(missing_ok=True)
+        members = hooks.Members(
+            hooks.Directory(str(tmp_path), 5.0), str(state), 'own', time.monotonic
+        )
+        assert members.take({'version': 'v', 'servers': [member(n) for n in numbers]})
+        return (tmp_path / 'ran').read_text().splitlines() if (tmp_path / 'ran').exists() else []
+
+    assert taken(1, 2) == ['join 1', 'join 2']
+    assert taken(2, 3) == ['leave 1', 'join 3']
+    assert taken(2, 3) == []
+    state.write_text('[{"server_id": ')
+    assert taken(2) == ['join 2']
+
+
+def test_a_list_that_cannot_be_kept_is_refused(tmp_path):
+    (tmp_path / 'join').write_text('#!/bin/sh\n')
+    (tmp_path / 'join').chmod(0o755)
+    (tmp_path / 'file').touch()
+    members = hooks.Members(
+        hooks.Directory(str(tmp_path), 5.0), f'{tmp_path}/file/members', 'own', time.monotonic
+    )
+    with pytest.raises(report.Refused, match=r'--state .*/file/members: '):
+        members.take({'version': 'v', 'servers': [member(1)]})
+    assert members.version == ''
 
 
 def test_a_wrong_credential_learns_nothing(place):

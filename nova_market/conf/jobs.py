@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of group [jobs]: the service that runs jobs, and how often their workers call the API."""
+
+from oslo_config import cfg
+
+from nova_market.core.job.policy_interface import HostChoice, JobSettings, PreemptOrder
+
+GROUP = cfg.OptGroup('jobs', title='The service of jobs')
+
+DEFAULTS = JobSettings()
+
+OPTIONS = [
+    cfg.StrOpt(
+        'name',
+        default='',
+        help="""
+Name of this service. Services of jobs elect a leader through `[market]coordination_url`. Empty = `jobs.` and
+the host's name.
+""",
+    ),
+    cfg.FloatOpt(
+        'interval',
+        default=5.0,
+        min=1.0,
+        max=3600.0,
+        help="""
+Seconds between two passes. In each pass the service reads the hosts and servers of the cloud, starts jobs,
+carries out what is ordered, and creates and deletes workers. A short interval lets jobs start sooner after
+others have ended and costs more requests to Nova.
+""",
+    ),
+    cfg.StrOpt(
+        'worker_url',
+        default='',
+        help="""
+URL of the market API as workers reach it from inside their servers, for example
+`https://market.example.org:9654`. Required: without it no worker could call. While this URL does not answer
+to the service itself, no worker is declared lost for its silence.
+""",
+    ),
+    cfg.StrOpt(
+        'worker_user',
+        default='nobody',
+        help='User of the image whom jobs run as. It must exist in the images of all queues.',
+    ),
+    cfg.StrOpt(
+        'worker_certificates',
+        default='',
+        help="""
+File with the certificates (PEM) that the API at `worker_url` is checked with, where images do not have them.
+They are put into each worker, at most about 10 KB. Empty = those of the image.
+""",
+    ),
+    cfg.FloatOpt(
+        'poll',
+        default=5.0,
+        min=1.0,
+        max=600.0,
+        help="""
+Seconds between two requests of an idle worker for a job. Each is one short request to the API. The API and
+the service must have the same value.
+""",
+    ),
+    cfg.FloatOpt(
+        'heartbeat',
+        default=10.0,
+        min=1.0,
+        max=600.0,
+        help="""
+Seconds between two heartbeats of a worker that runs a job; orders (cancel, preempt) reach it with the
+answers. The API and the service must have the same value.
+""",
+    ),
+    cfg.IntOpt(
+        'missed',
+        default=6,
+        min=2,
+        max=1000,
+        help="""
+Heartbeats in a row that a worker may miss. Then it is lost: its server is deleted, and its job is run again
+or has failed. `heartbeat` times `missed` must be longer than a live migration of a worker stops it.
+""",
+    ),
+    cfg.FloatOpt(
+        'start_timeout',
+        default=900.0,
+        min=10.0,
+        max=86_400.0,
+        help="""
+Seconds in which a new worker must call, counted from the order to start it. It has to boot in this time. Also
+the time in which a server must be suspended, shelved or brought back.
+""",
+    ),
+    cfg.FloatOpt(
+        'margin',
+        default=15.0,
+        min=1.0,
+        max=3600.0,
+        help="""
+Seconds after the end of a notice or of a time limit, before the service ends a job itself by deleting its
+worker. The worker ends it in time when it can.
+""",
+    ),
+    cfg.FloatOpt(
+        'first_pause',
+        default=30.0,
+        min=1.0,
+        max=86_400.0,
+        help="""
+Seconds before a job whose workers could not be created is started again. Each further failure doubles the
+pause. The queue's other workers wait for as long.
+""",
+    ),
+    cfg.FloatOpt(
+        'longest_pause',
+        default=1800.0,
+        min=1.0,
+        max=86_400.0,
+        help='Longest pause in seconds; see first_pause.',
+    ),
+    cfg.FloatOpt(
+        'settle_time',
+        default=120.0,
+        min=1.0,
+        max=86_400.0,
+        help="""
+Seconds in which a worker may still appear after a request to create it that got no response. In that time no
+other one is requested in its place. A value below twice `[openstack]timeout` is raised to that.
+""",
+    ),
+    cfg.StrOpt(
+        'host_choice',
+        default=str(HostChoice.FIRST_FIT),
+        choices=[
+            (str(HostChoice.FIRST_FIT), 'the first host by name that has room, as in the paper'),
+            (
+                str(HostChoice.BEST_FIT),
+                'the host with the least cores left: keeps room for wide jobs',
+            ),
+        ],
+        help="""
+On which host the plan of a pass puts a server. Nova chooses the host in the end: a queue's owner may not name
+one. The plan must only be right about whether there is room.
+""",
+    ),
+    cfg.StrOpt(
+        'preempt_order',
+        default=str(PreemptOrder.NEWEST),
+        choices=[
+            (str(PreemptOrder.NEWEST), 'the job that was started last: it has least to lose'),
+            (str(PreemptOrder.OLDEST), 'the job that was started first'),
+            (str(PreemptOrder.LEAST_LOST), 'fewest core-seconds since its start or checkpoint'),
+        ],
+        help='Which best-effort jobs are preempted first when a production job needs their room.',
+    ),
+    cfg.IntOpt(
+        'reservations_per_queue',
+        default=DEFAULTS.reservations_per_queue,
+        min=0,
+        max=1000,
+        help="""
+Jobs of each queue that have a reservation under the policy `conservative`, and for which an expected start is
+computed under any policy.
+""",
+    ),
+    cfg.IntOpt(
+        'most_reservations',
+        default=DEFAULTS.most_reservations,
+        min=0,
+        max=10_000,
+        help="""
+Reservations of all queues together in one pass. Each takes about half a millisecond with 1,000 hosts.
+""",
+    ),
+    cfg.IntOpt(
+        'most_looks',
+        default=DEFAULTS.most_looks,
+        min=0,
+        max=10_000,
+        help="""
+Jobs in one pass for which it is looked up whether they would delay a reservation (policies `easy` and
+`conservative`). A look takes as long as a reservation. With a small value, fewer jobs are backfilled in a
+pass.
+""",
+    ),
+    cfg.StrOpt(
+        'metrics_address',
+        default='127.0.0.1',
+        help='Address of the Prometheus endpoint.',
+    ),
+    cfg.PortOpt(
+        'metrics_port',
+        default=0,
+        help='TCP port of the Prometheus endpoint, for example 9656; 0 = none.',
+    ),
+]
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    # a group object of its own: oslo.config keeps overrides in it
+    conf.register_group(cfg.OptGroup(GROUP.name, title=GROUP.title))
+    conf.register_opts(OPTIONS, group=GROUP.name)
+
+
+def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
+    return [(GROUP, OPTIONS)]
