@@ -2,11 +2,12 @@
 """Which leases one host should have, when each is worth something: the pricing of column generation.
 
 For `exact` (rule L3 of doc/source/specs/leases.rst). A column is a set of options on one host that fits
-there at all times. Its value is what its options are worth, less their costs, less the cost of having the host on in
-the union of their intervals. The best ones are found by dynamic programming over time: a label is a partial
-column; of two labels with the same leases present only the better can be a part of a best column. A label is
-dropped when no completion could be worth more than the limit. The completion is bounded slot by slot, where a
-host may be filled with fractions of the options, best ones first (the fractional knapsack).
+there at all times. Its value is what its options are worth, less their costs, less the cost of having the
+host on in the union of their intervals. The best ones are found by dynamic programming over time: a label
+is a partial column; of two labels with the same leases present only the better can be a part of a best
+column. A label is dropped when no completion could be worth more than the limit. The completion is bounded
+slot by slot, where a host may be filled with fractions of the options, best ones first (the fractional
+knapsack).
 
 Where more labels are alive than allowed, those with the least bounds are dropped, and the largest bound of
 them is reported: what is returned as `upper` holds all the same.

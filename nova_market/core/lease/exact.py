@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The placement of least cost, or how far from it at most: column generation.
 
-Implements the optimal solution of CloudAlloc, section 2, with the objective as core.lease.power settles
-it (rule L3 of doc/source/specs/leases.rst). The program is the paper's, and its solution too; what differs is how
-it is solved. A binary variable for each lease and host, as in the paper, leaves a weak bound and a great many
-equal solutions. Here a variable is a set of leases on a host (core.lease.columns), hosts that are equal are
-one kind, and leases whose windows do not touch are separate programs (decomposed in time).
+Implements the optimal solution of CloudAlloc, section 2, with the objective as core.lease.power settles it
+(rule L3 of doc/source/specs/leases.rst). The program is the paper's, and its solution too; what differs is
+how it is solved. A binary variable for each lease and host, as in the paper, leaves a weak bound and a
+great many equal solutions. Here a variable is a set of leases on a host (core.lease.columns), hosts that
+are equal are one kind, and leases whose windows do not touch are separate programs (decomposed in time).
 
 1. The linear program over the columns known so far gives the worth of each lease; columns that are worth more
    than they cost are added, until there are none. Its cost is a bound, and so is that of each round.
@@ -36,8 +36,6 @@ from nova_market.core.lease.state import placement_cost
 from nova_market.core.resource import Array, Rows
 from nova_market.errors import ConfigurationError
 
-START_STEPS = 100
-"""Steps of `search` for the start; all that the settings allow when the gap stays open."""
 MOST_ALONE = 40
 """Kinds for which a column for each lease alone is made first, so that the first prices have a sense."""
 PARTS = (0.2, 1.0)
@@ -64,15 +62,12 @@ def exact(seen: PlacementInput) -> PlacementPlan:
             f'the placement algorithm exact cannot minimise {seen.rates.unit}: '
             'choose search for this objective'
         )
-    places: list[LeasePlace | None] = [None] * len(seen.leases)
-    bound = 0.0
+    start = search(seen)
+    places, bound = list(start.places), 0.0
     for rows in separate(seen.leases):
-        part = replace(
-            seen,
-            leases=tuple(seen.leases[row] for row in rows),
-            present=None if seen.present is None else tuple(seen.present[row] for row in rows),
-        )
-        plan = _Generation(part, seen.solver).plan()
+        part = replace(seen, leases=tuple(seen.leases[row] for row in rows))
+        begin = tuple(start.places[row] for row in rows)
+        plan = _Generation(part, seen.solver, begin).plan()
         bound += plan.bound
         for row, place in zip(rows, plan.places, strict=True):
             places[row] = place
@@ -93,10 +88,10 @@ def separate(leases: Sequence[LeaseRequest]) -> list[list[int]]:
 
 
 class _Generation:
-    def __init__(self, seen: PlacementInput, solver: Solver) -> None:
+    def __init__(self, seen: PlacementInput, solver: Solver, begin: Assignment) -> None:
         self._seen, self._solver = seen, solver
-        few = replace(seen.settings, steps=min(seen.settings.steps, START_STEPS))
-        self._best = search(replace(seen, settings=few))
+        cost = placement_cost(seen.hosts, seen.leases, seen.rates, begin)
+        self._best = PlacementPlan(places=begin, cost=cost)
         made = grid(seen.hosts, seen.leases, seen.rates, seen.settings.starts, [self._best.places])
         self._grid, self._kinds = made, kinds(made, seen.rates.on)
         self._rooms = rooms(made, self._kinds, seen.rates.on)
@@ -123,9 +118,6 @@ class _Generation:
                 self._integer(whole=whole and part == 1.0)
                 if not whole:
                     break
-        if self._open() and self._seen.settings.steps > START_STEPS:
-            again = search(replace(self._seen, present=self._best.places))
-            self._best = min(self._best, again, key=lambda plan: plan.rank)
         bound = 0.0 if unplaced(self._best.places) else min(self._bound, self._best.cost)
         return replace(self._best, bound=bound)
 
