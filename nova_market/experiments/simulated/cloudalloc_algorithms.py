@@ -99,6 +99,7 @@ def from_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
         seeds=arguments.seeds, part=arguments.part, seconds=arguments.seconds,
         large=arguments.large, output=arguments.output,
     )  # fmt: skip
+    setting.output.mkdir(parents=True, exist_ok=True)
     rows = measure(setting)
     summary = judge(rows, setting)
     write_table(setting.output / f'{NAME}.csv', rows)
