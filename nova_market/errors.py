@@ -143,6 +143,10 @@ class BadJob(NovaMarketError):
     """A job that cannot be taken: names the entry, its value, the limit and what to do."""
 
 
+class BadTask(NovaMarketError):
+    """A task that no tender can make an offer for: names what was given and what is allowed."""
+
+
 class BadQueue(NovaMarketError):
     """A queue that cannot be: names the entry, its value, the limit and what to do."""
 
@@ -177,6 +181,10 @@ class QueueNotEmpty(Conflict):
 
 class QueueClosed(Conflict):
     """A queue takes no new jobs."""
+
+
+class QueueChanged(Conflict):
+    """A queue was changed since it was read."""
 
 
 class QueueDeleting(Conflict):

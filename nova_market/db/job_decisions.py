@@ -39,8 +39,9 @@ from nova_market.db.job_rows import (
     stored_job,
     worker_values,
 )
+from nova_market.db.job_submission import WAIT
 from nova_market.db.job_tables import job_attempts, job_workers, jobs
-from nova_market.db.jobs import WAIT, DatabaseJobs
+from nova_market.db.jobs import DatabaseJobs
 from nova_market.db.ledger import slices
 from nova_market.errors import BadAmount
 

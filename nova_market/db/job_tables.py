@@ -223,6 +223,14 @@ class HostSizesRow(Base):
     sizes: Mapped[bytes] = mapped_column(CONTENT)
 
 
+class JobProjectRow(Base):
+    """A project that has submitted jobs: its row is locked while its jobs that wait are counted."""
+
+    __tablename__ = 'job_projects'
+    __table_args__ = (TABLE,)
+    project_id: Mapped[str] = mapped_column(String(UUID_LENGTH), primary_key=True)
+
+
 class JobStateRow(Base):
     """What the service carries from pass to pass: db.job_states."""
 
@@ -241,4 +249,5 @@ job_workers = table_of(WorkerRow)
 job_events = table_of(JobEventRow)
 job_minutes = table_of(QueueMinuteRow)
 job_hosts = table_of(HostSizesRow)
+job_projects = table_of(JobProjectRow)
 job_states = table_of(JobStateRow)

@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs as their owners see them: submitted, listed, cancelled, requeued.
 
-For rule J2 of doc/source/specs/jobs.rst (SVMSched, section 4.2.1). A submission is one transaction of four
-statements, whatever number of jobs it has: it reads what is there, counts, and inserts twice. The quotas are
-counted without a lock, so that submissions do not wait for each other: submissions that are made at the same
-moment may together exceed one by what each of them brings.
+For rule J2 of doc/source/specs/jobs.rst (SVMSched, section 4.2.1). job_submission stores what is submitted.
 """
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from oslo_db.exception import DBDuplicateEntry, RetryRequest
-from sqlalchemy import Connection, Select, func, insert, select, update
+from sqlalchemy import Connection, select, update
 
 from nova_market.core.job.billing import another_hold, rest_release
-from nova_market.core.job.queue import QueueState
 from nova_market.core.job.record import (
     ENDED,
     QUEUED,
@@ -29,15 +24,14 @@ from nova_market.core.job.record import (
 )
 from nova_market.core.job.store_values import JobFilter, JobQuotas, NewJobs
 from nova_market.core.ledger.posting import Posting
-from nova_market.db.apps import packed
 from nova_market.db.database import Database
 from nova_market.db.job_events import insert_events
-from nova_market.db.job_rows import JOB_COLUMNS, changed_values, job_values, stored_job
+from nova_market.db.job_rows import JOB_COLUMNS, changed_values, stored_job
+from nova_market.db.job_submission import StoredBefore, jobs_by_ids, store_new, stored_before
 from nova_market.db.job_tables import job_contents, job_queues, jobs
 from nova_market.db.ledger import MAX_PAGE, post_in, slices
-from nova_market.errors import Conflict, KeyReused, QueueClosed, TooManyJobs
+from nova_market.errors import Conflict
 
-WAIT = tuple(str(state) for state in QUEUED)
 BY_NAME = {'project_id', 'queue_id', 'user_id', 'array_id', 'name'}
 
 
@@ -51,9 +45,12 @@ class DatabaseJobs:
     def submit(self, new: NewJobs, quotas: JobQuotas) -> tuple[Sequence[StoredJob], bool]:
         """(the jobs as stored, whether they are new).
 
-        :raises TooManyJobs, KeyReused, QueueClosed, BalanceTooLow: nothing is stored.
+        :raises TooManyJobs, KeyReused, QueueClosed, QueueChanged, BalanceTooLow: nothing is stored.
         """
-        return self._database.write(_submit, new, quotas, self._wall())
+        try:
+            return self._database.write(store_new, new, quotas, self._wall()), True
+        except StoredBefore:
+            return self._database.read(stored_before, new), False
 
     def job(self, job_id: str) -> StoredJob | None:
         """One job; None when there is none."""
@@ -65,7 +62,7 @@ class DatabaseJobs:
 
     def by_ids(self, job_ids: Sequence[str]) -> Mapping[str, StoredJob]:
         """Jobs that are there, by id."""
-        return self._database.read(_by_ids, tuple(job_ids))
+        return self._database.read(jobs_by_ids, tuple(job_ids))
 
     def members(self, ids: Sequence[str]) -> Mapping[str, str]:
         """The projects of the jobs and arrays that these ids name."""
@@ -83,99 +80,9 @@ class DatabaseJobs:
         return self._database.write(_want, job_id, wish, by, self._wall())
 
 
-def _submit(
-    connection: Connection, new: NewJobs, quotas: JobQuotas, now: float
-) -> tuple[list[StoredJob], bool]:
-    ids = [job.id for job in new.jobs]
-    there = connection.execute(select(jobs.c.number).where(jobs.c.id == ids[0])).scalar()
-    if there is not None:
-        return _submitted(connection, new, ids), False
-    _check_queues(connection, new)
-    _check_quotas(connection, new, quotas)
-    post_in(connection, new.holds, new.jobs[0].user_id, now)
-    try:
-        connection.execute(insert(job_contents), [_content_values(one) for one in new.contents])
-        if len(ids) == 1:
-            inserted = connection.execute(insert(jobs), job_values(new.jobs[0]))
-            (number,) = inserted.inserted_primary_key or (0,)
-            return [_numbered(new.jobs[0], int(number))], True
-        connection.execute(insert(jobs), [job_values(job) for job in new.jobs])
-    except DBDuplicateEntry as error:
-        raise RetryRequest(error) from error
-    return _in_order(connection, ids), True
-
-
-def _submitted(connection: Connection, new: NewJobs, ids: Sequence[str]) -> list[StoredJob]:
-    """What an earlier request with these ids has stored: the same key, or a lost answer."""
-    query = select(job_contents.c.digest).where(job_contents.c.id == new.contents[0].id)
-    if connection.execute(query).scalar() != new.contents[0].digest:
-        raise KeyReused('Idempotency-Key: it was used for another submission: choose a new one')
-    return _in_order(connection, ids)
-
-
-def _check_queues(connection: Connection, new: NewJobs) -> None:
-    """Jobs are not stored in a queue that was closed since it was read."""
-    wanted = sorted({job.queue_id for job in new.jobs})
-    query = select(job_queues.c.id).where(
-        job_queues.c.id.in_(wanted), job_queues.c.state == str(QueueState.OPEN)
-    )
-    # shared, so that submissions do not wait for each other, but a deletion does
-    found = set(connection.execute(query.with_for_update(read=True)).scalars())
-    for name in wanted:
-        if name not in found:
-            raise QueueClosed(f'queue {name} takes no jobs any more: name another one')
-
-
-def _check_quotas(connection: Connection, new: NewJobs, quotas: JobQuotas) -> None:
-    project_id = new.jobs[0].project_id
-    waiting = jobs.c.state.in_(WAIT)
-    own = select(jobs.c.number).where(waiting, jobs.c.project_id == project_id)
-    count = _at_most(connection, own, quotas.most_waiting) + len(new.jobs)
-    if count > quotas.most_waiting:
-        raise TooManyJobs(
-            f'the project would have {count} jobs that wait: the limit is {quotas.most_waiting}: wait '
-            'until some have started, or cancel some'
-        )
-    for queue_id, most in quotas.of_queue.items():
-        if most is None:
-            continue
-        more = sum(job.queue_id == queue_id for job in new.jobs)
-        inside = select(jobs.c.number).where(waiting, jobs.c.queue_id == queue_id)
-        count = _at_most(connection, inside, most) + more
-        if more and count > most:
-            raise TooManyJobs(
-                f'the queue would have {count} jobs that wait: its limit is {most}: wait until some have '
-                'started, or ask its owner'
-            )
-
-
-def _at_most(connection: Connection, query: Select[Any], most: int) -> int:
-    """How many rows it has; never counts far beyond what matters."""
-    counted = select(func.count()).select_from(query.limit(most + 1).subquery())
-    return int(connection.execute(counted).scalar() or 0)
-
-
-def _numbered(job: StoredJob, number: int) -> StoredJob:
-    values = {name: getattr(job, name) for name in StoredJob.__slots__}
-    return StoredJob(**{**values, 'number': number})
-
-
-def _in_order(connection: Connection, ids: Sequence[str]) -> list[StoredJob]:
-    found = _by_ids(connection, ids)
-    return [found[name] for name in ids if name in found]
-
-
 def _job(connection: Connection, job_id: str) -> StoredJob | None:
     row = connection.execute(select(*JOB_COLUMNS).where(jobs.c.id == job_id)).first()
     return stored_job(row) if row else None
-
-
-def _by_ids(connection: Connection, job_ids: Sequence[str]) -> dict[str, StoredJob]:
-    found: dict[str, StoredJob] = {}
-    for part in slices(job_ids):
-        rows = connection.execute(select(*JOB_COLUMNS).where(jobs.c.id.in_(part)))
-        found |= {row.id: stored_job(row) for row in rows}
-    return found
 
 
 def _members(connection: Connection, ids: Sequence[str]) -> dict[str, str]:
@@ -287,14 +194,3 @@ def _content(connection: Connection, content_id: str) -> JobContent | None:
         output_url=row.output_url,
         digest=row.digest,
     )
-
-
-def _content_values(one: JobContent) -> dict[str, Any]:
-    return {
-        'id': one.id,
-        'script': one.script.encode(),
-        'environment': packed(one.environment),
-        'checkpoint': one.checkpoint.encode(),
-        'output_url': one.output_url,
-        'digest': one.digest,
-    }

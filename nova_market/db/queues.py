@@ -7,6 +7,7 @@ are few queues, and they change seldom.
 """
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from typing import Any
@@ -56,12 +57,23 @@ MINUTE = tuple(field.name for field in fields(QueueMinute))
 LARGEST = 'largest'
 
 
+ADMISSION_AGE = 10.0
+"""Seconds for which admission takes a queue as it was read. The transaction that stores a job checks it."""
+
+MOST_ADMITTED = 10_000
+"""Names of queues that are remembered; beyond it all are read again."""
+
+Hosts = Sequence[tuple[float, float, float]]
+
+
 class DatabaseQueues:
     """Implements ports.QueueStore."""
 
     def __init__(self, database: Database, wall: Callable[[], float]) -> None:
         self._database = database
         self._wall = wall
+        self._admitted: dict[str, tuple[float, StoredQueue]] = {}
+        self._largest: tuple[float, Hosts] = (-math.inf, ())
 
     def create(self, queue: StoredQueue, most: int) -> StoredQueue:
         """Keep a new queue; the stored one when it is there.
@@ -77,10 +89,25 @@ class DatabaseQueues:
         return self._database.read(_queue, name)
 
     def admission(
-        self, names: Sequence[str]
-    ) -> tuple[Mapping[str, StoredQueue], Sequence[tuple[float, float, float]]]:
-        """(queues by the id or name that is given; what the largest hosts have), read at once."""
-        return self._database.read(_admission, tuple(names))
+        self, names: Sequence[str], *, fresh: bool
+    ) -> tuple[Mapping[str, StoredQueue], Hosts]:
+        """(queues by the id or name that is given; what the largest hosts have), read at once.
+
+        fresh: False: some seconds old, where they are there: a submission reads them for each job otherwise
+        """
+        now = self._wall()
+        last, hosts = self._largest
+        known = {name: self._admitted.get(name) for name in names}
+        if not fresh and 0 <= now - last < ADMISSION_AGE:
+            young = {n: k[1] for n, k in known.items() if k and 0 <= now - k[0] < ADMISSION_AGE}
+            if len(young) == len(known):
+                return young, hosts
+        found, hosts = self._database.read(_admission, tuple(names))
+        if len(self._admitted) > MOST_ADMITTED:
+            self._admitted.clear()
+        self._admitted |= {name: (now, one) for name, one in found.items()}
+        self._largest = (now, hosts)
+        return found, hosts
 
     def queues(
         self, project_id: str | None = None, after: str = '', limit: int = 1000

@@ -45,9 +45,12 @@ class QueueStore(Protocol):
         """One queue, by id or name; None when there is none."""
 
     def admission(
-        self, names: Sequence[str]
+        self, names: Sequence[str], *, fresh: bool
     ) -> tuple[Mapping[str, StoredQueue], Sequence[tuple[float, float, float]]]:
-        """(queues by the id or name that is given, those that are there; `hosts`), read at once."""
+        """(queues by the id or name that is given, those that are there; `hosts`), read at once.
+
+        fresh: False: they may be some seconds old; JobStore.submit refuses jobs by a queue that was changed
+        """
 
     def queues(
         self, project_id: str | None = None, after: str = '', limit: int = 1000
@@ -106,7 +109,8 @@ class JobStore(Protocol):
 
         :raises errors.TooManyJobs: names the quota.
         :raises errors.KeyReused: their ids are stored with another digest of the request.
-        :raises errors.Conflict: a queue is gone, or takes no jobs any more.
+        :raises errors.Conflict: a queue is gone, takes no jobs any more, or is of another generation.
+        :raises errors.BalanceTooLow: what they may cost cannot be held.
         """
 
     def job(self, job_id: str) -> StoredJob | None:

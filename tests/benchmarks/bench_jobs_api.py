@@ -39,7 +39,7 @@ def seconds_each(client, count, method, path, **more):
 
 def test_cost_of_a_submission(file, market_service):
     """One costs some times the floor; an element of an array costs less than the floor."""
-    project = market_service.project('alice')
+    project = PEOPLE['alice'].project_id
     stores = market_service.market.stores
     queue = StoredQueue(
         id=id_of('night'), name='night', project_id=project, flavors=('small',), image='debian-13'

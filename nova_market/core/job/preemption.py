@@ -21,6 +21,9 @@ from nova_market.core.job.policy_interface import Preemptions, PreemptOrder
 from nova_market.core.job.room import Room
 from nova_market.core.resource import Array, Flags, Rows, Values
 
+NEVER = np.iinfo(np.intp).max
+"""Place in the order of a host that has no room even if all victims on it go."""
+
 
 def preemptible(running: RunningJobs, now: float) -> Flags:
     """Best-effort jobs that have run for their least run time and have not been ordered to end, (jobs,)."""
@@ -66,7 +69,13 @@ class Victims:
         self._job, self._host = placement.job[spots], placement.host[spots]
         self._position = position[self._job]
         self._freed: Array = running.amount[:, self._job] * placement.servers[spots]
-        self._first_of_host = np.searchsorted(self._host, self._host)
+        hosts = int(placement.host.max(initial=-1)) + 1
+        self._first_spot = np.searchsorted(self._host, np.arange(hosts + 1))
+        self._by_job = np.argsort(self._job, kind='stable')
+        of_jobs = self._job[self._by_job]
+        self._first_of_job = np.searchsorted(of_jobs, np.arange(len(running) + 1))
+        self._ready: dict[tuple[bytes, int], tuple[Rows, Array, int]] = {}
+        self._touched: list[int] = []
         self._order = order
         self._stays = np.zeros(len(running), dtype=np.bool_)
         self._stays[order] = True
@@ -87,29 +96,23 @@ class Victims:
         """These go: their room is added."""
         for victim in chosen:
             self._stays[victim] = False
-            self._change(victim, room, 1.0)
+            self._touched += self._change(victim, room, 1.0).tolist()
 
     def restore(self, chosen: list[int], room: Room) -> None:
         """These stay after all."""
         for victim in chosen:
             self._stays[victim] = True
-            self._change(victim, room, -1.0)
+            self._touched += self._change(victim, room, -1.0).tolist()
 
     def _on_one_host(self, room: Room, amount: Array, aggregate: int) -> list[int] | None:
         """For one server: the host that has room first, as victims go in the order of preference."""
-        stays = self._stays[self._job]
-        total = np.cumsum(np.where(stays, self._freed, 0.0), axis=1)
-        before = np.pad(total, ((0, 0), (1, 0)))[:, self._first_of_host]
-        there = room.free[:, self._host] + (total - before)
-        enough = stays & np.logical_and.reduce(there >= amount[:, None], axis=0)
-        enough &= room.fitting(np.zeros_like(amount), aggregate, self._host) > 0
-        found = np.flatnonzero(enough)
-        if not len(found):
+        ready = self._ready_hosts(room, amount, aggregate)
+        if not len(ready) or ready.min() == NEVER:
             return None
-        last = found[self._position[found].argmin()]
-        spots = np.arange(self._first_of_host[last], last + 1)
-        spots = spots[stays[spots]]
-        free = room.free[:, self._host[last]] + self._freed[:, spots].sum(axis=1)
+        host = int(ready.argmin())
+        spots = self._spots_of(host)
+        spots = spots[self._position[spots] <= ready[host]]
+        free = room.free[:, host] + self._freed[:, spots].sum(axis=1)
         chosen = spots.tolist()
         for spot in chosen[-2::-1]:
             if (free - self._freed[:, spot] >= amount).all():
@@ -117,6 +120,36 @@ class Victims:
                 chosen.remove(spot)
         victims: list[int] = self._job[chosen].tolist()
         return victims
+
+    def _ready_hosts(self, room: Room, amount: Array, aggregate: int) -> Rows:
+        """The place in the order up to which victims must go so that each host has room, (hosts,); or NEVER.
+
+        Calculated once for each amount, and then for the hosts that have changed since: a pass in which many
+        jobs displace many would otherwise look at all victims for each of these jobs.
+        """
+        key = amount.tobytes(), aggregate
+        known = self._ready.get(key)
+        if known is None:
+            ready = np.full(room.free.shape[1], NEVER, dtype=np.intp)
+            changed = np.unique(self._host)
+        else:
+            ready, free, since = known
+            dirty = (room.free != free).any(axis=0)
+            dirty[self._touched[since:]] = True
+            changed = np.flatnonzero(dirty[: len(self._first_spot) - 1])
+        inside = room.fitting(np.zeros_like(amount), aggregate, changed) > 0
+        for host in changed[inside].tolist():
+            spots = self._spots_of(host)
+            there = room.free[:, [host]] + np.cumsum(self._freed[:, spots], axis=1)
+            enough = np.flatnonzero((there >= amount[:, None]).all(axis=0))
+            ready[host] = self._position[spots[enough[0]]] if len(enough) else NEVER
+        self._ready[key] = ready, room.free.copy(), len(self._touched)
+        return ready
+
+    def _spots_of(self, host: int) -> Rows:
+        """Servers on this host of victims that stay, by preference."""
+        spots = np.arange(self._first_spot[host], self._first_spot[host + 1])
+        return spots[self._stays[self._job[spots]]]
 
     def _on_hosts(
         self, room: Room, fit: Values, amount: Array, servers: int, aggregate: int
@@ -145,7 +178,7 @@ class Victims:
 
     def _change(self, victim: int, room: Room, sign: float) -> Rows:
         """Add what it holds, or take it again; its hosts."""
-        spots = np.flatnonzero(self._job == victim)
+        spots = self._by_job[self._first_of_job[victim] : self._first_of_job[victim + 1]]
         hosts = self._host[spots]
         room.free[:, hosts] += sign * self._freed[:, spots]
         return hosts

@@ -104,7 +104,12 @@ def admitted(
         jobs.extend(_elements(n, one, entry, ids[n], identify))
     by_id = {one.id: one for one in facts.queues.values()}
     _check_funds(payable(jobs, by_id), facts.balance)
-    return NewJobs(jobs=tuple(jobs), contents=tuple(contents), holds=new_holds(jobs, by_id))
+    return NewJobs(
+        jobs=tuple(jobs),
+        contents=tuple(contents),
+        holds=new_holds(jobs, by_id),
+        generations={name: one.generation for name, one in by_id.items()},
+    )
 
 
 def indices(entry: Mapping[str, Any]) -> Sequence[int]:

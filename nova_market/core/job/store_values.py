@@ -31,6 +31,8 @@ class NewJobs:
     jobs: tuple[StoredJob, ...]
     contents: tuple[JobContent, ...]
     holds: tuple[Posting, ...] = ()
+    generations: Mapping[str, int] = field(default_factory=dict)
+    """Of the queues as they were read; they are not stored in one that was changed since."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

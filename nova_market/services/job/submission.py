@@ -24,7 +24,7 @@ from nova_market.core.job.request import (
 )
 from nova_market.core.job.store_values import JobQuotas
 from nova_market.core.ledger.posting import account
-from nova_market.errors import KeyReused
+from nova_market.errors import BadJob, KeyReused, QueueChanged, QueueClosed
 from nova_market.ports import Flavors, JobStore, LedgerStore, QueueStore
 
 NAMESPACE = UUID('7c1d5f0e-8a55-4b0e-9c0a-2f1b6d3e9a47')
@@ -71,14 +71,23 @@ class Submissions:
     def submit(self, entries: Entries, key: str | None) -> tuple[Sequence[StoredJob], bool]:
         """(the jobs, whether they are new). key: of the submitter's project; None: it has none.
 
-        :raises BadJob, BalanceTooLow, QueueClosed, TooManyJobs, KeyReused: nothing was stored.
+        :raises BadJob, BalanceTooLow, QueueClosed, TooManyJobs, KeyReused, QueueChanged: nothing was stored.
         """
         digest = _digest(entries, self._by.user_id)
         identify = _identify(self._by.project_id, key)
         if key is not None and (found := self._stored(entries, identify, digest)):
             return found, False
+        try:
+            return self._admit(entries, identify, digest, fresh=False)
+        except (BadJob, QueueClosed, QueueChanged):
+            # perhaps by what a queue was some seconds ago
+            return self._admit(entries, identify, digest, fresh=True)
+
+    def _admit(
+        self, entries: Entries, identify: Callable[[str], str], digest: str, *, fresh: bool
+    ) -> tuple[Sequence[StoredJob], bool]:
         named = tuple(dict.fromkeys(entry['queue'] for entry in entries))
-        queues, hosts = self._stores.queues.admission(named)
+        queues, hosts = self._stores.queues.admission(named, fresh=fresh)
         by = self._submitter(entries, queues)
         queues = {name: one for name, one in queues.items() if may_submit(one, by)}
         facts = AdmissionFacts(

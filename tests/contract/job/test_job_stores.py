@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every database does for jobs: submission, pages, what owners ask, decisions, attempts, workers."""
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -34,6 +35,7 @@ from nova_market.errors import (
     BadAmount,
     Conflict,
     KeyReused,
+    QueueChanged,
     QueueClosed,
     TooManyJobs,
     UnknownAttempt,
@@ -49,6 +51,7 @@ from tests.support.job_records import (
 )
 from tests.support.servers.databases import Wall
 
+OF_QUEUE = {id_of('night'): 3}
 SHARE = JobReason(code='share', text='would be 0.41 of 0.33', numbers={'use': 0.41})
 
 
@@ -141,6 +144,72 @@ def test_quotas_bound_what_waits(store):
     store.want(array(3)[0].id, JobWish.CANCEL, 'by u')
     store.submit(new_jobs(job()), JobQuotas(most_waiting=3, of_queue={id_of('night'): 3}))
     store.submit(new_jobs(job('b', 'day', 'blue')), JobQuotas(most_waiting=1))
+
+
+@pytest.mark.parametrize('quotas', [JobQuotas(most_waiting=3), replace(QUOTAS, of_queue=OF_QUEUE)])
+def test_submissions_at_once_do_not_exceed_a_quota(store, quotas):
+    """Of a project over its queues, or of a queue over its projects: three of eight are stored."""
+    of_project = not quotas.of_queue
+    results = []
+
+    def submit(n):
+        where = ('night', 'day')[n % 2] if of_project else 'night'
+        project = 'red' if of_project else ('red', 'blue')[n % 2]
+        try:
+            store.submit(new_jobs(job(f'j{n}', where, project)), quotas)
+            results.append(True)
+        except TooManyJobs:
+            results.append(False)
+
+    threads = [threading.Thread(target=submit, args=[n]) for n in range(8)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert sorted(results) == [False] * 5 + [True] * 3
+    assert len(store.jobs(JobFilter())) == 3
+
+
+def test_the_same_submission_at_once_is_stored_once(store):
+    """All get the jobs, and one of them stored them; also when the quota is full by then."""
+    results = []
+    one = new_jobs(*array(3))
+
+    def submit():
+        results.append(store.submit(one, JobQuotas(most_waiting=3)))
+
+    threads = [threading.Thread(target=submit) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(new for _, new in results) == [False] * 3 + [True]
+    assert all(made == results[0][0] for made, _ in results)
+
+
+def test_a_queue_that_was_changed_meanwhile_takes_nothing(store, queues):
+    """Whoever submits has decided by what it was: he reads it again."""
+    queues.change(id_of('night'), {'description': 'x'}, 1)
+    old = replace(new_jobs(job()), generations={id_of('night'): 1})
+    with pytest.raises(QueueChanged):
+        store.submit(old, QUOTAS)
+    assert store.job(id_of('a')) is None
+    assert store.submit(replace(old, generations={id_of('night'): 2}), QUOTAS)[1]
+
+
+def test_admission_reads_a_queue_every_ten_seconds(queues, database, wall):
+    """Fresh where it is asked for, or where a name is not known yet."""
+    other = DatabaseQueues(database, wall)
+    (seen,) = queues.admission(['night'], fresh=False)[0].values()
+    other.change(seen.id, {'description': 'x'}, 1)
+    assert queues.admission(['night'], fresh=False)[0]['night'] == seen
+    assert queues.admission(['night', 'day'], fresh=False)[0]['night'].generation == 2
+    other.change(seen.id, {'description': 'y'}, 2)
+    assert queues.admission(['night'], fresh=True)[0]['night'].generation == 3
+    other.change(seen.id, {'description': 'z'}, 3)
+    wall.now += 10
+    assert queues.admission(['night', 'none'], fresh=False)[0].keys() == {'night'}
+    assert queues.admission(['night'], fresh=False)[0]['night'].generation == 4
 
 
 def test_a_queue_that_is_closed_meanwhile_takes_nothing(store, queues):

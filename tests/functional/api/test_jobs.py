@@ -5,9 +5,10 @@ from time import perf_counter
 
 import pytest
 
-from nova_market.core.job.queue import QueueState
+from nova_market.core.job.queue import QueueLimits, QueueState
 from nova_market.core.job.record import JobEvent, JobState
 from nova_market.core.job.store_values import AttemptReport, JobStep
+from nova_market.db.queues import DatabaseQueues
 from tests.support.job_records import attempt, worker
 from tests.support.market.api import ALICE, BOB, OPERATOR, make_market
 from tests.support.market.queues import JOB_ENTRY, make_queue, submit
@@ -191,6 +192,17 @@ def test_jobs_in_the_own_queue_need_no_credits(market):
     make_queue(market, price_core_hour=1_000_000)
     (made,) = submit(market, JOB_ENTRY)
     assert one(market, made['id'])['cost_limit'] > 0
+
+
+def test_a_queue_that_another_process_has_changed_is_read_again(market):
+    """At once, also within the seconds for which it is taken as it was read."""
+    made = make_queue(market)
+    submit(market, JOB_ENTRY)
+    other = DatabaseQueues(market.database, market.stores.wall)
+    other.change(made['id'], {'limits': QueueLimits(max_time_limit=10)}, 1)
+    assert 'takes at most 10' in refused(market)['detail']
+    other.change(made['id'], {'limits': QueueLimits()}, 2)
+    submit(market, JOB_ENTRY)
 
 
 def test_quotas_are_refused_with_their_code(market):

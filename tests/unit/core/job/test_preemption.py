@@ -85,6 +85,17 @@ def test_two_jobs_of_a_queue_displace_no_more_than_its_share_allows() -> None:
     assert len(victims(found)) == 1
 
 
+def test_only_hosts_of_the_aggregate_are_made_free() -> None:
+    """The newest job is on a host outside the aggregate of the queue: the older one goes, or none."""
+    runs = [best_effort(0, cores=8, started=100.0), best_effort(1, cores=8, started=900.0)]
+    seen = snapshot([Job(cores=8)], runs, now=NOW, hosts=(8, 8))
+    for member, expected in (([True, False], [0]), ([False, True], [1]), ([False, False], [])):
+        aggregates = np.array([[True, True], member])
+        queues = replace(seen.queues, aggregate=np.ones_like(seen.queues.aggregate))
+        inside = replace(seen, hosts=replace(seen.hosts, aggregates=aggregates), queues=queues)
+        assert victims(decide(inside, [flexible])) == expected
+
+
 def test_a_best_effort_job_displaces_nobody() -> None:
     found = plan([Job(cores=4, best_effort=True)], [best_effort(0, cores=8)])
     assert victims(found) == []
