@@ -18,6 +18,7 @@ from nova_market.core.job.queue import QueueState
 from nova_market.core.job.record import (
     ENDED,
     QUEUED,
+    JobAction,
     JobContent,
     JobEvent,
     JobReason,
@@ -211,8 +212,8 @@ def _want(
         return job
     connection.execute(update(jobs).where(jobs.c.id == job_id).values(**changed_values(changed)))
     action = {
-        JobState.CANCELLED: 'cancelled',
-        JobState.WAITING: 'requeued',
+        JobState.CANCELLED: JobAction.CANCELLED,
+        JobState.WAITING: JobAction.REQUEUED,
     }.get(changed.get('state', job.state), f'{wish} asked')
     insert_events(
         connection, [JobEvent(job_id=job_id, at=now, action=action, attempt=job.attempt, reason=by)]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the services need of the world: a few Protocols of one to four methods each."""
 
-from nova_market.ports.app import AppCloud, AppStore, EventStore, SlotStore, Trusts
+from nova_market.ports.app import AppStore, EventStore, OwnerCloud, SlotStore, Trusts
 from nova_market.ports.exchange import (
     Allocations,
     Enforcement,
@@ -33,7 +33,6 @@ __all__ = [
     'AccountStore',
     'Actuator',
     'Allocations',
-    'AppCloud',
     'AppStore',
     'AttemptStore',
     'BidStore',
@@ -50,6 +49,7 @@ __all__ = [
     'MarketCloud',
     'Membership',
     'Notices',
+    'OwnerCloud',
     'PlanStore',
     'ProviderTraits',
     'QueueStore',

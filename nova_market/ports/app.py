@@ -15,7 +15,7 @@ from nova_market.core.app.record import (
     StoredApp,
     StoredSlot,
 )
-from nova_market.core.app.server import AppAccess, AppFlavor, AppServer, NewServer
+from nova_market.core.market.owner_server import NewServer, OwnerAccess, OwnerServer, ServerFlavor
 
 
 class AppStore(Protocol):
@@ -115,10 +115,10 @@ class EventStore(Protocol):
         """The latest of the hooks in each server of each application, by application."""
 
 
-class AppCloud(Protocol):
+class OwnerCloud(Protocol):
     """The cloud as an owner of applications sees it. Any method may raise errors.CloudUnavailable."""
 
-    def servers(self, access: AppAccess) -> Sequence[AppServer]:
+    def servers(self, access: OwnerAccess) -> Sequence[OwnerServer]:
         """All servers of the project that carry an application's mark, and those nobody can tell of.
 
         Servers of a part of the cloud that does not answer may be left out: only `server` tells what is gone.
@@ -126,37 +126,37 @@ class AppCloud(Protocol):
         :raises errors.AccessLost: the trust is gone, or its owner.
         """
 
-    def server(self, access: AppAccess, server_id: str) -> AppServer | None:
+    def server(self, access: OwnerAccess, server_id: str) -> OwnerServer | None:
         """Any server of the project; None when the cloud is sure that there is none."""
 
-    def flavor(self, access: AppAccess, name: str) -> AppFlavor | None:
+    def flavor(self, access: OwnerAccess, name: str) -> ServerFlavor | None:
         """By id or name; None when the project has none such."""
 
-    def create(self, access: AppAccess, wanted: NewServer) -> str:
+    def create(self, access: OwnerAccess, wanted: NewServer) -> str:
         """Begin to make a server; its id.
 
         :raises errors.CloudRefused: quota, a name that is not known, ...: says what.
         """
 
-    def suspend(self, access: AppAccess, server_id: str) -> None:
+    def suspend(self, access: OwnerAccess, server_id: str) -> None:
         """Begin to suspend; nothing when it is gone. :raises errors.CloudRefused: not now."""
 
-    def resume(self, access: AppAccess, server_id: str) -> None:
+    def resume(self, access: OwnerAccess, server_id: str) -> None:
         """Begin to resume; nothing when it is gone. :raises errors.CloudRefused: not now."""
 
-    def shelve(self, access: AppAccess, server_id: str) -> None:
+    def shelve(self, access: OwnerAccess, server_id: str) -> None:
         """Begin to shelve; nothing when it is gone. :raises errors.CloudRefused: not now."""
 
-    def unshelve(self, access: AppAccess, server_id: str) -> None:
+    def unshelve(self, access: OwnerAccess, server_id: str) -> None:
         """Begin to unshelve; nothing when it is gone. It stays shelved where no host has room for it.
 
         :raises errors.CloudRefused: not now.
         """
 
-    def delete(self, access: AppAccess, server_id: str) -> None:
+    def delete(self, access: OwnerAccess, server_id: str) -> None:
         """Begin to delete; nothing when it is gone. :raises errors.CloudRefused: it is locked, ..."""
 
-    def forget(self, access: AppAccess) -> None:
+    def forget(self, access: OwnerAccess) -> None:
         """Delete the trust; nothing when it is gone."""
 
 

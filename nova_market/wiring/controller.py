@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from oslo_config import cfg
 
 from nova_market.adapters.clock import SystemClock
-from nova_market.adapters.openstack.app_cloud import NovaAppCloud
+from nova_market.adapters.openstack.owner_cloud import NovaOwnerCloud
 from nova_market.adapters.openstack.session import GROUP, REQUEST_SECONDS
 from nova_market.conf import controller, market
 from nova_market.core.app.decision import Rules
+from nova_market.core.app.record import APP_MARKS
 from nova_market.core.app.template import Rest
 from nova_market.db.app_events import DatabaseAppEvents
 from nova_market.db.apps import DatabaseApps
 from nova_market.db.database import Database
 from nova_market.errors import ConfigurationError
-from nova_market.ports import AppCloud, Clock
+from nova_market.ports import Clock, OwnerCloud
 from nova_market.services.app.controller import Controller
 from nova_market.services.app.inputs import AppStores
 from nova_market.services.app.metrics import ControllerCollector
@@ -44,7 +45,7 @@ class Parts:
         self.database.close()
 
 
-def build(conf: cfg.ConfigOpts, *, cloud: AppCloud | None = None) -> Parts:
+def build(conf: cfg.ConfigOpts, *, cloud: OwnerCloud | None = None) -> Parts:
     """Everything of the controller, nothing started. cloud: instead of the real one.
 
     :raises ConfigurationError: an option that cannot work.
@@ -57,7 +58,7 @@ def build(conf: cfg.ConfigOpts, *, cloud: AppCloud | None = None) -> Parts:
     collector = ControllerCollector(leads.leading)
     made = Controller(
         stores=stores_of(database, clock),
-        cloud=cloud or NovaAppCloud.from_conf(conf),
+        cloud=cloud or NovaOwnerCloud.from_conf(conf, 'nova-market-controller', APP_MARKS),
         leadership=leads,
         clock=clock,
         settings=settings,

@@ -4,14 +4,14 @@
 from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 
-from nova_market.adapters.in_memory.app_cloud import MemoryAppCloud
+from nova_market.adapters.in_memory.owner_cloud import MemoryOwnerCloud
 from nova_market.adapters.leadership import SoleLeader
 from nova_market.core.app.credential import digest
 from nova_market.core.app.record import AppReport, StoredApp
-from nova_market.core.app.server import AppFlavor
 from nova_market.core.app.template import document, parsed, user_data
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import Posting, Reason, account
+from nova_market.core.market.owner_server import ServerFlavor
 from nova_market.db.app_events import DatabaseAppEvents
 from nova_market.db.apps import DatabaseApps
 from nova_market.db.database import Database
@@ -22,8 +22,8 @@ from tests.support.market_bed import CREDIT, PERIOD, Market, host
 from tests.support.market_bed import SETTINGS as MARKET
 
 FLAVORS = {
-    'small': AppFlavor(id='f1', vcpus=1, memory_mib=1024),
-    'large': AppFlavor(id='f4', vcpus=4, memory_mib=4096),
+    'small': ServerFlavor(id='f1', vcpus=1, memory_mib=1024),
+    'large': ServerFlavor(id='f4', vcpus=4, memory_mib=4096),
 }
 POLICIES = {one.name: one.load() for one in entry_points(group='nova_market.scaling')}
 SETTINGS = ControllerSettings(interval=10.0, period=PERIOD, policies=POLICIES, settle_time=20.0)
@@ -86,7 +86,7 @@ class Bed:
             self.database, hosts=self.hosts, servers=self.servers, settings=settings, **more
         )
         self.clock = self.market.clock
-        self.cloud = MemoryAppCloud(
+        self.cloud = MemoryOwnerCloud(
             self.market.cloud, self.clock, FLAVORS, boot=self.boot, leave=self.leave, ids=self.ids
         )
         self.stores = app_stores(self.database, self.clock.wall, self.market.stores)

@@ -32,6 +32,7 @@ from nova_market.core.job.attempt import (
 from nova_market.core.job.queue import StoredWorker
 from nova_market.core.job.record import (
     AttemptState,
+    JobAction,
     JobEvent,
     JobState,
     StoredAttempt,
@@ -189,7 +190,9 @@ def _take_back(call: Call, job: StoredJob, own: StoredAttempt) -> None:
     """
     why = 'the worker was silent, and is there again: nothing had been started again'
     now = call.stores.wall()
-    event = JobEvent(job_id=job.id, at=now, action='running', attempt=own.number, reason=why)
+    event = JobEvent(
+        job_id=job.id, at=now, action=JobAction.RUNNING, attempt=own.number, reason=why
+    )
     step = JobStep(
         job_id=job.id, before=job.state, attempts=(own,), events=(event,),
         changed={'state': JobState.RUNNING, 'attempt': own.number},

@@ -11,7 +11,7 @@ Every wait has an end, so that no agent that is silent, wrong or malicious keeps
 from collections.abc import Iterable, Mapping, Sequence
 
 from nova_market.core.app.record import AppReport, DesiredServerState, HookReport, StoredSlot
-from nova_market.core.app.server import ServerState
+from nova_market.core.market.owner_server import ServerState
 
 LEAVE_SECONDS = 60.0
 """For the others to take a server out: two reports of an agent at its default interval."""

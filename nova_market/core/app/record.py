@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from nova_market.core.ledger.posting import AccountId, account
+from nova_market.core.market.owner_server import ServerMarks
 
-APP_KEY = 'market:app'
-SLOT_KEY = 'market:slot'
+APP_MARKS = ServerMarks(owner='market:app', place='market:slot')
 """Metadata of a server: whose it is, and which one. With a row of the same name, it is the controller's."""
 
 MAX_EVENTS = 1000
@@ -133,7 +133,7 @@ class StoredSlot:
 
     @property
     def label(self) -> str:
-        """As SLOT_KEY has it."""
+        """As the mark of its place has it."""
         return f'{self.component}-{self.number}'
 
     @property

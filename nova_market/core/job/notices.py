@@ -6,10 +6,20 @@ For users of SVMSched, section 4.2, who wait for their jobs. A lost notification
 
 from collections.abc import Mapping, Sequence
 
-from nova_market.core.job.record import JobEvent, StoredJob
+from nova_market.core.job.record import JobAction, JobEvent, StoredJob
 from nova_market.core.market.notices import Notice
 
-ACTIONS = ('started', 'finished', 'failed', 'cancelled', 'preempted', 'requeued', 'lost')
+ACTIONS = frozenset(
+    {
+        JobAction.STARTED,
+        JobAction.FINISHED,
+        JobAction.FAILED,
+        JobAction.CANCELLED,
+        JobAction.PREEMPTED,
+        JobAction.REQUEUED,
+        JobAction.LOST,
+    }
+)
 """What is sent; other events, such as a wish of the owner's, are only kept."""
 
 

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-QUEUE_KEY = 'market:queue'
-WORKER_KEY = 'market:worker'
+from nova_market.core.market.owner_server import ServerMarks
+
+WORKER_MARKS = ServerMarks(owner='market:queue', place='market:worker')
 """Metadata of a server: the queue and the worker that it is. With a row of that id, it is the service's."""
 
 SHORT_BELOW = 1800
@@ -120,7 +121,7 @@ class DesiredWorkerState(StrEnum):
 class StoredWorker:
     """A server that runs jobs of one queue. The row is written before the server is made.
 
-    server_id:  '' until Nova has answered; a server with this worker's id in WORKER_KEY is found again
+    server_id:  '' until Nova has answered; a server with this worker's id in WORKER_MARKS is found again
     host:       where the plan puts it, then where it is; '' where any host will do
     credential: SHA-256 of what its agent shows, in hexadecimal; the clear text is in its user_data alone
     job_id, attempt, rank: what it runs, or will run first; '' when it has no job

@@ -250,14 +250,44 @@ class AttemptOutput:
     total: int = 0
 
 
+class JobAction(StrEnum):
+    """What happened to a job; statistics, metrics and notifications go by these words."""
+
+    SUBMITTED = 'submitted'
+    STARTING = 'starting'
+    """An attempt is stored."""
+
+    STARTED = 'started'
+    """All of its servers are there: once in each attempt."""
+
+    RUNNING = 'running'
+    """It goes on in an attempt that had been given up."""
+
+    PREEMPTING = 'preempting'
+    PREEMPTED = 'preempted'
+    """Its notice is over, and its servers are taken from it."""
+
+    SUSPENDED = 'suspended'
+    RESUMED = 'resumed'
+    REQUEUED = 'requeued'
+    """It waits again."""
+
+    LOST = 'lost'
+    FINISHED = 'finished'
+    FAILED = 'failed'
+    CANCELLED = 'cancelled'
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEvent:
-    """One thing that happened to a job, and why."""
+    """One thing that happened to a job, and why.
+
+    action: a JobAction, or another word where nothing counts it (`cancel asked`, `marked`)
+    """
 
     job_id: str
     at: float
     action: str
-    """A word: submitted, started, running, finished, failed, lost, preempted, requeued, cancelled, ..."""
 
     attempt: int = 0
     reason: str = ''

@@ -140,14 +140,15 @@ def record(setting: Setting, count: int) -> Recording:
         }
         observer = Observer({name: host.uri for name, host in hosts.items()})
         stack.callback(observer.close)
-        for name in BUSY:
-            machines[name].order('burn 1')
         services = [
             ServiceProcess(setting.output / name, service_options(host, broker, setting))
             for name, host in hosts.items()
             if setting.enforce
         ]
         with running(*services):
+            # only now: beside guests that burn, a service needs a minute to start
+            for name in BUSY:
+                machines[name].order('burn 1')
             observer.look(0.0)
             observer.watch(time.monotonic(), setting.duration, setting.interval)
     return observer.recording

@@ -14,9 +14,9 @@ import numpy as np
 
 from nova_market.core.app.draining import drain_end
 from nova_market.core.app.record import DesiredServerState, HookReport, StoredApp, StoredSlot
-from nova_market.core.app.server import ServerState
 from nova_market.core.app.slots import Draining, slots_for
 from nova_market.core.app.template import MAX_DRAIN
+from nova_market.core.market.owner_server import ServerState
 from nova_market.core.resource import Array, Values
 from nova_market.errors import BadWorkload
 

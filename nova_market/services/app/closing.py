@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from nova_market.core.app.record import AppState, DesiredState, StoredApp
-from nova_market.core.app.server import AppAccess
 from nova_market.core.ledger.posting import Posting, Reason, account, posting_key
+from nova_market.core.market.owner_server import OwnerAccess
 from nova_market.errors import BalanceTooLow, Conflict, TrustGone, UnknownAccount, UnknownApp
-from nova_market.ports import AppCloud
+from nova_market.ports import OwnerCloud
 from nova_market.services.app.inputs import AppStores
 
 LOG = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ BY = 'nova-market-controller'
 class Closing:
     """For applications that have ended."""
 
-    def __init__(self, stores: AppStores, cloud: AppCloud) -> None:
+    def __init__(self, stores: AppStores, cloud: OwnerCloud) -> None:
         self._stores = stores
         self._cloud = cloud
 
@@ -38,7 +38,7 @@ class Closing:
         if app.trust_id:
             # what is refused now may be a delegation that lives on: its id must not be forgotten
             try:
-                self._cloud.forget(AppAccess(project_id=app.project_id, trust_id=app.trust_id))
+                self._cloud.forget(OwnerAccess(project_id=app.project_id, trust_id=app.trust_id))
             except TrustGone:
                 LOG.debug('app %s: its trust is gone already', app.id)
         for trust_id in self._stores.apps.replaced_trusts().get(app.id, ()):

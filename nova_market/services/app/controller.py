@@ -24,13 +24,13 @@ from nova_market.core.app.record import (
     StoredApp,
     StoredSlot,
 )
-from nova_market.core.app.server import AppAccess
 from nova_market.core.app.slots import slots_after, slots_for
 from nova_market.core.app.template import AppTemplate, Component, Goal, parsed
 from nova_market.core.app.view import MarketNow
+from nova_market.core.market.owner_server import OwnerAccess
 from nova_market.errors import BadTemplate
 from nova_market.outage_log import OutageLog
-from nova_market.ports import AppCloud, Clock, Leadership
+from nova_market.ports import Clock, Leadership, OwnerCloud
 from nova_market.services.app.bid_writer import Bidding
 from nova_market.services.app.closing import Closing, pay_back
 from nova_market.services.app.failures import AWAY, DATABASE_AWAY, AppFailures
@@ -69,7 +69,7 @@ class Controller(LeaderLoop):
         self,
         *,
         stores: AppStores,
-        cloud: AppCloud,
+        cloud: OwnerCloud,
         leadership: Leadership,
         clock: Clock,
         settings: ControllerSettings,
@@ -190,7 +190,7 @@ class Controller(LeaderLoop):
         self, app: StoredApp, missing: Sequence[Component], sizes: dict[str, Pair]
     ) -> Mapping[str, Pair]:
         """With what a server of these components can use."""
-        access = AppAccess(project_id=app.project_id, trust_id=app.trust_id)
+        access = OwnerAccess(project_id=app.project_id, trust_id=app.trust_id)
         for one in missing:
             flavor = self._cloud.flavor(access, one.flavor)
             self._troubles.answered()

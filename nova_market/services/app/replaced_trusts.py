@@ -9,9 +9,9 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from nova_market.core.app.record import StoredApp
-from nova_market.core.app.server import AppAccess
+from nova_market.core.market.owner_server import OwnerAccess
 from nova_market.errors import AccessLost, CloudAway, CloudRefused, CloudUnavailable, TrustGone
-from nova_market.ports import AppCloud, Clock
+from nova_market.ports import Clock, OwnerCloud
 from nova_market.services.app.inputs import AppStores
 
 LOG = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ MOST = 5
 class ReplacedTrusts:
     """read() once in a pass, then end() for each application."""
 
-    def __init__(self, stores: AppStores, cloud: AppCloud, clock: Clock) -> None:
+    def __init__(self, stores: AppStores, cloud: OwnerCloud, clock: Clock) -> None:
         self._stores = stores
         self._cloud = cloud
         self._clock = clock
@@ -48,7 +48,7 @@ class ReplacedTrusts:
         due = [one for one in self._known.get(app.id, ()) if now >= self._again.get(one, 0.0)]
         for trust_id in due[:MOST]:
             try:
-                self._cloud.forget(AppAccess(project_id=app.project_id, trust_id=trust_id))
+                self._cloud.forget(OwnerAccess(project_id=app.project_id, trust_id=trust_id))
             except TrustGone:
                 LOG.debug('app %s: trust %s is gone already', app.id, trust_id)
             except CloudAway:

@@ -24,10 +24,16 @@ from nova_market.core.app.record import (
     StoredApp,
     StoredSlot,
 )
-from nova_market.core.app.server import ACTIONS, AppAccess, AppServer, NewServer, ServerState
 from nova_market.core.app.template import AppTemplate, Component, Rest, parsed
+from nova_market.core.market.owner_server import (
+    ACTIONS,
+    NewServer,
+    OwnerAccess,
+    OwnerServer,
+    ServerState,
+)
 from nova_market.errors import CloudRefused, CloudUnavailable
-from nova_market.ports import AppCloud, Clock
+from nova_market.ports import Clock, OwnerCloud
 from nova_market.services.app.bid_writer import Bidding
 from nova_market.services.app.inputs import AppStores
 from nova_market.services.app.settings import ControllerSettings
@@ -60,17 +66,17 @@ class _Job:
 
     app: StoredApp
     template: AppTemplate
-    access: AppAccess
+    access: OwnerAccess
     period: int
-    by_slot: dict[str, list[AppServer]] = field(default_factory=dict)
-    by_id: dict[str, AppServer] = field(default_factory=dict)
+    by_slot: dict[str, list[OwnerServer]] = field(default_factory=dict)
+    by_id: dict[str, OwnerServer] = field(default_factory=dict)
     blind: bool = False
     held: set[str] = field(default_factory=set)
     tried: dict[str, int] = field(default_factory=dict)
     hooks: dict[str, HookReport] = field(default_factory=dict)
     asked: int = 0
 
-    def own(self, slot: StoredSlot) -> list[AppServer]:
+    def own(self, slot: StoredSlot) -> list[OwnerServer]:
         """Servers for this place."""
         found = list(self.by_slot.get(slot.label, ()))
         one = self.by_id.get(slot.server_id)
@@ -83,7 +89,7 @@ class ServerReconciler:
     def __init__(
         self,
         stores: AppStores,
-        cloud: AppCloud,
+        cloud: OwnerCloud,
         clock: Clock,
         settings: ControllerSettings,
         bidding: Bidding,
@@ -101,20 +107,20 @@ class ServerReconciler:
         self,
         app: StoredApp,
         slots: Sequence[StoredSlot],
-        servers: Sequence[AppServer],
+        servers: Sequence[OwnerServer],
         period: int,
     ) -> list[StoredSlot]:
         """One step for each slot; the rows as they are then. servers: all marked ones of the project.
 
         :raises CloudUnavailable, AccessLost, DatabaseUnavailable: the rest waits for the next pass.
         """
-        access = AppAccess(project_id=app.project_id, trust_id=app.trust_id)
+        access = OwnerAccess(project_id=app.project_id, trust_id=app.trust_id)
         job = _Job(app, parsed(app.template), access, period)
         for one in self._known(app, access, slots, servers):
             job.by_id[one.id] = one
-            job.blind |= one.state is ServerState.UNKNOWN and not one.app_id
-            if one.app_id == app.id:
-                job.by_slot.setdefault(one.slot, []).append(one)
+            job.blind |= one.state is ServerState.UNKNOWN and not one.owner
+            if one.owner == app.id:
+                job.by_slot.setdefault(one.place, []).append(one)
         self._hold(job, slots)
         if any(slot.intention is DesiredServerState.DRAINING for slot in slots):
             found = self._stores.events.hooks([app.id]).get(app.id, ())
@@ -158,10 +164,10 @@ class ServerReconciler:
     def _known(
         self,
         app: StoredApp,
-        access: AppAccess,
+        access: OwnerAccess,
         slots: Sequence[StoredSlot],
-        servers: Sequence[AppServer],
-    ) -> Sequence[AppServer]:
+        servers: Sequence[OwnerServer],
+    ) -> Sequence[OwnerServer]:
         """With those that the list has left out, but not those that their owner took the marks from."""
         listed, more = {one.id for one in servers}, []
         for slot in slots:
@@ -170,7 +176,7 @@ class ServerReconciler:
             one = self._cloud.server(access, slot.server_id)
             if one is None:
                 continue
-            if one.state is ServerState.UNKNOWN or (one.app_id, one.slot) == (app.id, slot.label):
+            if one.state is ServerState.UNKNOWN or (one.owner, one.place) == (app.id, slot.label):
                 more.append(one)
         return [*servers, *more]
 
@@ -195,7 +201,7 @@ class ServerReconciler:
             return self._make(job, slot)
         return self._keep(job, slot, kept)
 
-    def _drain(self, job: _Job, slot: StoredSlot, kept: AppServer | None) -> StoredSlot:
+    def _drain(self, job: _Job, slot: StoredSlot, kept: OwnerServer | None) -> StoredSlot:
         """To be deleted from now on, if there is a reason."""
         state, report = kept.state if kept else None, job.hooks.get(slot.server_id)
         reason = drain_end(slot, state, report, self._clock.wall())
@@ -205,7 +211,7 @@ class ServerReconciler:
         self._tell(job, 'drained', f'{slot.label}: {reason}')
         return self._write(replace(slot, intention=DesiredServerState.GONE))
 
-    def _found(self, job: _Job, slot: StoredSlot, kept: AppServer | None) -> StoredSlot:
+    def _found(self, job: _Job, slot: StoredSlot, kept: OwnerServer | None) -> StoredSlot:
         """Another server than the row says has this place, or none has."""
         if slot.server_id:
             self._bidding.forget(slot.server_id)
@@ -217,7 +223,7 @@ class ServerReconciler:
             LOG.info('app %s: server %s is %s', job.app.id, kept.id, slot.label)
         return self._write(replace(slot, server_id=kept.id if kept else '', address=''))
 
-    def _leave(self, job: _Job, slot: StoredSlot, kept: AppServer | None) -> StoredSlot | None:
+    def _leave(self, job: _Job, slot: StoredSlot, kept: OwnerServer | None) -> StoredSlot | None:
         if kept is not None:
             if kept.state not in (ServerState.DELETING, ServerState.UNKNOWN):
                 self._delete(job, slot, kept, 'it is not needed any more')
@@ -237,8 +243,8 @@ class ServerReconciler:
         if component is None:
             return slot
         wanted = NewServer(
-            app_id=job.app.id,
-            slot=slot.label,
+            owner=job.app.id,
+            place=slot.label,
             name=f'{job.template.name[: NAME_LENGTH - 1 - len(slot.label)]}-{slot.label}',
             flavor=component.flavor,
             image=component.image,
@@ -257,7 +263,7 @@ class ServerReconciler:
         self._tell(job, 'created', f'server {server_id} is {slot.label}')
         return slot
 
-    def _keep(self, job: _Job, slot: StoredSlot, kept: AppServer) -> StoredSlot:
+    def _keep(self, job: _Job, slot: StoredSlot, kept: OwnerServer) -> StoredSlot:
         suspends = slot.intention is DesiredServerState.SUSPENDED
         if kept.address and kept.address != slot.address:
             slot = self._write(replace(slot, address=kept.address))
@@ -280,7 +286,7 @@ class ServerReconciler:
                 return self._write(replace(slot, attempts=0, retry_at=0.0))
         return slot
 
-    def _unshelve(self, job: _Job, slot: StoredSlot, kept: AppServer) -> StoredSlot:
+    def _unshelve(self, job: _Job, slot: StoredSlot, kept: OwnerServer) -> StoredSlot:
         """Nova puts a server back that no host has room for, and reports nothing: it is shelved again."""
         if self._clock.wall() < slot.retry_at:
             return slot
@@ -293,7 +299,7 @@ class ServerReconciler:
             self._unshelving.add(key)
         return slot
 
-    def _ask(self, job: _Job, slot: StoredSlot, action: str, server: AppServer) -> bool:
+    def _ask(self, job: _Job, slot: StoredSlot, action: str, server: OwnerServer) -> bool:
         """Was it begun?"""
         ask = {name: getattr(self._cloud, name) for name in ACTIONS.values()}[action]
         job.asked += 1
@@ -306,7 +312,7 @@ class ServerReconciler:
         LOG.info('app %s: %s of %s, server %s', job.app.id, action, slot.label, server.id)
         return True
 
-    def _delete(self, job: _Job, slot: StoredSlot, server: AppServer, why: str) -> bool:
+    def _delete(self, job: _Job, slot: StoredSlot, server: OwnerServer, why: str) -> bool:
         """Was it begun?"""
         job.asked += 1
         try:
@@ -319,7 +325,7 @@ class ServerReconciler:
         return True
 
     def _refused(
-        self, job: _Job, slot: StoredSlot, action: str, server: AppServer, error: CloudRefused
+        self, job: _Job, slot: StoredSlot, action: str, server: OwnerServer, error: CloudRefused
     ) -> None:
         """Reported once, and tried again in each pass."""
         key = (job.app.id, server.id, action)
@@ -356,7 +362,7 @@ class ServerReconciler:
         self._stores.events.tell([event])
 
 
-def _kept(slot: StoredSlot, own: Iterable[AppServer]) -> AppServer | None:
+def _kept(slot: StoredSlot, own: Iterable[OwnerServer]) -> OwnerServer | None:
     """The server that has this place: the one in the row, else the oldest that is sound, else the oldest."""
     found = [
         one for one in own if one.state is not ServerState.DELETING or one.id == slot.server_id

@@ -21,7 +21,7 @@ from nova_market.db.database import Database
 from nova_market.db.ledger import DatabaseLedger
 from tests.functional.market.test_killed import Killed, Life, Mortal, _empty
 from tests.support.app_bed import CREDIT, PERIOD, Bed, component, template
-from tests.support.openstack.app_cloud import AppNova, serving
+from tests.support.openstack.owner_cloud import OwnerNova, serving
 
 pytestmark = [pytest.mark.functional, pytest.mark.timeout(580)]
 
@@ -240,7 +240,7 @@ def test_kill_9_of_the_command(database, command):
     """Again and again, at any moment, with a standby: applications start, grow and end all the same."""
     rng = random.Random(6)
     bed = Bed(database, clock=SystemClock(), period=MARKET_PERIOD, boot=0.5, leave=0.5)
-    fake, stop = AppNova(bed.cloud), threading.Event()
+    fake, stop = OwnerNova(bed.cloud), threading.Event()
 
     def rounds():
         while not stop.wait(0.3):

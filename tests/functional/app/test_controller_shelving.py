@@ -10,14 +10,14 @@ from dataclasses import replace
 import pytest
 
 from nova_market.core.app.record import AppState, DesiredServerState, DesiredState
-from nova_market.core.app.server import AppFlavor, ServerState
 from nova_market.core.app.template import Rest
+from nova_market.core.market.owner_server import ServerFlavor, ServerState
 from tests.support.app_bed import SETTINGS, Bed, component, template
 
 pytestmark = [pytest.mark.functional, pytest.mark.timeout(240)]
 
 SHELVED = replace(SETTINGS, when_suspended=Rest.SHELVE, first_pause=15.0, longest_pause=40.0)
-WHOLE = AppFlavor(id='f9', vcpus=1, memory_mib=16000)
+WHOLE = ServerFlavor(id='f9', vcpus=1, memory_mib=16000)
 """With it on the host, no other server finds room."""
 
 

@@ -217,7 +217,7 @@ def test_a_job_from_its_script_to_its_end(market_service, render, run, script, s
     shown_ = shown(run, 'alice', 'job', 'show', made['id'], '--script')
     assert shown_['script'] == SCRIPT and 'script' not in made
     events = shown(run, 'alice', 'job', 'events', 'frame.sh')
-    assert [one['Action'] for one in events] == ['failed', 'running', 'starting']
+    assert [one['Action'] for one in events] == ['failed', 'started', 'starting']
     (newest,) = shown(run, 'alice', 'job', 'events', 'frame.sh', '--limit', '1')
     assert newest['Reason'] == 'exit code 3'
     assert shown(run, 'alice', 'job', 'requeue', 'frame.sh')[0]['State'] == 'waiting'

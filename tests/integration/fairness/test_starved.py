@@ -81,12 +81,16 @@ def service_of(world: WorldOfLibvirt, directory: Path) -> ServiceProcess:
     )
 
 
-def shares(world: WorldOfLibvirt, count: int) -> list[int]:
-    """CPU shares of the first guests, from the kernel."""
+def share_files(world: WorldOfLibvirt, count: int) -> list[Path]:
+    """The kernel's files of the CPU shares of the first guests: read without libvirt."""
     guests = [item.guest for item in world.host.sample().guests[:count]]
     world.host.cgroups.search(guests)
     groups = [world.host.cgroups.locate(guest, 'cpu') for guest in guests]
-    return [int((group.scope / FILES[group.version]).read_text()) for group in groups if group]
+    return [group.scope / FILES[group.version] for group in groups if group]
+
+
+def shares(files: list[Path]) -> list[int]:
+    return [int(file.read_text()) for file in files]
 
 
 def timed(call: Callable[[], object]) -> float:
@@ -128,9 +132,10 @@ def test_twenty_guests_with_the_least_weight(world: WorldOfLibvirt, tmp_path: Pa
         world.start(number, 'burn' if number < PAYING else 'idle')
     market = PaidBy(PAYING, PAYING + STARVED)
     agent = lone_agent(world, SETTINGS, tmp_path, market)
+    files = share_files(world, PAYING + STARVED)
     agent.start()
     agent.round()
-    assert shares(world, PAYING + STARVED) == [341] * PAYING + [13] * STARVED
+    assert shares(files) == [341] * PAYING + [13] * STARVED
     looks = [timed(world.host.sample) for _ in range(5)]
     rounds = []
     for _ in range(5):
@@ -142,7 +147,7 @@ def test_twenty_guests_with_the_least_weight(world: WorldOfLibvirt, tmp_path: Pa
     assert max(looks) < 2.0
     assert max(rounds) < 2.5
     assert stop < CLEANUP_TIMEOUT
-    assert shares(world, PAYING + STARVED) == [1024] * (PAYING + STARVED)
+    assert shares(files) == [1024] * (PAYING + STARVED)
 
 
 def test_a_guest_that_answers_nothing_holds_up_nobody(world: WorldOfLibvirt, tmp_path: Path):
@@ -153,30 +158,30 @@ def test_a_guest_that_answers_nothing_holds_up_nobody(world: WorldOfLibvirt, tmp
     world.host.cgroups.search(guests)
     stuck = world.host.cgroups.pid(guests[0])
     assert stuck is not None
-    service = service_of(world, tmp_path)
+    files, service = share_files(world, 3), service_of(world, tmp_path)
     with frozen(stuck):
         service.start()
         try:
-            eventually(lambda: shares(world, 3)[2] > 1200, 20)
+            eventually(lambda: shares(files)[2] > 1200, 20)
             before = service.status()['time']
             eventually(lambda: service.status()['time'] > before + 5, 20)
             assert status_of(service).returncode == 0
         finally:
             stop = timed(service.stop)
         assert stop < TICK_TIMEOUT + CLEANUP_TIMEOUT
-        assert shares(world, 3)[1:] == [1024, 1024]
+        assert shares(files)[1:] == [1024, 1024]
     service.start()
     service.stop()
-    assert shares(world, 3) == [1024] * 3
+    assert shares(files) == [1024] * 3
 
 
 def test_a_libvirtd_that_hangs(world: WorldOfLibvirt, tmp_path: Path):
     """`status` names the round that hangs, a stop has an end, and the next run restores the values."""
     for number in range(3):
         world.start(number, 'burn', owner=('d', 'd', 'e')[number])
-    service = service_of(world, tmp_path)
+    files, service = share_files(world, 3), service_of(world, tmp_path)
     service.start()
-    eventually(lambda: shares(world, 3)[2] > 1200, 20)
+    eventually(lambda: shares(files)[2] > 1200, 20)
     with frozen(world.bed.libvirtd_pid()):
         eventually(lambda: status_of(service).returncode == 3, 30)
         # between two rounds that hang, none is under way
@@ -191,7 +196,7 @@ def test_a_libvirtd_that_hangs(world: WorldOfLibvirt, tmp_path: Path):
         assert stop < TICK_TIMEOUT + CLEANUP_TIMEOUT + 5
         assert 'stopped' in service.log.read_text()
     assert json.loads((service.state / 'originals.json').read_text())['guests']
-    assert shares(world, 3)[2] > 1200
+    assert shares(files)[2] > 1200
     service.start()
     service.stop()
-    assert shares(world, 3) == [1024] * 3
+    assert shares(files) == [1024] * 3

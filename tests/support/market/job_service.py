@@ -14,6 +14,7 @@ from typing import Any
 from nova_market.core.job.queue import QueueMinute, StoredWorker, WorkerState
 from nova_market.core.job.record import (
     AttemptState,
+    JobAction,
     JobEvent,
     JobReason,
     JobState,
@@ -22,8 +23,8 @@ from nova_market.core.job.record import (
 )
 from nova_market.core.job.store_values import AttemptReport, JobExplanation, JobStep
 
-ENDS = {0: (JobState.FINISHED, AttemptState.FINISHED, 'finished')}
-FAILED = (JobState.FAILED, AttemptState.FAILED, 'failed')
+ENDS = {0: (JobState.FINISHED, AttemptState.FINISHED, JobAction.FINISHED)}
+FAILED = (JobState.FAILED, AttemptState.FAILED, JobAction.FAILED)
 
 
 class JobService:
@@ -52,8 +53,8 @@ class JobService:
             attempts=tuple(self._attempts(job, number, AttemptState.RUNNING)),
             workers=tuple(self._workers(job, number)),
             events=(
-                _event(job, now, number, 'starting', 'it fits'),
-                _event(job, now, number, 'running', 'all of its servers have called'),
+                _event(job, now, number, JobAction.STARTING, 'it fits'),
+                _event(job, now, number, JobAction.STARTED, 'all of its servers have called'),
             ),
         )  # fmt: skip
 
@@ -102,9 +103,13 @@ class JobService:
             attempts=tuple(self._attempts(job, number, AttemptState.PREEMPTED)),
             events=(
                 _event(
-                    job, now, number, 'preempting', 'a production job needs its room', notice=job.notice
+                    job, now, number, JobAction.PREEMPTING, 'a production job needs its room',
+                    notice=job.notice,
                 ),
-                _event(job, now, number, 'requeued', 'its checkpoint script has ended'),
+                _event(
+                    job, now, number, JobAction.PREEMPTED, 'its checkpoint script has ended'
+                ),
+                _event(job, now, number, JobAction.REQUEUED, 'it waits again'),
             ),
         )  # fmt: skip
 

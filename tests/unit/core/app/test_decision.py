@@ -16,6 +16,7 @@ from nova_market.core.app.policies.queue_driven import queue_driven
 from nova_market.core.app.policies.value_density import value_density
 from nova_market.core.app.policy_columns import columns, measured
 from nova_market.core.app.record import (
+    APP_MARKS,
     AppReport,
     AppState,
     DesiredServerState,
@@ -23,7 +24,6 @@ from nova_market.core.app.record import (
     StoredApp,
     StoredSlot,
 )
-from nova_market.core.app.server import NewServer
 from nova_market.core.app.slots import slots_for
 from nova_market.core.app.template import document, parsed
 from nova_market.core.app.view import (
@@ -40,6 +40,7 @@ from nova_market.core.app.view import (
     remaining,
     spendable,
 )
+from nova_market.core.market.owner_server import NewServer
 from nova_market.core.market.record import PriceRecord
 from nova_market.core.timestamp import stamp
 from nova_market.errors import BadSnapshot
@@ -450,14 +451,14 @@ def test_suspending_makes_no_servers():
 
 def test_marks_cannot_be_overwritten():
     given = NewServer(
-        app_id='a',
-        slot='w-1',
+        owner='a',
+        place='w-1',
         name='n',
         flavor='f',
         image='i',
         metadata={'market:app': 'other', 'x': 'y'},
     )
-    assert given.marks == {'market:app': 'a', 'market:slot': 'w-1', 'x': 'y'}
+    assert APP_MARKS.of(given) == {'market:app': 'a', 'market:slot': 'w-1', 'x': 'y'}
 
 
 # what is missing

@@ -21,8 +21,8 @@ from nova_market.core.app.record import (
     StoredApp,
     StoredSlot,
 )
-from nova_market.core.app.server import ServerState
 from nova_market.core.app.slots import Draining, slots_for
+from nova_market.core.market.owner_server import ServerState
 
 NOW, LIMIT = 6000.0, 600.0
 PRESENT, DRAINS = DesiredServerState.PRESENT, DesiredServerState.DRAINING

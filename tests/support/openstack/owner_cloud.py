@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from nova_market.adapters.in_memory.app_cloud import UNADDRESSED, MemoryAppCloud
-from nova_market.core.app.record import APP_KEY, SLOT_KEY
-from nova_market.core.app.server import ACTIONS, AppAccess, NewServer, ServerState
+from nova_market.adapters.in_memory.owner_cloud import UNADDRESSED, MemoryOwnerCloud
+from nova_market.core.market.owner_server import ACTIONS, NewServer, OwnerAccess, ServerState
 from nova_market.errors import AccessLost, CloudAway, CloudRefused, CloudUnavailable
 from tests.support.openstack.json_server import listening
 
@@ -34,7 +33,7 @@ NET = {'id': 'net-id', 'name': 'net', 'project_id': 'operator', 'shared': True}
 PAGE = 2
 
 
-class AppNova:
+class OwnerNova:
     """lock: the memory is used by one request, or by whoever holds it. broken: answer with this status.
 
     away: all but Keystone hang up without an answer. password: of the market's account.
@@ -43,7 +42,7 @@ class AppNova:
     images, networks: of all projects, the newest first; all of them are shown, as to an administrator.
     """
 
-    def __init__(self, cloud: MemoryAppCloud) -> None:
+    def __init__(self, cloud: MemoryOwnerCloud) -> None:
         self.cloud = cloud
         self.lock = threading.RLock()
         self.broken = 0
@@ -67,7 +66,7 @@ class AppNova:
             if self.broken:
                 return self.broken, {'error': {'message': 'broken'}}, {}
             trust = token.removeprefix('token-')
-            access = AppAccess(project_id=self.cloud.trusts.get(trust, ''), trust_id=trust)
+            access = OwnerAccess(project_id=self.cloud.trusts.get(trust, ''), trust_id=trust)
             return self._service(method, path, query, body, access)
 
     def _service(self, method, path, query, body, access):
@@ -216,12 +215,12 @@ class AppNova:
         wanted = body['server']
         assert wanted['imageRef'] in {one['id'] for one in self.images}, wanted
         self.made.append(wanted)
-        marks = wanted['metadata']
+        marks, keys = wanted['metadata'], self.cloud.marks
         made = self.cloud.create(
             access,
             NewServer(
-                app_id=marks[APP_KEY],
-                slot=marks[SLOT_KEY],
+                owner=marks[keys.owner],
+                place=marks[keys.place],
                 name=wanted['name'],
                 flavor=wanted['flavorRef'],
                 image=IMAGE['name'],
@@ -280,7 +279,7 @@ class AppNova:
 
 
 @contextmanager
-def serving(fake: AppNova) -> Iterator[AppNova]:
+def serving(fake: OwnerNova) -> Iterator[OwnerNova]:
     """The fake behind a port of 127.0.0.1; while it is away only Keystone answers."""
 
     def answer(method, path, body, token):

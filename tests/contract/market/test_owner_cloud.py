@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every ports.AppCloud promises: a cloud in memory, and OpenStack's APIs over HTTP in front of one."""
+"""What every ports.OwnerCloud promises: a cloud in memory, and OpenStack's APIs over HTTP in front of one."""
 
 import base64
 import logging
@@ -8,13 +8,14 @@ import pytest
 from keystoneauth1 import loading
 from oslo_config import cfg
 
-from nova_market.adapters.in_memory.app_cloud import MemoryAppCloud
 from nova_market.adapters.in_memory.clock import ManualClock
 from nova_market.adapters.in_memory.cloud import MemoryCloud
+from nova_market.adapters.in_memory.owner_cloud import MemoryOwnerCloud
 from nova_market.adapters.openstack import trust_session
-from nova_market.adapters.openstack.app_cloud import NovaAppCloud
+from nova_market.adapters.openstack.owner_cloud import NovaOwnerCloud
 from nova_market.conf import opts
-from nova_market.core.app.server import AppAccess, AppFlavor, NewServer, ServerState
+from nova_market.core.app.record import APP_MARKS
+from nova_market.core.market.owner_server import NewServer, OwnerAccess, ServerFlavor, ServerState
 from nova_market.errors import (
     AccessLost,
     CloudAway,
@@ -24,10 +25,10 @@ from nova_market.errors import (
     TrustGone,
 )
 from tests.support.market_bed import host
-from tests.support.openstack.app_cloud import IMAGE, NET, PUBLIC, AppNova, serving
+from tests.support.openstack.owner_cloud import IMAGE, NET, PUBLIC, OwnerNova, serving
 
 BOOT, LEAVE, UPLOAD = 30.0, 10.0, 60.0
-FLAVORS = {'small': AppFlavor(id='f1', vcpus=1, memory_mib=1024)}
+FLAVORS = {'small': ServerFlavor(id='f1', vcpus=1, memory_mib=1024)}
 
 
 @pytest.fixture
@@ -39,16 +40,16 @@ def clock():
 def memory(clock):
     """The cloud behind both."""
     cloud = MemoryCloud(clock, [host('a', mib=16384.0)])
-    return MemoryAppCloud(cloud, clock, FLAVORS, boot=BOOT, leave=LEAVE, upload=UPLOAD, quota=5)
+    return MemoryOwnerCloud(cloud, clock, FLAVORS, boot=BOOT, leave=LEAVE, upload=UPLOAD, quota=5)
 
 
 @pytest.fixture
 def nova(memory):
-    with serving(AppNova(memory)) as fake:
+    with serving(OwnerNova(memory)) as fake:
         yield fake
 
 
-def app_cloud(url, **more):
+def owner_cloud(url, **more):
     conf = cfg.ConfigOpts()
     opts.register_opts(conf)
     conf([], default_config_files=[])
@@ -62,26 +63,26 @@ def app_cloud(url, **more):
     for name, value in account.items():
         if name in {o.dest for o in plugin} | {'auth_type'}:
             conf.set_override(name, value, group='openstack')
-    return NovaAppCloud.from_conf(conf)
+    return NovaOwnerCloud.from_conf(conf, 'nova-market-controller', APP_MARKS)
 
 
 @pytest.fixture(params=['memory', 'nova'])
 def cloud(request, memory):
-    return memory if request.param == 'memory' else app_cloud(request.getfixturevalue('nova').url)
+    return memory if request.param == 'memory' else owner_cloud(request.getfixturevalue('nova').url)
 
 
 @pytest.fixture
 def red(memory):
-    return AppAccess(project_id='red', trust_id=memory.trust('red'))
+    return OwnerAccess(project_id='red', trust_id=memory.trust('red'))
 
 
-def wanted(slot='worker-1', **more):
-    given = {'app_id': 'a', 'name': f'app-{slot}', 'flavor': 'small', 'image': 'cirros'}
-    return NewServer(slot=slot, **given | more)
+def wanted(place='worker-1', **more):
+    given = {'owner': 'a', 'name': f'app-{place}', 'flavor': 'small', 'image': 'cirros'}
+    return NewServer(place=place, **given | more)
 
 
 def states(cloud, access):
-    return {one.slot: one.state for one in cloud.servers(access)}
+    return {one.place: one.state for one in cloud.servers(access)}
 
 
 def test_a_server_is_made_suspended_resumed_and_deleted(cloud, red, clock):
@@ -89,7 +90,7 @@ def test_a_server_is_made_suspended_resumed_and_deleted(cloud, red, clock):
     made = [cloud.create(red, wanted(f'worker-{n}')) for n in (1, 2, 3)]
     found = {one.id: one for one in cloud.servers(red)}
     assert sorted(found) == sorted(made)
-    assert {(one.app_id, one.state) for one in found.values()} == {('a', ServerState.BUILDING)}
+    assert {(one.owner, one.state) for one in found.values()} == {('a', ServerState.BUILDING)}
     assert found[made[0]].created_at == clock.wall()
     clock.advance(BOOT)
     cloud.suspend(red, made[0])
@@ -148,7 +149,7 @@ def test_a_server_that_no_host_has_room_for_stays_shelved(cloud, memory, red, cl
     clock.advance(BOOT)
     cloud.shelve(red, made)
     clock.advance(UPLOAD)
-    memory.put('big', 'blue', {}, AppFlavor(id='f9', vcpus=1, memory_mib=16000))
+    memory.put('big', 'blue', {}, ServerFlavor(id='f9', vcpus=1, memory_mib=16000))
     clock.advance(BOOT)
     cloud.unshelve(red, made)
     assert states(cloud, red) == {'worker-1': ServerState.SHELVED}
@@ -161,7 +162,7 @@ def test_a_server_that_no_host_has_room_for_stays_shelved(cloud, memory, red, cl
 def test_other_servers_of_the_project_are_not_shown(cloud, memory, red):
     """Nobody's marks, no application's; nor those of other projects."""
     memory.put('own', 'red', {'role': 'db'}, FLAVORS['small'])
-    memory.put('foreign', 'blue', wanted().marks, FLAVORS['small'])
+    memory.put('foreign', 'blue', APP_MARKS.of(wanted()), FLAVORS['small'])
     assert cloud.servers(red) == []
 
 
@@ -181,7 +182,7 @@ def test_what_nobody_can_tell_of_is_there_all_the_same(cloud, memory, red, clock
     memory.skips = False
     (listed,) = cloud.servers(red)
     for one in (listed, cloud.server(red, made)):
-        assert (one.id, one.app_id, one.state) == (made, '', ServerState.UNKNOWN)
+        assert (one.id, one.owner, one.state) == (made, '', ServerState.UNKNOWN)
 
 
 def test_a_list_may_leave_out_what_is_there(cloud, memory, red, clock):
@@ -194,14 +195,14 @@ def test_a_list_may_leave_out_what_is_there(cloud, memory, red, clock):
     assert cloud.server(red, made[1]).state is ServerState.UNKNOWN
     memory.hide(made[1], False)
     found = cloud.server(red, made[1])
-    assert (found.slot, found.state) == ('worker-2', ServerState.RUNNING)
+    assert (found.place, found.state) == ('worker-2', ServerState.RUNNING)
 
 
 def test_only_the_project_s_own_servers_are_listed(cloud, memory, red):
     """By id, also those without marks; what is gone or somebody else's is not there."""
     memory.put('own', 'red', {'role': 'db'}, FLAVORS['small'])
-    memory.put('foreign', 'blue', wanted().marks, FLAVORS['small'])
-    assert (cloud.server(red, 'own').id, cloud.server(red, 'own').app_id) == ('own', '')
+    memory.put('foreign', 'blue', APP_MARKS.of(wanted()), FLAVORS['small'])
+    assert (cloud.server(red, 'own').id, cloud.server(red, 'own').owner) == ('own', '')
     assert cloud.server(red, 'foreign') is None and cloud.server(red, 'nowhere') is None
 
 
@@ -240,7 +241,7 @@ def test_what_is_gone_needs_nothing(cloud, red):
 def test_without_its_trust_nothing_goes(cloud, memory, red):
     """Before and after it was used; to forget it twice says that it is gone."""
     with pytest.raises(AccessLost):
-        cloud.servers(AppAccess(project_id='red', trust_id='none'))
+        cloud.servers(OwnerAccess(project_id='red', trust_id='none'))
     cloud.forget(red)
     assert memory.trusts == {}
     for ask in (cloud.servers, cloud.forget):
@@ -257,7 +258,7 @@ def test_a_trust_that_cannot_be_used_now_is_not_gone(cloud, memory, red):
         assert not isinstance(caught.value, TrustGone)
     assert red.trust_id in memory.trusts
     with pytest.raises(TrustGone):
-        cloud.servers(AppAccess(project_id='red', trust_id='none'))
+        cloud.servers(OwnerAccess(project_id='red', trust_id='none'))
 
 
 def test_an_error_is_an_answer(cloud, memory, red):
@@ -299,7 +300,7 @@ def test_a_cloud_that_does_not_answer(cloud, memory, red, request):
 def test_an_account_that_is_not_let_in_says_nothing_of_trusts(nova, red, memory):
     """A password that was changed: every trust would look bad, and none may be forgotten."""
     nova.password = 'neu'
-    cloud = app_cloud(nova.url)
+    cloud = owner_cloud(nova.url)
     for ask in (cloud.servers, cloud.forget):
         with pytest.raises(CloudAway, match='not let in'):
             ask(red)
@@ -309,13 +310,13 @@ def test_an_account_that_is_not_let_in_says_nothing_of_trusts(nova, red, memory)
 def test_a_trust_of_a_disabled_project_is_not_gone(nova, red, memory):
     """Keystone refuses both in the same words: whether it is there must be asked for."""
     nova.disabled = {red.trust_id}
-    cloud = app_cloud(nova.url)
+    cloud = owner_cloud(nova.url)
     for ask in (cloud.servers, cloud.forget):
         with pytest.raises(AccessLost) as caught:
             ask(red)
         assert not isinstance(caught.value, TrustGone)
     nova.disabled = set()
-    app_cloud(nova.url).forget(red)
+    owner_cloud(nova.url).forget(red)
     assert memory.trusts == {}
 
 
@@ -324,7 +325,7 @@ def test_a_trust_that_is_not_good_is_tried_ever_less(nova, red, memory, monkeypa
     now = [1000.0]
     monkeypatch.setattr(trust_session, 'monotonic', lambda: now[0])
     memory.barred.add(red.trust_id)
-    cloud = app_cloud(nova.url)
+    cloud = owner_cloud(nova.url)
     tried = []
     for _ in range(200):
         nova.asked.clear()
@@ -341,19 +342,19 @@ def test_a_trust_that_is_not_good_is_tried_ever_less(nova, red, memory, monkeypa
 
 def test_nobody_at_the_other_end(nova, red):
     """Of Nova alone, or of Keystone too; known before or not."""
-    known, new = app_cloud(nova.url), app_cloud(nova.url)
+    known, new = owner_cloud(nova.url), owner_cloud(nova.url)
     known.servers(red)
     nova.away = True
     for cloud in (known, new):
         with pytest.raises(CloudAway):
             cloud.servers(red)
     with pytest.raises(CloudAway):
-        app_cloud('http://127.0.0.1:1').servers(red)
+        owner_cloud('http://127.0.0.1:1').servers(red)
 
 
 def test_what_nova_is_asked_for(nova, red):
     """Names become ids; networks by name, by id, none at all, or what Nova chooses."""
-    cloud = app_cloud(nova.url)
+    cloud = owner_cloud(nova.url)
     for networks in ((), ('none',), ('net', 'net-id')):
         cloud.create(red, wanted(networks=networks, user_data='grüße', image=IMAGE['id']))
     assert [one['networks'] for one in nova.made] == [
@@ -372,7 +373,7 @@ def test_what_runs_on_a_server_is_in_no_log(nova, red, caplog):
     """It holds the application's credential."""
     caplog.set_level(logging.DEBUG)
     text = 'X-App-Credential: geheim'
-    app_cloud(nova.url).create(red, wanted(user_data=text))
+    owner_cloud(nova.url).create(red, wanted(user_data=text))
     kept = nova.made[0]['user_data']
     assert base64.b64decode(kept).decode() == text and kept not in caplog.text
 
@@ -380,12 +381,12 @@ def test_what_runs_on_a_server_is_in_no_log(nova, red, caplog):
 def test_a_name_that_is_no_flavor_is_not_understood(nova, red):
     """One that is another place in Nova's API."""
     with pytest.raises(CloudUnavailable, match='not understood'):
-        app_cloud(nova.url).flavor(red, 'detail')
+        owner_cloud(nova.url).flavor(red, 'detail')
 
 
 def test_an_image_of_another_project_is_never_meant(nova, red):
     """Whoever sees all images boots his own, then everybody's, whatever others name theirs."""
-    cloud = app_cloud(nova.url)
+    cloud = owner_cloud(nova.url)
     foreign = {**PUBLIC, 'id': 'foreign', 'visibility': 'private', 'owner': 'blue'}
     own = {**foreign, 'id': 'own', 'owner': 'red'}
     for images in ([foreign, PUBLIC], [foreign, PUBLIC, own]):
@@ -399,7 +400,7 @@ def test_an_image_of_another_project_is_never_meant(nova, red):
 
 def test_a_network_that_somebody_shares_does_not_stand_for_an_own_one(nova, red):
     """Nor does one of another project for none; two that are shared are told apart by their ids."""
-    cloud = app_cloud(nova.url)
+    cloud = owner_cloud(nova.url)
     foreign = {**NET, 'id': 'foreign', 'project_id': 'blue'}
     nova.networks = [NET, foreign, {**foreign, 'id': 'own', 'project_id': 'red', 'shared': False}]
     cloud.create(red, wanted(networks=('net',)))
@@ -416,13 +417,13 @@ def test_a_flavor_may_limit_what_its_servers_use(nova, red, memory, monkeypatch)
     specs = {'market:max_cpu': '0.25', 'market:max_memory_mib': 'much'}
     flavors = [{'id': 'f1', 'name': 'small', 'vcpus': 1, 'ram': 1024, 'extra_specs': specs}]
     monkeypatch.setattr(nova, '_all_flavors', lambda: flavors)
-    found = app_cloud(nova.url).flavor(red, 'small')
+    found = owner_cloud(nova.url).flavor(red, 'small')
     assert (found.vcpus, found.memory_mib) == (0.25, 1024.0)
 
 
 def test_one_token_for_each_trust(nova, red):
     """However often it is asked."""
-    cloud = app_cloud(nova.url)
+    cloud = owner_cloud(nova.url)
     for _ in range(3):
         cloud.servers(red)
     assert sum(one.startswith('POST /v3') for one in nova.asked) == 1
@@ -430,7 +431,7 @@ def test_one_token_for_each_trust(nova, red):
 
 def test_a_server_that_broke_later_is_left_alone(nova, memory, red, clock):
     """Only what Nova never started has failed."""
-    cloud = app_cloud(nova.url)
+    cloud = owner_cloud(nova.url)
     made = cloud.create(red, wanted())
     clock.advance(BOOT)
     cloud.servers(red)
@@ -441,7 +442,7 @@ def test_a_server_that_broke_later_is_left_alone(nova, memory, red, clock):
 def test_an_account_that_no_trust_can_name_is_refused(nova):
     """An application credential acts in one project only."""
     with pytest.raises(ConfigurationError, match='auth_type = v3applicationcredential'):
-        app_cloud(
+        owner_cloud(
             nova.url,
             auth_type='v3applicationcredential',
             application_credential_id='x',

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the controller knows of the servers of applications, and what it asks the cloud for.
+"""Servers that a service makes for an owner, through a trust: what it knows of them and asks the cloud for.
 
-For the virtual clusters of Merkat (INRIA RR-8648), section 2.3.1: servers of one flavor and one image. Units:
-cores, MiB, seconds since the epoch.
+For the virtual clusters of Merkat (INRIA RR-8648), section 2.3.1, and for the workers of SVMSched, section
+4.2.3: servers of one flavor and one image. Units: cores, MiB, seconds since the epoch.
+
+A server carries two marks in its metadata: whose it is (an application, a queue), and which place it has
+there (a slot, a worker).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-
-from nova_market.core.app.record import APP_KEY, SLOT_KEY
 
 
 class ServerState(StrEnum):
@@ -49,15 +50,27 @@ A shelved server that is to be suspended stays shelved: it would have to boot fo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AppAccess:
-    """As whom the controller acts: the trust that the owner gave, in his project."""
+class ServerMarks:
+    """The keys of a server's metadata that hold its owner and its place."""
+
+    owner: str
+    place: str
+
+    def of(self, wanted: 'NewServer') -> Mapping[str, str]:
+        """All metadata of a server that is to be made."""
+        return {**wanted.metadata, self.owner: wanted.owner, self.place: wanted.place}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerAccess:
+    """As whom a service acts: the trust that the owner gave, in his project."""
 
     project_id: str
     trust_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AppFlavor:
+class ServerFlavor:
     """What a server of it can use at most: its own size, or less where its extra specs limit bids (B1)."""
 
     id: str
@@ -66,15 +79,15 @@ class AppFlavor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AppServer:
-    """A server with the mark of an application; of UNKNOWN ones the mark may be ''.
+class OwnerServer:
+    """A server with the marks of an owner; of UNKNOWN ones they may be ''.
 
     address: the first fixed one of its first network; '' while it has none
     """
 
     id: str
-    app_id: str
-    slot: str
+    owner: str
+    place: str
     state: ServerState
     created_at: float = 0.0
     fault: str = ''
@@ -85,16 +98,11 @@ class AppServer:
 class NewServer:
     """What is to be made. flavor, image, networks: ids or names; no networks: what Nova chooses."""
 
-    app_id: str
-    slot: str
+    owner: str
+    place: str
     name: str
     flavor: str
     image: str
     networks: tuple[str, ...] = ()
     user_data: str = ''
     metadata: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def marks(self) -> Mapping[str, str]:
-        """All metadata of the server."""
-        return {**self.metadata, APP_KEY: self.app_id, SLOT_KEY: self.slot}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cloud in memory as owners of applications see it: the simulator's, and the tests' Nova and Keystone.
+"""A cloud in memory as owners of servers see it: the simulator's, and the tests' Nova and Keystone.
 
-Implements ports.AppCloud on the hosts of a MemoryCloud, so that what an application makes takes part in the
+Implements ports.OwnerCloud on the hosts of a MemoryCloud, so that what an owner makes takes part in the
 market there. Units: seconds, cores, MiB.
 """
 
@@ -9,9 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nova_market.adapters.in_memory.cloud import MemoryCloud
-from nova_market.core.app.record import APP_KEY, SLOT_KEY
-from nova_market.core.app.server import AppAccess, AppFlavor, AppServer, NewServer, ServerState
+from nova_market.core.app.record import APP_MARKS
 from nova_market.core.market.inventory import CloudServer
+from nova_market.core.market.owner_server import (
+    NewServer,
+    OwnerAccess,
+    OwnerServer,
+    ServerFlavor,
+    ServerMarks,
+    ServerState,
+)
 from nova_market.core.resource import HostName
 from nova_market.errors import AccessLost, CloudAway, CloudRefused, CloudUnavailable, TrustGone
 from nova_market.ports import Clock
@@ -25,7 +32,7 @@ class _Made:
     metadata: Mapping[str, str]
     name: str
     host: str
-    flavor: AppFlavor
+    flavor: ServerFlavor
     created_at: float
     ready_at: float
     state: ServerState = ServerState.BUILDING
@@ -37,7 +44,7 @@ class _Made:
     """What it is from `ready_at` on; None: nothing is under way."""
 
 
-class MemoryAppCloud:
+class MemoryOwnerCloud:
     """boot, leave, upload: seconds that a start, a deletion, and the shelving of a server take.
 
     available = False: it does not answer; unanswered: how often. barred: trusts whose owner is locked out.
@@ -54,14 +61,16 @@ class MemoryAppCloud:
         self,
         cloud: MemoryCloud,
         clock: Clock,
-        flavors: Mapping[str, AppFlavor],
+        flavors: Mapping[str, ServerFlavor],
         *,
         boot: float = 0.0,
         leave: float = 0.0,
         upload: float = 0.0,
         quota: int = 1000,
         ids: str = 'server-{:04d}',
+        marks: ServerMarks = APP_MARKS,
     ) -> None:
+        self.marks = marks
         self.available = True
         self.unanswered = 0
         self.barred: set[str] = set()
@@ -90,32 +99,32 @@ class MemoryAppCloud:
         self.trusts[name] = project_id
         return name
 
-    def servers(self, access: AppAccess) -> Sequence[AppServer]:
+    def servers(self, access: OwnerAccess) -> Sequence[OwnerServer]:
         self._enter(access)
         return [
-            _shown(server_id, one)
+            _shown(server_id, one, self.marks)
             for server_id, one in sorted(self.made.items())
             if one.project_id == access.project_id
-            and (not self.skips if one.hidden else APP_KEY in one.metadata)
+            and (not self.skips if one.hidden else self.marks.owner in one.metadata)
         ]
 
-    def server(self, access: AppAccess, server_id: str) -> AppServer | None:
+    def server(self, access: OwnerAccess, server_id: str) -> OwnerServer | None:
         self._enter(access)
         one = self.made.get(server_id)
         if one is None or one.project_id != access.project_id:
             return None
-        return _shown(server_id, one)
+        return _shown(server_id, one, self.marks)
 
-    def flavor(self, access: AppAccess, name: str) -> AppFlavor | None:
+    def flavor(self, access: OwnerAccess, name: str) -> ServerFlavor | None:
         self._enter(access)
         if name in self.broken:
             raise CloudUnavailable(f'compute answers 500 for flavor {name}')
         by_id = {one.id: one for one in self.flavors.values()}
         return self.flavors.get(name) or by_id.get(name)
 
-    def create(self, access: AppAccess, wanted: NewServer) -> str:
+    def create(self, access: OwnerAccess, wanted: NewServer) -> str:
         self._enter(access)
-        self.asked.append(('create', wanted.slot))
+        self.asked.append(('create', wanted.place))
         flavor = self.flavor(access, wanted.flavor)
         if flavor is None:
             raise CloudRefused(f'there is no flavor {wanted.flavor}')
@@ -126,9 +135,9 @@ class MemoryAppCloud:
             raise CloudRefused(f'quota exceeded: {self.quota} servers')
         self._count += 1
         server_id = self._ids.format(self._count)
-        fault = 'no valid host was found' if wanted.slot in self.failing else ''
-        self.failing.discard(wanted.slot)
-        self.put(server_id, access.project_id, wanted.marks, flavor, wanted.name, fault)
+        fault = 'no valid host was found' if wanted.place in self.failing else ''
+        self.failing.discard(wanted.place)
+        self.put(server_id, access.project_id, self.marks.of(wanted), flavor, wanted.name, fault)
         if self.lost_answers:
             self.lost_answers -= 1
             raise CloudAway('the answer got lost')
@@ -139,7 +148,7 @@ class MemoryAppCloud:
         server_id: str,
         project_id: str,
         metadata: Mapping[str, str],
-        flavor: AppFlavor,
+        flavor: ServerFlavor,
         name: str = '',
         fault: str = '',
     ) -> None:
@@ -172,23 +181,23 @@ class MemoryAppCloud:
         """The part of the cloud that it is in does not answer; or it does again."""
         self.made[server_id].hidden = hidden
 
-    def suspend(self, access: AppAccess, server_id: str) -> None:
+    def suspend(self, access: OwnerAccess, server_id: str) -> None:
         one = self._changing(access, server_id, 'suspend', ServerState.RUNNING)
         if one is not None:
             self._begin(server_id, one, ServerState.SUSPENDED, 0.0)
 
-    def resume(self, access: AppAccess, server_id: str) -> None:
+    def resume(self, access: OwnerAccess, server_id: str) -> None:
         one = self._changing(access, server_id, 'resume', ServerState.SUSPENDED)
         if one is not None:
             self._begin(server_id, one, ServerState.RUNNING, 0.0)
 
-    def shelve(self, access: AppAccess, server_id: str) -> None:
+    def shelve(self, access: OwnerAccess, server_id: str) -> None:
         before = (ServerState.RUNNING, ServerState.SUSPENDED)
         one = self._changing(access, server_id, 'shelve', *before)
         if one is not None:
             self._begin(server_id, one, ServerState.SHELVED, self._upload)
 
-    def unshelve(self, access: AppAccess, server_id: str) -> None:
+    def unshelve(self, access: OwnerAccess, server_id: str) -> None:
         one = self._changing(access, server_id, 'unshelve', ServerState.SHELVED)
         if one is None:
             return
@@ -199,7 +208,7 @@ class MemoryAppCloud:
         self._place(server_id, one, 'SHELVED_OFFLOADED')  # the room is taken before it starts
         self._begin(server_id, one, ServerState.RUNNING, self._boot)
 
-    def delete(self, access: AppAccess, server_id: str) -> None:
+    def delete(self, access: OwnerAccess, server_id: str) -> None:
         self._enter(access)
         self.asked.append(('delete', server_id))
         one = self.made.get(server_id)
@@ -209,7 +218,7 @@ class MemoryAppCloud:
         one.state, one.gone_at = ServerState.DELETING, self._clock.wall() + self._leave
         self._catch_up()
 
-    def forget(self, access: AppAccess) -> None:
+    def forget(self, access: OwnerAccess) -> None:
         self._answer()
         if access.trust_id in self.barred:
             raise AccessLost(f'the owner of trust {access.trust_id} is locked out')
@@ -225,7 +234,7 @@ class MemoryAppCloud:
         return name, room[name]
 
     def _changing(
-        self, access: AppAccess, server_id: str, action: str, *before: ServerState
+        self, access: OwnerAccess, server_id: str, action: str, *before: ServerState
     ) -> _Made | None:
         """A server that is in one of these states; None when it is gone."""
         self._enter(access)
@@ -247,7 +256,7 @@ class MemoryAppCloud:
         if server_id in self.locked:
             raise CloudRefused(f'instance {server_id} is locked')
 
-    def _enter(self, access: AppAccess) -> None:
+    def _enter(self, access: OwnerAccess) -> None:
         self._answer()
         if access.trust_id in self.barred:
             raise AccessLost(f'the owner of trust {access.trust_id} is locked out')
@@ -291,15 +300,15 @@ class MemoryAppCloud:
         self._cloud.put_server(replace(made, status=status))
 
 
-def _shown(server_id: str, one: _Made) -> AppServer:
+def _shown(server_id: str, one: _Made, marks: ServerMarks) -> OwnerServer:
     if one.hidden:
-        return AppServer(
-            id=server_id, app_id='', slot='', state=ServerState.UNKNOWN, created_at=one.created_at
+        return OwnerServer(
+            id=server_id, owner='', place='', state=ServerState.UNKNOWN, created_at=one.created_at
         )
-    return AppServer(
+    return OwnerServer(
         id=server_id,
-        app_id=one.metadata.get(APP_KEY, ''),
-        slot=one.metadata.get(SLOT_KEY, ''),
+        owner=one.metadata.get(marks.owner, ''),
+        place=one.metadata.get(marks.place, ''),
         state=one.state,
         created_at=one.created_at,
         fault=one.fault,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers of applications in a real cloud, through Nova, Glance and Neutron, with the trusts of their owners.
+"""Servers of owners in a real cloud, through Nova, Glance and Neutron, with the trusts of these owners.
 
-Implements ports.AppCloud. Units: seconds since the epoch. For one thread.
+Implements ports.OwnerCloud. Units: seconds since the epoch. For one thread.
 
 A server that Nova failed to make is FAILED; one that came into error later is left alone: its owner or the
 operator may bring it back. Servers in a cell that does not answer are UNKNOWN (microversion 2.69) when Nova
@@ -24,9 +24,15 @@ from nova_market.adapters.openstack.answers import (
     unavailable,
 )
 from nova_market.adapters.openstack.trust_session import TrustSessions
-from nova_market.core.app.record import APP_KEY, SLOT_KEY
-from nova_market.core.app.server import AppAccess, AppFlavor, AppServer, NewServer, ServerState
 from nova_market.core.market.extra_spec import limits
+from nova_market.core.market.owner_server import (
+    NewServer,
+    OwnerAccess,
+    OwnerServer,
+    ServerFlavor,
+    ServerMarks,
+    ServerState,
+)
 from nova_market.core.timestamp import seconds
 from nova_market.errors import CloudAway, CloudRefused, CloudUnavailable
 
@@ -45,35 +51,41 @@ MAX_ADDRESS = 45
 NO_NETWORK = ('none',)
 
 
-class NovaAppCloud:
-    """Implements ports.AppCloud."""
+class NovaOwnerCloud:
+    """Implements ports.OwnerCloud."""
 
-    def __init__(self, sessions: TrustSessions) -> None:
+    def __init__(self, sessions: TrustSessions, marks: ServerMarks) -> None:
         self._sessions = sessions
+        self._marks = marks
 
     @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts) -> 'NovaAppCloud':
-        """:raises ConfigurationError: the account of group [openstack] cannot be used."""
-        return cls(TrustSessions.from_conf(conf, 'nova-market-controller'))
+    def from_conf(
+        cls, conf: cfg.ConfigOpts, needed_by: str, marks: ServerMarks
+    ) -> 'NovaOwnerCloud':
+        """needed_by: a service, for messages; marks: of the servers that it makes.
 
-    def servers(self, access: AppAccess) -> Sequence[AppServer]:
+        :raises ConfigurationError: the account of group [openstack] cannot be used.
+        """
+        return cls(TrustSessions.from_conf(conf, needed_by), marks)
+
+    def servers(self, access: OwnerAccess) -> Sequence[OwnerServer]:
         with translated():
             found = [
-                _server(one)
+                self._server(one)
                 for one in self._items(access, '/servers/detail', 'servers')
                 if one['status'] not in GONE
             ]
-        return [one for one in found if one.app_id or one.state is ServerState.UNKNOWN]
+        return [one for one in found if one.owner or one.state is ServerState.UNKNOWN]
 
-    def server(self, access: AppAccess, server_id: str) -> AppServer | None:
+    def server(self, access: OwnerAccess, server_id: str) -> OwnerServer | None:
         answer = self._ask(access, 'GET', f'/servers/{quote(server_id, safe="")}')
         if answer is None:
             return None
         with translated():
             found = answer['server']
-            return None if found['status'] in GONE else _server(found)
+            return None if found['status'] in GONE else self._server(found)
 
-    def flavor(self, access: AppAccess, name: str) -> AppFlavor | None:
+    def flavor(self, access: OwnerAccess, name: str) -> ServerFlavor | None:
         answer = self._ask(access, 'GET', f'/flavors/{quote(name, safe="")}')
         with translated():
             found = answer['flavor'] if answer is not None else None
@@ -85,13 +97,13 @@ class NovaAppCloud:
         with translated():
             specs = found.get('extra_specs') or {}
             limit = limits({str(name): str(value) for name, value in specs.items()})
-            return AppFlavor(
+            return ServerFlavor(
                 id=str(found['id']),
                 vcpus=min(float(found['vcpus']), limit.cpu),
                 memory_mib=min(float(found['ram']), limit.memory_mib),
             )
 
-    def create(self, access: AppAccess, wanted: NewServer) -> str:
+    def create(self, access: OwnerAccess, wanted: NewServer) -> str:
         flavor = self.flavor(access, wanted.flavor)
         if flavor is None:
             raise CloudRefused(f'there is no flavor {wanted.flavor!r:.100}')
@@ -100,7 +112,7 @@ class NovaAppCloud:
             'flavorRef': flavor.id,
             'imageRef': self._image(access, wanted.image),
             'networks': self._networks(access, wanted.networks),
-            'metadata': dict(wanted.marks),
+            'metadata': dict(self._marks.of(wanted)),
         }
         if wanted.user_data:
             body['user_data'] = base64.b64encode(wanted.user_data.encode()).decode()
@@ -108,30 +120,33 @@ class NovaAppCloud:
         with translated():
             return str(answer['server']['id'])
 
-    def suspend(self, access: AppAccess, server_id: str) -> None:
+    def suspend(self, access: OwnerAccess, server_id: str) -> None:
         self._act(access, server_id, 'suspend')
 
-    def resume(self, access: AppAccess, server_id: str) -> None:
+    def resume(self, access: OwnerAccess, server_id: str) -> None:
         self._act(access, server_id, 'resume')
 
-    def shelve(self, access: AppAccess, server_id: str) -> None:
+    def shelve(self, access: OwnerAccess, server_id: str) -> None:
         self._act(access, server_id, 'shelve')
 
-    def unshelve(self, access: AppAccess, server_id: str) -> None:
+    def unshelve(self, access: OwnerAccess, server_id: str) -> None:
         self._act(access, server_id, 'unshelve')
 
-    def delete(self, access: AppAccess, server_id: str) -> None:
+    def delete(self, access: OwnerAccess, server_id: str) -> None:
         self._ask(access, 'DELETE', f'/servers/{server_id}')
 
-    def forget(self, access: AppAccess) -> None:
+    def forget(self, access: OwnerAccess) -> None:
         path = f'/OS-TRUST/trusts/{quote(access.trust_id, safe="")}'
         self._ask(access, 'DELETE', path, service='identity')
         self._sessions.forget(access.trust_id)
 
-    def _act(self, access: AppAccess, server_id: str, action: str) -> None:
+    def _server(self, answer: Mapping[str, Any]) -> OwnerServer:
+        return _server(answer, self._marks)
+
+    def _act(self, access: OwnerAccess, server_id: str, action: str) -> None:
         self._ask(access, 'POST', f'/servers/{server_id}/action', {action: None})
 
-    def _image(self, access: AppAccess, name: str) -> str:
+    def _image(self, access: OwnerAccess, name: str) -> str:
         """By id, else the newest of that name: the project's own, then a public one.
 
         An administrator's roles show the images of all projects: what others name so is never meant.
@@ -148,14 +163,14 @@ class NovaAppCloud:
         with translated():
             return str(found['id'])
 
-    def _networks(self, access: AppAccess, names: Sequence[str]) -> Any:
+    def _networks(self, access: OwnerAccess, names: Sequence[str]) -> Any:
         if not names:
             return 'auto'
         if tuple(names) == NO_NETWORK:
             return 'none'
         return [{'uuid': self._network(access, name)} for name in names]
 
-    def _network(self, access: AppAccess, name: str) -> str:
+    def _network(self, access: OwnerAccess, name: str) -> str:
         """By id, else by name: the project's own, then one that is shared with it.
 
         A network that another project shares, unasked, never takes the place of one of the project's own.
@@ -173,13 +188,13 @@ class NovaAppCloud:
                 return str(found[0]['id'])
         raise CloudRefused(f'there is no network {name!r:.100} of the project or shared with it')
 
-    def _items(self, access: AppAccess, path: str, key: str) -> Iterator[Mapping[str, Any]]:
+    def _items(self, access: OwnerAccess, path: str, key: str) -> Iterator[Mapping[str, Any]]:
         """Without a limit: Nova leaves servers of cells that do not answer out of pages with one."""
         return items(lambda page: self._ask(access, 'GET', page, missing=False), path, key)
 
     def _ask(
         self,
-        access: AppAccess,
+        access: OwnerAccess,
         method: str,
         path: str,
         body: Mapping[str, Any] | None = None,
@@ -193,7 +208,7 @@ class NovaAppCloud:
         missing: False: it must be there, so a 404 is raised as a refusal.
         refused: False: a refusal is None, as what is not there.
 
-        :raises CloudRefused, CloudUnavailable, AccessLost: as ports.AppCloud defines.
+        :raises CloudRefused, CloudUnavailable, AccessLost: as ports.OwnerCloud defines.
         """
         session = self._sessions.of(access.trust_id, service)
         more = {'microversion': VERSION} if service == 'compute' else {}
@@ -215,14 +230,14 @@ class NovaAppCloud:
             return answer.json() if answer.content else {}
 
 
-def _server(answer: Mapping[str, Any]) -> AppServer:
+def _server(answer: Mapping[str, Any], marks: ServerMarks) -> OwnerServer:
     metadata = answer.get('metadata') or {}
     fault = answer.get('fault') or {}
     created = answer.get('created')
-    return AppServer(
+    return OwnerServer(
         id=str(answer['id']),
-        app_id=str(metadata.get(APP_KEY, '')),
-        slot=str(metadata.get(SLOT_KEY, '')),
+        owner=str(metadata.get(marks.owner, '')),
+        place=str(metadata.get(marks.place, '')),
         state=_state(answer),
         created_at=seconds(created) if created else 0.0,
         fault=str(fault.get('message', ''))[:300],
