@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What hosts have for jobs: capacity, what is free now, aggregates, and the calendar of everything but jobs.
+
+Implements rules C2 to C4 of doc/source/specs/calendar.rst for the selection of jobs (rule J3 of
+doc/source/specs/jobs.rst):
+
+    capacity = (total - reserved) * ratio of Placement, 0 on a host that is disabled
+    free     = capacity - what servers take, by their flavors - what workers will take whose servers are not
+               there yet;  at least 0; 0 on a host that is disabled or does not answer
+
+What an idle worker takes counts as free: a job of its queue runs in it, and it goes where another job needs
+its room (core.job.pass_starts). What a suspended server takes does not, since Placement counts it too; a
+shelved one is on no host. Nova may count more cores of a host than its servers have: the difference is
+reserved there, and is not free.
+
+Units as AXES (cores as Placement counts VCPU, MiB, GiB); arrays (AXES, hosts), hosts in the order of their
+names. Nothing but jobs is booked for later yet, so the calendar has one step for each host.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nova_market.core.calendar.axes import AXES, CORES
+from nova_market.core.calendar.calendar import Calendar, unbooked
+from nova_market.core.calendar.capacity import capacity as offered
+from nova_market.core.calendar.grain import MOST_AMOUNT
+from nova_market.core.job.queue import WORKER_KEY, DesiredWorkerState, StoredWorker, WorkerState
+from nova_market.core.market.inventory import CloudHost, CloudServer
+from nova_market.core.resource import Array, Flags
+
+COUNTED = ('VCPU', 'MEMORY_MB', 'DISK_GB')
+"""Placement's resource class of each axis."""
+
+OF_CORES = ('VCPU', 'PCPU')
+"""What Nova counts together as the vCPUs that are used on a host."""
+
+WHOLE_CLOUD = ''
+"""Name of the aggregate in row 0: all hosts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cloud:
+    """What was read of the cloud. aggregates: the names of their hosts, by name of the aggregate."""
+
+    hosts: Sequence[CloudHost]
+    servers: Sequence[CloudServer]
+    aggregates: Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class CloudRoom:
+    """names: of the hosts; capacity, free: (AXES, hosts)
+
+    aggregates: (aggregates, hosts), row 0 is the whole cloud; aggregate_row: by name
+    host_of:   row of the host that each worker is on, or will be on, by its id
+    """
+
+    names: tuple[str, ...]
+    capacity: Array
+    free: Array
+    aggregates: Flags
+    aggregate_row: Mapping[str, int]
+    calendar: Calendar
+    host_of: Mapping[str, int]
+
+
+def cloud_room(
+    cloud: Cloud, workers: Sequence[StoredWorker], wanted: Iterable[str] = ()
+) -> CloudRoom:
+    """The room there is. workers: all that are stored, of all queues.
+
+    wanted: aggregates that queues name: one that the cloud does not have gets a row without hosts, so that
+    its queues' jobs wait for it
+    """
+    hosts = sorted(cloud.hosts, key=lambda one: one.name)
+    row = {str(one.name): number for number, one in enumerate(hosts)}
+    by_server = _by_server(workers)
+    there = {_worker_of(one, by_server): row.get(str(one.host)) for one in cloud.servers}
+    host_of = {
+        one.id: place
+        for one in workers
+        if (place := there[one.id] if one.id in there else row.get(one.host)) is not None
+    }
+    whole = _whole(hosts)
+    free = np.maximum(whole - _taken(cloud.servers, row, len(hosts)) - _reserved(cloud, row), 0.0)
+    for one in workers:
+        if one.id not in host_of:
+            continue
+        if one.id in there and is_idle(one):
+            free[:, host_of[one.id]] += _amounts(one)
+        elif one.id not in there and _will_be(one):
+            free[:, host_of[one.id]] -= _amounts(one)
+    free = np.clip(free, 0.0, whole)
+    free[:, [not one.answering for one in hosts]] = 0.0
+    names = (WHOLE_CLOUD, *sorted({*cloud.aggregates, *wanted} - {WHOLE_CLOUD}))
+    aggregates = np.zeros((len(names), len(hosts)), dtype=np.bool_)
+    aggregates[0] = True
+    for number, name in enumerate(names[1:], 1):
+        known = [row[host] for host in cloud.aggregates.get(name, ()) if host in row]
+        aggregates[number, known] = True
+    return CloudRoom(
+        names=tuple(row),
+        capacity=whole,
+        free=free,
+        aggregates=aggregates,
+        aggregate_row={name: number for number, name in enumerate(names)},
+        calendar=unbooked(offered(whole)),
+        host_of=host_of,
+    )
+
+
+def is_idle(worker: StoredWorker) -> bool:
+    """Whether a job of its queue may run in it, and its room counts as free."""
+    present = worker.intention is DesiredWorkerState.PRESENT
+    return present and worker.state is WorkerState.IDLE and not worker.job_id
+
+
+def _whole(hosts: Sequence[CloudHost]) -> Array:
+    found = np.zeros((len(AXES), len(hosts)))
+    for number, one in enumerate(hosts):
+        if one.enabled:
+            found[:, number] = [max(one.counted.get(name, 0.0), 0.0) for name in COUNTED]
+    return np.minimum(found, MOST_AMOUNT)
+
+
+def _taken(servers: Sequence[CloudServer], row: Mapping[str, int], hosts: int) -> Array:
+    """What servers on these hosts take by their flavors, (AXES, hosts)."""
+    found = np.zeros((len(AXES), hosts))
+    for one in servers:
+        if (place := row.get(str(one.host))) is not None:
+            found[:, place] += [one.counted.get(name, 0.0) for name in COUNTED]
+    return found
+
+
+def _reserved(cloud: Cloud, row: Mapping[str, int]) -> Array:
+    """Cores that Nova counts on hosts beyond those of their servers, (AXES, hosts)."""
+    seen = np.zeros(len(row))
+    for server in cloud.servers:
+        if (place := row.get(str(server.host))) is not None:
+            seen[place] += sum(server.counted.get(name, 0.0) for name in OF_CORES)
+    found = np.zeros((len(AXES), len(row)))
+    for host in cloud.hosts:
+        if host.vcpus_used is not None:
+            place = row[str(host.name)]
+            found[CORES, place] = max(host.vcpus_used - seen[place], 0.0)
+    return found
+
+
+def _by_server(workers: Sequence[StoredWorker]) -> Mapping[str, str]:
+    """Worker by the id of its server, and of those whose server is not known yet by their own."""
+    return {one.server_id or one.id: one.id for one in workers}
+
+
+def _worker_of(server: CloudServer, by_server: Mapping[str, str]) -> str:
+    """The worker that a server is; '' for any other server.
+
+    Its own metadata counts only while no server is known of that worker: whoever copies it gains nothing.
+    """
+    return by_server.get(server.id) or by_server.get(server.metadata.get(WORKER_KEY, ''), '')
+
+
+def _will_be(worker: StoredWorker) -> bool:
+    """Whether a server is being made for it, or is to be on a host again."""
+    present = worker.intention is DesiredWorkerState.PRESENT
+    return present and (worker.state is WorkerState.STARTING or not worker.server_id)
+
+
+def _amounts(worker: StoredWorker) -> Array:
+    return np.array([worker.cores, worker.memory_mib, worker.disk_gib])

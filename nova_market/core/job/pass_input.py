@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the stores and the cloud hold, as the snapshot of one selection pass, and the ids of its rows.
+
+Implements the input of rules J3 and J4 of doc/source/specs/jobs.rst for SVMSched, section 4.2.2. Pure: the
+rows may be older than each other, so what does not go together is left out: a job of a queue that is gone,
+a job that waits while a worker still has it, a host that is not there any more.
+
+- Waiting jobs are in the order of their submission, running ones of their numbers, queues of their names:
+  ties break on the row. Jobs that were suspended come last among the waiting ones: the pass lets them go on
+  as it starts others.
+- A job holds what its workers hold; one that is suspended holds what Placement counts (core.job.cloud_room).
+- `claim`: jobs for which others were preempted, until they start.
+- Nothing preempts a production job; a best-effort job whose flavor forbids it; and one whose action is
+  `suspend`: Placement counts a suspended server as before, so it would make no room (J4, only where it
+  helps). Their least run time is infinite.
+- A queue that has as many active jobs as it allows has no candidates.
+
+Units and shapes as in columns.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from nova_market.core.calendar.axes import AXES
+from nova_market.core.job.cloud_room import CloudRoom
+from nova_market.core.job.columns import Hosts, Queues
+from nova_market.core.job.lifecycle import Lifecycle
+from nova_market.core.job.pass_rows import OwnerRows, WaitingColumns, running_columns
+from nova_market.core.job.policy_interface import JobSettings, JobSnapshot
+from nova_market.core.job.queue import StoredQueue, StoredWorker
+from nova_market.core.job.queue_order import state_of
+from nova_market.core.job.record import (
+    OPEN_ATTEMPT,
+    JobState,
+    JobWish,
+    StoredAttempt,
+    StoredJob,
+)
+from nova_market.core.job.store_values import WaitingRows
+from nova_market.core.resource import Array, Rows
+
+HOLDS_ROOM = (JobState.STARTING, JobState.RUNNING, JobState.PREEMPTING)
+
+Policy = tuple[str, tuple[tuple[str, float], ...]]
+"""Name of an entry point of nova_market.job_policy, and its keyword arguments by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassMemory:
+    """What is carried from pass to pass, and stored.
+
+    order:  ids of queues, the next one to be served first (core.job.queue_order)
+    claims: ids of waiting jobs for which others were preempted
+    """
+
+    order: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredWork:
+    """What the stores hold. attempts: of the active jobs, by job; workers: all, of all queues.
+
+    usage: core-seconds that each project has used in each queue up to now, decayed
+           (core.job.decayed_usage), by (queue id, project id)
+    lifecycles: what flavors state of preemption, by the flavor as jobs name it
+    """
+
+    waiting: WaitingRows
+    active: Sequence[StoredJob]
+    attempts: Mapping[str, Sequence[StoredAttempt]]
+    workers: Sequence[StoredWorker]
+    queues: Sequence[StoredQueue]
+    usage: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    lifecycles: Mapping[str, Lifecycle] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PassInput:
+    """A snapshot, and what its rows are.
+
+    job_ids:   of the waiting jobs, by row; the last `len(suspended)` of them are of `suspended`
+    running:   active jobs that hold room, by row in RunningJobs
+    queues:    by row; policies: by the numbers in `snapshot.queues.policy`
+    more:      (queues,) so many jobs of each may start; inf: any number
+    number, reasons, expected: what is stored of the waiting jobs: number of submission, code of the
+               reason, and expected start (NaN: none)
+    claims:    ids of jobs for which others were preempted
+    busy:      ids of workers that an attempt which has not ended has, whatever their rows state
+    """
+
+    snapshot: JobSnapshot
+    job_ids: Sequence[str]
+    suspended: tuple[StoredJob, ...]
+    running: tuple[StoredJob, ...]
+    attempts: Mapping[str, Sequence[StoredAttempt]]
+    queues: tuple[StoredQueue, ...]
+    policies: tuple[Policy, ...]
+    room: CloudRoom
+    more: Array
+    number: Rows
+    reasons: Sequence[str]
+    expected: Array
+    claims: frozenset[str]
+    busy: frozenset[str]
+
+
+def gathered(
+    work: StoredWork,
+    room: CloudRoom,
+    memory: PassMemory,
+    *,
+    now: float,
+    price: Array | None = None,
+    settings: JobSettings | None = None,
+) -> PassInput:
+    """The input of one pass. price: micro-credits for one unit of each axis and second, (AXES,)."""
+    queues = tuple(sorted(work.queues, key=lambda one: (one.name, one.id)))
+    queue_row = {one.id: row for row, one in enumerate(queues)}
+    active = [one for one in work.active if one.queue_id in queue_row]
+    holding = tuple(one for one in active if one.state in HOLDS_ROOM)
+    suspended = tuple(
+        one for one in active if one.state is JobState.SUSPENDED and one.wish is JobWish.RUN
+    )
+    waits = WaitingColumns(work.waiting, suspended, queue_row)
+    held = [(one.queue_id, one.project_id) for one in holding]
+    used = [one for one in work.usage if one[0] in queue_row]
+    owners = OwnerRows(waits.owners, [*held, *used])
+    most = np.array([_most(one) for one in queues], dtype=np.float64)
+    more = np.maximum(most - _counts([*holding, *suspended], queue_row), 0.0)
+    claims = {*memory.claims, *(one.displaced_by for one in holding if one.displaced_by)}
+    occupied = waits.among({one.job_id for one in work.workers if one.job_id})
+    policies = tuple(dict.fromkeys(_policy(one) for one in queues))
+    running = running_columns(
+        holding, work.attempts, room.host_of, work.lifecycles,
+        np.array([queue_row[one.queue_id] for one in holding], dtype=np.intp), owners.rows(held),
+    )  # fmt: skip
+    seen = JobSnapshot(
+        now=now,
+        waiting=waits.columns(owners.rows(waits.owners), claims),
+        running=running,
+        queues=_queue_columns(queues, policies, room),
+        owners=owners.columns(queue_row, queues, work.usage),
+        hosts=Hosts(capacity=room.capacity, free=room.free, aggregates=room.aggregates),
+        state=state_of(memory.order, [one.id for one in queues]),
+        candidates=waits.is_suspended | ((more[waits.queue] > 0) & ~occupied),
+        calendar=room.calendar,
+        price=np.zeros(len(AXES)) if price is None else price,
+        settings=settings or JobSettings(),
+    )
+    return PassInput(
+        snapshot=seen, job_ids=waits.ids, suspended=suspended, running=holding, attempts=work.attempts,
+        queues=queues, policies=policies, room=room, more=more, number=waits.number,
+        reasons=waits.reasons, expected=waits.expected, claims=frozenset(claims), busy=_busy(work),
+    )  # fmt: skip
+
+
+def _queue_columns(
+    queues: Sequence[StoredQueue], policies: Sequence[Policy], room: CloudRoom
+) -> Queues:
+    return Queues(
+        share=np.array([one.share for one in queues], dtype=np.float64),
+        aggregate=np.array([room.aggregate_row[one.aggregate] for one in queues], dtype=np.intp),
+        short_below=np.array([one.short_below for one in queues], dtype=np.float64),
+        policy=np.array([policies.index(_policy(one)) for one in queues], dtype=np.intp),
+    )
+
+
+def _policy(queue: StoredQueue) -> Policy:
+    return queue.policy, tuple(sorted(queue.parameters.items()))
+
+
+def _most(queue: StoredQueue) -> float:
+    """Jobs that may be active at once."""
+    limit = queue.limits.max_running
+    return np.inf if limit is None else float(limit)
+
+
+def _counts(jobs: Sequence[StoredJob], queue_row: Mapping[str, int]) -> Array:
+    """(queues,): how many of these jobs each has."""
+    rows = np.array([queue_row[one.queue_id] for one in jobs], dtype=np.intp)
+    return np.bincount(rows, minlength=len(queue_row)).astype(np.float64)
+
+
+def _busy(work: StoredWork) -> frozenset[str]:
+    return frozenset(
+        one.worker_id
+        for parts in work.attempts.values()
+        for one in parts
+        if one.state in OPEN_ATTEMPT
+    )

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waiting jobs, running jobs and owners of one pass as columns, from what is stored.
+
+For core.job.pass_input (rules J3 and J4 of doc/source/specs/jobs.rst). 100,000 waiting jobs are arrays
+already: all that is done for each of them is to look up its queue and its owner. Units and shapes as in
+columns.py.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nova_market.core.calendar.axes import AXES
+from nova_market.core.job.columns import Owners, Placement, RunningJobs, WaitingJobs
+from nova_market.core.job.lifecycle import Lifecycle
+from nova_market.core.job.queue import StoredQueue
+from nova_market.core.job.record import (
+    JobKind,
+    JobState,
+    JobWish,
+    PreemptAction,
+    StoredAttempt,
+    StoredJob,
+)
+from nova_market.core.job.store_values import WaitingRows
+from nova_market.core.resource import Flags, Rows
+
+Owner = tuple[str, str]
+"""Id of a queue, id of a project: users of a project are one owner, as waiting rows do not have them."""
+
+FREES_NO_ROOM = PreemptAction.SUSPEND
+"""Placement counts a suspended server as before."""
+
+
+class WaitingColumns:
+    """Jobs that wait, by submission, then those that are suspended.
+
+    queue: (jobs,) row of each; owners: of each; number, reasons, expected: as stored
+    """
+
+    def __init__(
+        self, waiting: WaitingRows, suspended: Sequence[StoredJob], queue_row: Mapping[str, int]
+    ) -> None:
+        kept = [name in queue_row for name in waiting.queue_ids]
+        self._all = all(kept)
+        self._kept = np.array(kept, dtype=np.bool_)
+        self._waiting, self._suspended = waiting, suspended
+        queue_ids = [*self._texts(waiting.queue_ids), *(one.queue_id for one in suspended)]
+        projects = [*self._texts(waiting.project_ids), *(one.project_id for one in suspended)]
+        self.ids = (*self._texts(waiting.ids), *(one.id for one in suspended))
+        self.reasons = (*self._texts(waiting.reasons), *('' for _ in suspended))
+        self.queue: Rows = np.array([queue_row[name] for name in queue_ids], dtype=np.intp)
+        self.owners: list[Owner] = list(zip(queue_ids, projects, strict=True))
+        self.is_suspended: Flags = np.zeros(len(self.ids), dtype=np.bool_)
+        self.is_suspended[len(self.ids) - len(suspended) :] = True
+        self.number: Rows = self._column(waiting.number, 'number').astype(np.intp)
+        self.expected = self._joined(waiting.expected_start, [np.nan] * len(suspended))
+
+    def among(self, ids: Collection[str]) -> Flags:
+        """Which of them have one of these ids, (jobs,)."""
+        if not ids:
+            return np.zeros(len(self.ids), dtype=np.bool_)
+        return np.array([name in ids for name in self.ids], dtype=np.bool_)
+
+    def columns(self, owner: Rows, claims: Collection[str]) -> WaitingJobs:
+        """As a pass takes them. owner: (jobs,) row of each."""
+        waiting, rest = self._waiting, self._suspended
+        amount = np.array([[one.cores, one.memory_mib, one.disk_gib] for one in rest])
+        stored = waiting.amount if self._all else waiting.amount[:, self._kept]
+        return WaitingJobs(
+            queue=self.queue,
+            owner=owner,
+            best_effort=self._joined(
+                waiting.best_effort, [one.kind is JobKind.BEST_EFFORT for one in rest]
+            ),
+            priority=self._column(waiting.priority, 'priority'),
+            weight=self._column(waiting.weight, 'weight'),
+            submitted=self._column(waiting.submitted_at, 'submitted_at'),
+            servers=self._column(waiting.servers, 'servers'),
+            amount=np.concatenate([stored, amount.reshape(len(rest), len(AXES)).T], axis=1),
+            time_limit=self._column(waiting.time_limit, 'time_limit').astype(np.float64),
+            predecessors=np.zeros(len(self.ids), dtype=np.int64),
+            not_before=self._column(waiting.not_before, 'not_before').astype(np.float64),
+            claim=self.among(claims),
+            value=self._column(waiting.value, 'value').astype(np.float64),
+        )
+
+    def _texts(self, column: Sequence[str]) -> Sequence[str]:
+        if self._all:
+            return column
+        return [one for one, kept in zip(column, self._kept, strict=True) if kept]
+
+    def _column(self, column: Any, name: str) -> Any:
+        return self._joined(column, [getattr(one, name) for one in self._suspended])
+
+    def _joined(self, column: Any, rest: Sequence[float]) -> Any:
+        stored = column if self._all else column[self._kept]
+        if not len(rest):
+            return stored
+        return np.concatenate([stored, np.array(rest, dtype=stored.dtype)])
+
+
+class OwnerRows:
+    """Who submits, in the order of ids: (queue, project) -> row."""
+
+    def __init__(self, owners: Sequence[Owner], more: Sequence[Owner]) -> None:
+        self.all = sorted({*owners, *more})
+        self._row = {one: row for row, one in enumerate(self.all)}
+
+    def rows(self, owners: Sequence[Owner]) -> Rows:
+        """Of each of these."""
+        row = self._row
+        return np.array([row[one] for one in owners], dtype=np.intp)
+
+    def columns(
+        self,
+        queue_row: Mapping[str, int],
+        queues: Sequence[StoredQueue],
+        usage: Mapping[Owner, float],
+    ) -> Owners:
+        """With the weights that queues give their customers as shares."""
+        projects = {name: row for row, name in enumerate(sorted({one for _, one in self.all}))}
+        mine = [queue_row[queue_id] for queue_id, _ in self.all]
+        weights = [
+            queues[row].weights.get(project, 1.0)
+            for row, (_, project) in zip(mine, self.all, strict=True)
+        ]
+        return Owners(
+            queue=np.array(mine, dtype=np.intp),
+            project=np.array([projects[one] for _, one in self.all], dtype=np.intp),
+            project_share=np.array(weights, dtype=np.float64),
+            user_share=np.ones(len(mine)),
+            usage=np.array([usage.get(one, 0.0) for one in self.all], dtype=np.float64),
+        )
+
+
+def newest(job: StoredJob, attempts: Mapping[str, Sequence[StoredAttempt]]) -> list[StoredAttempt]:
+    """The parts of a job's newest attempt, by rank."""
+    return [one for one in attempts.get(job.id, ()) if one.number == job.attempt]
+
+
+def running_columns(
+    jobs: Sequence[StoredJob],
+    attempts: Mapping[str, Sequence[StoredAttempt]],
+    host_of: Mapping[str, int],
+    lifecycles: Mapping[str, Lifecycle],
+    queue: Rows,
+    owner: Rows,
+) -> RunningJobs:
+    """Active jobs that hold room. host_of: host of each worker; one whose host is not known is left out."""
+    parts = [newest(one, attempts) for one in jobs]
+    began = np.array(
+        [
+            min((part.created_at for part in own), default=job.changed_at)
+            for job, own in _both(jobs, parts)
+        ]
+    ).reshape(len(jobs))
+    run = np.array([one.started_at for one in jobs], dtype=np.float64).reshape(len(jobs))
+    limit = np.array([one.time_limit for one in jobs], dtype=np.float64).reshape(len(jobs))
+    saved = [max((part.saved_at for part in own), default=0.0) for own in parts]
+    least = [
+        one.least_run_time if may_be_preempted(one, lifecycles.get(one.flavor)) else np.inf
+        for one in jobs
+    ]
+    amount = np.array([[one.cores, one.memory_mib, one.disk_gib] for one in jobs])
+    return RunningJobs(
+        queue=queue,
+        owner=owner,
+        best_effort=np.array([one.kind is JobKind.BEST_EFFORT for one in jobs], dtype=np.bool_),
+        servers=np.array([one.servers for one in jobs], dtype=np.int64),
+        amount=amount.reshape(len(jobs), len(AXES)).T,
+        started=began,
+        ends=np.where(run > 0.0, run, began) + limit,
+        least_run_time=np.array(least, dtype=np.float64),
+        saved=np.maximum(np.array(saved, dtype=np.float64), began),
+        keeps_work=np.array([one.preempt_action is PreemptAction.SHELVE for one in jobs], np.bool_),
+        leaving=np.array([is_leaving(one) for one in jobs], dtype=np.bool_),
+        placement=_placement(parts, host_of),
+    )
+
+
+def may_be_preempted(job: StoredJob, lifecycle: Lifecycle | None) -> bool:
+    """Whether preempting it is allowed, and would make room (J4)."""
+    best_effort = job.kind is JobKind.BEST_EFFORT and job.preempt_action is not FREES_NO_ROOM
+    return (lifecycle or Lifecycle()).may_be_preempted(best_effort=best_effort)
+
+
+def is_leaving(job: StoredJob) -> bool:
+    """Whether it has been ordered to end."""
+    return job.state is JobState.PREEMPTING or job.wish is not JobWish.RUN
+
+
+def _placement(parts: Sequence[Sequence[StoredAttempt]], host_of: Mapping[str, int]) -> Placement:
+    spots: dict[tuple[int, int], int] = {}
+    for row, own in enumerate(parts):
+        for one in own:
+            if (host := host_of.get(one.worker_id)) is not None:
+                spots[row, host] = spots.get((row, host), 0) + 1
+    return Placement(
+        job=np.array([row for row, _ in spots], dtype=np.intp),
+        host=np.array([host for _, host in spots], dtype=np.intp),
+        servers=np.array(list(spots.values()), dtype=np.int64),
+    )
+
+
+def _both(
+    jobs: Sequence[StoredJob], parts: Sequence[Sequence[StoredAttempt]]
+) -> list[tuple[StoredJob, Sequence[StoredAttempt]]]:
+    return list(zip(jobs, parts, strict=True))
