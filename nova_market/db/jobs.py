@@ -14,6 +14,7 @@ from typing import Any
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
 from sqlalchemy import Connection, Select, func, insert, select, update
 
+from nova_market.core.job.billing import another_hold, rest_release
 from nova_market.core.job.queue import QueueState
 from nova_market.core.job.record import (
     ENDED,
@@ -27,12 +28,13 @@ from nova_market.core.job.record import (
     StoredJob,
 )
 from nova_market.core.job.store_values import JobFilter, JobQuotas, NewJobs
+from nova_market.core.ledger.posting import Posting
 from nova_market.db.apps import packed
 from nova_market.db.database import Database
 from nova_market.db.job_events import insert_events
 from nova_market.db.job_rows import JOB_COLUMNS, changed_values, job_values, stored_job
 from nova_market.db.job_tables import job_contents, job_queues, jobs
-from nova_market.db.ledger import MAX_PAGE, slices
+from nova_market.db.ledger import MAX_PAGE, post_in, slices
 from nova_market.errors import Conflict, KeyReused, QueueClosed, TooManyJobs
 
 WAIT = tuple(str(state) for state in QUEUED)
@@ -49,9 +51,9 @@ class DatabaseJobs:
     def submit(self, new: NewJobs, quotas: JobQuotas) -> tuple[Sequence[StoredJob], bool]:
         """(the jobs as stored, whether they are new).
 
-        :raises TooManyJobs, KeyReused, QueueClosed: nothing is stored.
+        :raises TooManyJobs, KeyReused, QueueClosed, BalanceTooLow: nothing is stored.
         """
-        return self._database.write(_submit, new, quotas)
+        return self._database.write(_submit, new, quotas, self._wall())
 
     def job(self, job_id: str) -> StoredJob | None:
         """One job; None when there is none."""
@@ -82,7 +84,7 @@ class DatabaseJobs:
 
 
 def _submit(
-    connection: Connection, new: NewJobs, quotas: JobQuotas
+    connection: Connection, new: NewJobs, quotas: JobQuotas, now: float
 ) -> tuple[list[StoredJob], bool]:
     ids = [job.id for job in new.jobs]
     there = connection.execute(select(jobs.c.number).where(jobs.c.id == ids[0])).scalar()
@@ -90,6 +92,7 @@ def _submit(
         return _submitted(connection, new, ids), False
     _check_queues(connection, new)
     _check_quotas(connection, new, quotas)
+    post_in(connection, new.holds, new.jobs[0].user_id, now)
     try:
         connection.execute(insert(job_contents), [_content_values(one) for one in new.contents])
         if len(ids) == 1:
@@ -211,6 +214,7 @@ def _want(
     if not changed:
         return job
     connection.execute(update(jobs).where(jobs.c.id == job_id).values(**changed_values(changed)))
+    post_in(connection, _money(connection, job, changed), by.removeprefix('by '), now)
     action = {
         JobState.CANCELLED: JobAction.CANCELLED,
         JobState.WAITING: JobAction.REQUEUED,
@@ -243,6 +247,8 @@ def _wanted(job: StoredJob, wish: JobWish, by: str, now: float) -> dict[str, Any
             'ended_at': 0.0,
             'exit_code': None,
             'lost': 0,
+            'charged': 0,
+            'compensation': 0,
             'requeues': job.requeues + 1,
             'reason': None,
         }
@@ -250,6 +256,23 @@ def _wanted(job: StoredJob, wish: JobWish, by: str, now: float) -> dict[str, Any
     if over or job.wish in {wish, JobWish.CANCEL}:
         return {}
     return {'wish': wish}
+
+
+def _money(
+    connection: Connection, job: StoredJob, changed: Mapping[str, Any]
+) -> tuple[Posting, ...]:
+    """What is held of a job that is cancelled before it starts comes back; another run is held anew."""
+    state = changed.get('state')
+    if not job.cost_limit or state is None:
+        return ()
+    query = select(job_queues.c.project_id).where(job_queues.c.id == job.queue_id)
+    if connection.execute(query).scalar() == job.project_id:
+        return ()
+    if state is JobState.WAITING:
+        moved = another_hold(job, changed['requeues'])
+    else:
+        moved = rest_release(job, job.charged)
+    return (moved,) if moved else ()
 
 
 def _content(connection: Connection, content_id: str) -> JobContent | None:

@@ -49,11 +49,15 @@ class DatabaseLedger:
             return 0
         for posting in batch:
             check_key(posting.key)
-        return self._database.write(_post, tuple(batch), by, self._wall())
+        return self._database.write(post_in, tuple(batch), by, self._wall())
 
     def balances(self, names: Sequence[AccountId]) -> Mapping[AccountId, int]:
         """Micro-credits by account; an account that does not exist is left out."""
         return self._database.read(_balances, names)
+
+    def posted(self, keys: Sequence[str]) -> Mapping[str, Posting]:
+        """What is written under these keys; a key that is not taken is left out."""
+        return self._database.read(_posted, tuple(keys))
 
     def statement(
         self, name: AccountId, before: int | None = None, limit: int = 100
@@ -114,10 +118,11 @@ def hold(connection: Connection, wanted: Sequence[Posting], by: str, now: float)
         if held[p.debit].balance > 0
     ]
     if batch:
-        _post(connection, batch, by, now)
+        post_in(connection, batch, by, now)
 
 
-def _post(connection: Connection, batch: Sequence[Posting], by: str, now: float) -> int:
+def post_in(connection: Connection, batch: Sequence[Posting], by: str, now: float) -> int:
+    """Write all postings in the transaction of something else; how many were new. See LedgerStore.post."""
     held = lock_accounts(connection, (name for p in batch for name in (p.debit, p.credit)))
     known = _posted(connection, [posting.key for posting in batch])
     book = Book({name: row.balance for name, row in held.items()})

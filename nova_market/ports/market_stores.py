@@ -36,6 +36,9 @@ class LedgerStore(Protocol):
     def balances(self, names: Sequence[AccountId]) -> Mapping[AccountId, int]:
         """Micro-credits by account; an account that does not exist is left out."""
 
+    def posted(self, keys: Sequence[str]) -> Mapping[str, Posting]:
+        """What is written under these keys; a key that is not taken is left out."""
+
     def statement(
         self, name: AccountId, before: int | None = None, limit: int = 100
     ) -> Sequence[StatementLine]:

@@ -187,7 +187,10 @@ def _seen(call: Call) -> tuple[StoredJob, str]:
 
 def _want(call: Call, wish: JobWish) -> Answer:
     job, owner = _seen(call)
-    if not call.may('jobs:change', job.project_id) and not call.may('jobs:change_queue', owner):
+    # who is paid for a run must not order it at the cost of who pays
+    of_payer_only = wish is JobWish.REQUEUE and job.cost_limit > 0
+    in_queue = not of_payer_only and call.may('jobs:change_queue', owner)
+    if not call.may('jobs:change', job.project_id) and not in_queue:
         raise ApiError(
             403,
             'market.policy.forbidden',

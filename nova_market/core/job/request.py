@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from nova_market.core.job.billing import new_holds
+from nova_market.core.job.charge import HOUR, payable
 from nova_market.core.job.dependency import named_after
 from nova_market.core.job.queue import QueueState, StoredQueue
 from nova_market.core.job.record import (
@@ -37,7 +39,6 @@ MAX_REQUEST = 1000
 """Jobs of one request where the operator sets no other number, the elements of arrays counted."""
 
 RESERVED = 'MARKET_'
-HOUR = 3600
 
 Size = tuple[float, float, float]
 """cores, memory_mib, disk_gib"""
@@ -101,8 +102,9 @@ def admitted(
         contents.append(content_of(where, entry, ids[n], digest))
         one = _job(where, entry, by, facts, after=after[n])
         jobs.extend(_elements(n, one, entry, ids[n], identify))
-    _check_funds(jobs, facts.balance)
-    return NewJobs(jobs=tuple(jobs), contents=tuple(contents))
+    by_id = {one.id: one for one in facts.queues.values()}
+    _check_funds(payable(jobs, by_id), facts.balance)
+    return NewJobs(jobs=tuple(jobs), contents=tuple(contents), holds=new_holds(jobs, by_id))
 
 
 def indices(entry: Mapping[str, Any]) -> Sequence[int]:
@@ -313,8 +315,7 @@ def _elements(
     ]
 
 
-def _check_funds(jobs: Sequence[StoredJob], balance: int) -> None:
-    needed = sum(job.cost_limit for job in jobs)
+def _check_funds(needed: int, balance: int) -> None:
     if needed > balance:
         raise BalanceTooLow(
             f'the jobs may cost {credit_text(needed)} credits until their time limits, your project has '

@@ -21,14 +21,16 @@ from nova_market.core.job.record import (
     StoredAttempt,
     StoredJob,
 )
+from nova_market.core.ledger.posting import Posting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewJobs:
-    """Jobs of one request, and what they run: stored together, or none of them."""
+    """Jobs of one request, what they run, and what is held for them: stored together, or none of them."""
 
     jobs: tuple[StoredJob, ...]
     contents: tuple[JobContent, ...]
+    holds: tuple[Posting, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

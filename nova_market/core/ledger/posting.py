@@ -10,7 +10,7 @@ An account is named `<kind>` or `<kind>:<id>`:
     bank                what servers paid
     project:<id>        one per Keystone project
     budget:<id>         what a project has set aside for an application
-    escrow              what is held for rounds that are not settled yet; with none open it is empty
+    escrow              what is held for rounds that are not settled yet, and for jobs that have not ended
 
 The sum over all accounts is zero, always; so the sum over all but `mint` is what has been issued.
 
@@ -49,6 +49,8 @@ class Reason(StrEnum):
     BUDGET = 'budget'
     HOLD = 'hold'
     RELEASE = 'release'
+    COMPENSATION = 'compensation'
+    """From the project whose job displaced another one, to that one's (J4)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

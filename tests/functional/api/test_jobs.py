@@ -151,16 +151,46 @@ def test_a_script_of_ten_mebibytes_is_refused_at_the_door(market):
 
 
 def test_a_project_can_pay_what_it_asks_for(market):
-    """Until the time limit, on all servers; nothing is taken yet."""
-    make_queue(market, price_core_hour=1_000_000)
-    error = refused(market, 409, time_limit=7200, servers=2)
+    """Until the time limit, on all servers: that much is held, and released when it is cancelled."""
+    make_queue(market, price_core_hour=1_000_000, submitters={'projects': [OPERATOR], 'roles': []})
+    paying = f'member@{OPERATOR}'
+    entry = {**JOB_ENTRY, 'time_limit': 7200, 'servers': 2}
+    error = submit(market, entry, token=paying, status=409)
     assert error['code'] == 'market.balance.too_low' and 'may cost 4 credits' in error['detail']
-    grants = f'/v1/accounts/project:{ALICE}/grants'
-    market.call('POST', grants, f'admin@{OPERATOR}', json={'amount': 4_000_000})
-    (made,) = submit(market, {**JOB_ENTRY, 'time_limit': 7200, 'servers': 2})
-    assert one(market, made['id'])['cost_limit'] == 4_000_000
-    balance = market.stores.ledger.balances([f'project:{ALICE}'])
-    assert balance == {f'project:{ALICE}': 4_000_000}
+    path = f'/v1/accounts/project:{OPERATOR}'
+    market.call('POST', f'{path}/grants', f'admin@{OPERATOR}', json={'amount': 4_000_000})
+    (made,) = submit(market, entry, token=paying)
+    assert (
+        market.call('GET', f'/v1/jobs/{made["id"]}', paying).json['job']['cost_limit'] == 4_000_000
+    )
+
+    def statement():
+        lines = market.call('GET', f'{path}/statement', paying).json['postings']
+        return [(line['reason'], line['change'], line['balance'], line['by']) for line in lines]
+
+    assert statement()[0][:3] == ('hold', -4_000_000, 0)
+    market.call('DELETE', f'/v1/jobs/{made["id"]}', paying)
+    assert statement()[0][:3] == ('release', 4_000_000, 4_000_000)
+    assert statement()[0][3] == statement()[1][3]
+
+
+def test_who_is_paid_for_a_job_does_not_order_its_next_run(market):
+    """The queue's owner may cancel it, and requeue it where that costs its project nothing."""
+    make_queue(market, price_core_hour=1_000_000, submitters={'projects': [OPERATOR], 'roles': []})
+    path = f'/v1/accounts/project:{OPERATOR}'
+    market.call('POST', f'{path}/grants', f'admin@{OPERATOR}', json={'amount': 8_000_000})
+    (made,) = submit(market, JOB_ENTRY, token=f'member@{OPERATOR}')
+    path = f'/v1/jobs/{made["id"]}'
+    assert market.call('DELETE', path, MEMBER).status_code == 202
+    assert market.call('POST', f'{path}/requeue', MEMBER).status_code == 403
+    assert market.call('POST', f'{path}/requeue', f'member@{OPERATOR}').status_code == 202
+
+
+def test_jobs_in_the_own_queue_need_no_credits(market):
+    """The project would pay itself."""
+    make_queue(market, price_core_hour=1_000_000)
+    (made,) = submit(market, JOB_ENTRY)
+    assert one(market, made['id'])['cost_limit'] > 0
 
 
 def test_quotas_are_refused_with_their_code(market):

@@ -28,6 +28,7 @@ FACTS = AdmissionFacts(
     now=1000.0,
 )
 BY = Submitter(user_id='u', project_id='red', roles=('member',))
+STRANGER = replace(BY, project_id='blue')
 ENTRY = {'queue': 'night', 'script': '#!/bin/sh\n', 'time_limit': 600}
 HELD, WAITING, FAILED = JobState.HELD, JobState.WAITING, JobState.FAILED
 
@@ -107,13 +108,12 @@ def test_limits_of_the_queue_are_named_with_what_was_given():
 
 def test_who_may_submit():
     """The own project and invited ones; where there are roles, one of them, in the own project too."""
-    stranger = replace(BY, project_id='blue')
-    assert may_submit(NIGHT, BY) and not may_submit(NIGHT, stranger)
+    assert may_submit(NIGHT, BY) and not may_submit(NIGHT, STRANGER)
     invited = replace(NIGHT, projects=('blue',))
-    assert may_submit(invited, stranger)
+    assert may_submit(invited, STRANGER)
     strict = replace(invited, roles=('creator',))
-    assert not may_submit(strict, BY) and not may_submit(strict, stranger)
-    assert may_submit(strict, replace(stranger, roles=('member', 'creator')))
+    assert not may_submit(strict, BY) and not may_submit(strict, STRANGER)
+    assert may_submit(strict, replace(STRANGER, roles=('member', 'creator')))
     with pytest.raises(QueueClosed, match='night is closed'):
         admit({}, facts=replace(FACTS, queues={'night': replace(NIGHT, state=QueueState.CLOSED)}))
 
@@ -123,11 +123,25 @@ def test_what_jobs_may_cost_is_rounded_up_and_added_up():
     dear = replace(NIGHT, price_core_hour=1_000_000)
     assert most_cost(dear, (8.0, 0.0, 0.0), 1, 600) == 1_333_334
     assert most_cost(dear, (8.0, 0.0, 0.0), 3, 3600) == 24_000_000
-    facts = replace(FACTS, queues={'night': dear}, balance=333_334)
-    new = admit({'array': 2}, facts=replace(facts, balance=333_334))
+    facts = replace(FACTS, queues={'night': replace(dear, projects=('blue',))}, balance=333_334)
+    new = admit({'array': 2}, facts=facts, by=STRANGER)
     assert sum(one.cost_limit for one in new.jobs) == 333_334
     with pytest.raises(BalanceTooLow):
-        admit({'array': 2}, facts=replace(facts, balance=333_333))
+        admit({'array': 2}, facts=replace(facts, balance=333_333), by=STRANGER)
+
+
+def test_what_jobs_may_cost_is_held_once_for_a_job_or_an_array():
+    """Nothing for jobs in a queue of their own project: it would pay itself."""
+    dear = replace(NIGHT, price_core_hour=6, projects=('blue',))
+    facts = replace(FACTS, queues={'night': dear}, balance=6)
+    new = admit({}, {'array': 2}, facts=facts, by=STRANGER)
+    assert [(one.key, one.debit, one.amount) for one in new.holds] == [
+        ('hold:0:job/job/0/0', 'project:blue', 1),
+        ('hold:0:job/array/1', 'project:blue', 2),
+    ]
+    own = admit({}, facts=replace(facts, balance=0))
+    assert own.jobs[0].cost_limit == 1 and not own.holds
+    assert not admit({}, by=BY).holds
 
 
 # dependencies

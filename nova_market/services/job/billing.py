@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attempts and jobs that have ended are paid for.
+
+Implements the money of rules J2, J4 and F5 of doc/source/specs/jobs.rst around core.job.billing. Called
+before the step that ends an attempt or a job is stored; whoever is killed in between calls it again, and what
+was posted first counts. What cannot be posted is left out and logged: a job never stays because of money.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from nova_market.core.job.billing import Settlement, keys_of, settlement
+from nova_market.core.job.charge import EndedRun, Settled
+from nova_market.core.ledger.account import Account
+from nova_market.core.ledger.posting import BANK, AccountId, Posting, account
+from nova_market.errors import BalanceTooLow, KeyReused, UnknownAccount
+from nova_market.ports import AccountStore, LedgerStore
+
+LOG = logging.getLogger(__name__)
+
+BATCH = 1000
+"""Jobs that are settled in one transaction: at most five postings each."""
+
+TRIES = 3
+"""For a compensation, while the displacer's project spends what it has, and accounts are opened."""
+
+
+class Billing:
+    """Settles what has ended. by: in statements. Remembers nothing."""
+
+    def __init__(
+        self, ledger: LedgerStore, accounts: AccountStore, by: str = 'nova-market-jobs'
+    ) -> None:
+        self._ledger = ledger
+        self._accounts = accounts
+        self._by = by
+
+    def settle(self, runs: Sequence[EndedRun]) -> Mapping[str, Settled]:
+        """What the columns of these jobs are to be, by id; each job once.
+
+        :raises errors.DatabaseUnavailable: some of it may be posted; settle the same again.
+        """
+        found: dict[str, Settled] = {}
+        for start in range(0, len(runs), BATCH):
+            found |= self._settle(runs[start : start + BATCH])
+        return found
+
+    def _settle(self, runs: Sequence[EndedRun]) -> dict[str, Settled]:
+        priced = [key for run in runs if _costs(run) for key in keys_of(run)]
+        posted = self._ledger.posted(priced) if priced else {}
+        every = [settlement(run, posted) for run in runs]
+        held = self._post(every)
+        return {
+            one.run.job.id: one.settled(self._compensate(one, posted), held_again=again)
+            for one, again in zip(every, held, strict=True)
+        }
+
+    def _post(self, every: Sequence[Settlement]) -> list[bool]:
+        """Whether each could be held again; one transaction, unless something in it is refused."""
+        try:
+            self._ledger.post([posting for one in every for posting in _all(one)], by=self._by)
+        except (BalanceTooLow, KeyReused, UnknownAccount):
+            return [self._post_one(one) for one in every]
+        return [True] * len(every)
+
+    def _post_one(self, one: Settlement) -> bool:
+        """The same for one job: first with what another run may cost, then without."""
+        self._open(one.run.queue.project_id)
+        postings = self._between_open_accounts(one.postings)
+        for again in ((one.again,), ()) if one.again else ((),):
+            try:
+                self._ledger.post([*postings, *again], by=self._by)
+                return bool(again) or one.again is None
+            except (BalanceTooLow, KeyReused, UnknownAccount) as error:
+                refusal = error
+        LOG.error('job %s is not charged: %s', one.run.job.id, refusal)
+        return one.again is None
+
+    def _open(self, project_id: str) -> None:
+        """The account of a project that nobody has paid before."""
+        self._accounts.open([Account(id=account('project', project_id), project_id=project_id)])
+
+    def _between_open_accounts(self, postings: Sequence[Posting]) -> list[Posting]:
+        """With the bank instead of accounts that were closed meanwhile."""
+        names = dict.fromkeys(name for one in postings for name in (one.debit, one.credit))
+        now = {name: self._or_bank(name) for name in names}
+        ends = [(one, now[one.debit], now[one.credit]) for one in postings]
+        return [replace(one, debit=a, credit=b) for one, a, b in ends if a != b]
+
+    def _or_bank(self, name: AccountId) -> AccountId:
+        found = self._accounts.account(name)
+        return BANK if found is not None and found.closed else name
+
+    def _compensate(self, one: Settlement, posted: Mapping[str, Posting]) -> int:
+        """What the job got for its newest attempt: as much as the displacer's project has."""
+        if one.paid is None:
+            return one.due
+        if one.paid.key in posted:
+            return one.paid.amount
+        for _ in range(TRIES):
+            there = self._ledger.balances([one.paid.debit]).get(one.paid.debit, 0)
+            amount = min(one.paid.amount, there)
+            if amount <= 0:
+                break
+            try:
+                self._ledger.post([replace(one.paid, amount=amount)], by=self._by)
+                return amount
+            except BalanceTooLow:
+                continue
+            except UnknownAccount:
+                self._open(one.run.job.project_id)
+        LOG.info('job %s is not compensated: %s has nothing', one.run.job.id, one.paid.debit)
+        return 0
+
+
+def _costs(run: EndedRun) -> bool:
+    return bool(run.job.cost_limit)
+
+
+def _all(one: Settlement) -> tuple[Posting, ...]:
+    return (*one.postings, one.again) if one.again else one.postings
