@@ -26,7 +26,9 @@ PAST = {
     'issued': described(AMOUNT, 'all credits, in micro-credits: the sum of the next four'),
     'projects': described(AMOUNT, 'in the accounts of projects'),
     'budgets': AMOUNT,
-    'escrow': described(AMOUNT, 'held for rounds that are not settled and jobs that have not ended'),
+    'escrow': described(
+        AMOUNT, 'held for rounds that are not settled and jobs that have not ended'
+    ),
     'bank': described(AMOUNT, 'paid, and neither returned nor distributed yet'),
     'charged': nullable(described(AMOUNT, 'by this round; null: it is not settled')),
     'price_index': INDEX,

@@ -106,12 +106,16 @@ def _outcome(active: ActiveJob, parts: list[StoredAttempt], known: Circumstances
     states = [one.state for one in parts]
     if states and all(one is AttemptState.FINISHED for one in states):
         text = 'exit code 0'
-        return _Outcome(JobState.FINISHED, JobReason(code='exit', text=text, numbers={'exit_code': 0}))
+        return _Outcome(
+            JobState.FINISHED, JobReason(code='exit', text=text, numbers={'exit_code': 0})
+        )
     failed = [one for one in parts if one.state is AttemptState.FAILED]
     if failed and AttemptState.LOST not in states:
         return _Outcome(JobState.FAILED, _failure(job.time_limit, failed[0], job.servers))
     if job.wish is JobWish.CANCEL:
-        return _Outcome(JobState.CANCELLED, JobReason(code='cancelled', text='cancelled by its owner'))
+        return _Outcome(
+            JobState.CANCELLED, JobReason(code='cancelled', text='cancelled by its owner')
+        )
     if AttemptState.LOST in states or not states:
         return _lost(active, parts, known)
     if AttemptState.PREEMPTED in states:

@@ -26,7 +26,12 @@ from nova_market.core.calendar.axes import AXES, CORES
 from nova_market.core.calendar.calendar import Calendar, unbooked
 from nova_market.core.calendar.capacity import capacity as offered
 from nova_market.core.calendar.grain import MOST_AMOUNT
-from nova_market.core.job.queue import WORKER_KEY, DesiredWorkerState, StoredWorker, WorkerState
+from nova_market.core.job.queue import (
+    WORKER_MARKS,
+    DesiredWorkerState,
+    StoredWorker,
+    WorkerState,
+)
 from nova_market.core.market.inventory import CloudHost, CloudServer
 from nova_market.core.resource import Array, Flags
 
@@ -158,7 +163,9 @@ def _worker_of(server: CloudServer, by_server: Mapping[str, str]) -> str:
 
     Its own metadata counts only while no server is known of that worker: whoever copies it gains nothing.
     """
-    return by_server.get(server.id) or by_server.get(server.metadata.get(WORKER_KEY, ''), '')
+    return by_server.get(server.id) or by_server.get(
+        server.metadata.get(WORKER_MARKS.place, ''), ''
+    )
 
 
 def _will_be(worker: StoredWorker) -> bool:

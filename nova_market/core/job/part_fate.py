@@ -202,7 +202,10 @@ def _under_way(
     if not paused and now > limit + job.notice + known.settings.margin:
         waited = now - listening > known.pace.silence
         if waited and heard + known.pace.silence >= limit:
-            return AttemptState.FAILED, f'time limit: its worker has not ended it after {job.time_limit} s'
+            return (
+                AttemptState.FAILED,
+                f'time limit: its worker has not ended it after {job.time_limit} s',
+            )
     if is_lost(part, worker, now, listening, known.pace):
         return AttemptState.LOST, f'its worker was silent for {known.pace.silence:.0f} s'
     return None

@@ -141,7 +141,9 @@ def _rested(active: ActiveJob, known: Circumstances) -> JobStep | None:
     workers = [active.workers[one.worker_id] for one in active.parts]
     if any(_state_of(one, known) is not condition for one in workers):
         # where the order to rest got lost, or somebody has woken one up
-        late = tuple(replace(one, intention=wanted) for one in workers if one.intention is not wanted)
+        late = tuple(
+            replace(one, intention=wanted) for one in workers if one.intention is not wanted
+        )
         return None if not late else JobStep(job_id=job.id, before=job.state, workers=late)
     text = f'its servers are {condition}'
     return JobStep(
@@ -181,7 +183,9 @@ def _taken_back(active: ActiveJob) -> JobStep | None:
         for one in active.parts
         if (worker := active.workers.get(one.worker_id)) is not None and worker.idle_since > 0.0
     )
-    return None if not back else JobStep(job_id=active.job.id, before=active.job.state, workers=back)
+    return (
+        None if not back else JobStep(job_id=active.job.id, before=active.job.state, workers=back)
+    )
 
 
 def _taken_from_rest(active: ActiveJob, part: StoredAttempt, now: float) -> StoredAttempt:

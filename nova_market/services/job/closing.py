@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queues that are being deleted: with the last worker their trust is ended, and they are forgotten.
+
+Implements the end of a queue, rule J1 of doc/source/specs/jobs.rst (SVMSched, section 4.2).
+"""
+
+import logging
+
+from nova_market.core.job.queue import QueueState, StoredQueue
+from nova_market.core.market.owner_server import OwnerAccess
+from nova_market.errors import TrustGone
+from nova_market.ports import Clock, OwnerCloud, QueueStore
+from nova_market.services.replaced_trusts import ReplacedTrusts
+
+LOG = logging.getLogger(__name__)
+
+
+class QueueClosing:
+    """read() once in a pass, then end() for each queue."""
+
+    def __init__(self, store: QueueStore, cloud: OwnerCloud, clock: Clock) -> None:
+        self._store = store
+        self._cloud = cloud
+        self._replaced = ReplacedTrusts(
+            'queue',
+            cloud,
+            clock,
+            known=store.replaced_trusts,
+            ended=lambda _, trust_id: store.trust_ended(trust_id),
+        )
+
+    def read(self) -> None:
+        """Which trusts were replaced."""
+        self._replaced.read()
+
+    def end(self, queue: StoredQueue, *, empty: bool) -> None:
+        """End its former trusts; and the queue itself, if it is to go and nothing is left of it.
+
+        :raises CloudUnavailable, AccessLost, CloudRefused: what is left is done in the next pass.
+        """
+        all_ended = self._replaced.end(queue)
+        if not (all_ended and empty and queue.state is QueueState.DELETING):
+            return
+        if queue.trust_id:
+            # what is refused now may be a delegation that lives on: its id must not be forgotten
+            try:
+                access = OwnerAccess(project_id=queue.project_id, trust_id=queue.trust_id)
+                self._cloud.forget(access)
+            except TrustGone:
+                LOG.debug('queue %s: its trust is gone already', queue.name)
+        self._store.remove(queue.id)
+        LOG.info('queue %s is deleted', queue.name)
