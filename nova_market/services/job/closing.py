@@ -5,11 +5,13 @@ Implements the end of a queue, rule J1 of doc/source/specs/jobs.rst (SVMSched, s
 """
 
 import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from nova_market.core.job.queue import QueueState, StoredQueue
 from nova_market.core.market.owner_server import OwnerAccess
-from nova_market.errors import TrustGone
-from nova_market.ports import Clock, OwnerCloud, QueueStore
+from nova_market.errors import BadQueue, TrustGone
+from nova_market.ports import AttemptStore, Clock, OwnerCloud, QueueStore
 from nova_market.services.replaced_trusts import ReplacedTrusts
 
 LOG = logging.getLogger(__name__)
@@ -50,3 +52,33 @@ class QueueClosing:
                 LOG.debug('queue %s: its trust is gone already', queue.name)
         self._store.remove(queue.id)
         LOG.info('queue %s is deleted', queue.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """What may still be in the cloud of a queue that was forgotten."""
+
+    queue: StoredQueue
+    servers: Sequence[str]
+    trusts: Sequence[str]
+
+
+def forgotten(store: QueueStore, attempts: AttemptStore, name: str) -> Left:
+    """Forget a queue without asking the cloud, for operators. name: or its id.
+
+    :raises BadQueue: there is none, or nobody has asked to delete it.
+    """
+    queue = store.queue(name)
+    if queue is None:
+        raise BadQueue(f'there is no queue {name!r:.80}: see nova-market-jobs status')
+    if queue.state is not QueueState.DELETING:
+        raise BadQueue(
+            f'queue {queue.name} is {queue.state}: first "openstack market queue delete {queue.name}"'
+        )
+    servers = [one.server_id for one in attempts.workers(queue.id) if one.server_id]
+    trusts = [
+        *([queue.trust_id] if queue.trust_id else []),
+        *store.replaced_trusts().get(queue.id, ()),
+    ]
+    store.remove(queue.id)
+    return Left(queue=queue, servers=servers, trusts=trusts)
