@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from oslo_context.context import RequestContext
@@ -13,6 +13,8 @@ from nova_market.api.documents import Documents
 from nova_market.api.errors import ApiError
 from nova_market.api.microversion import HEADER, Version
 from nova_market.api.stores import ApiStores, Settings
+
+Item = TypeVar('Item')
 
 NOBODY = '-'
 """Stands for the owner of what belongs to no project: no token has this project."""
@@ -87,15 +89,21 @@ class Call:
         return wanted
 
     def page(
-        self, name: str, items: Sequence[Any], marker: object, limit: int
+        self,
+        name: str,
+        lines: Sequence[Any],
+        found: Sequence[Item],
+        marker: Callable[[Item], object],
     ) -> dict[str, object]:
         """A page of a list, with a link to the next one when there is more.
 
-        items: up to limit + 1 of them; marker: of the last item of this page.
+        found: up to `limit` + 1 of them; lines: the same as they are shown
+        marker: of an item, by which the page after it is asked for
         """
-        answer: dict[str, object] = {name: list(items[:limit])}
-        if len(items) > limit:
-            query = {**self.query, 'limit': limit, 'marker': marker}
+        limit = self.limit
+        answer: dict[str, object] = {name: list(lines[:limit])}
+        if len(found) > limit:
+            query = {**self.query, 'limit': limit, 'marker': marker(found[limit - 1])}
             text = urlencode({k: _text(v) for k, v in query.items() if v is not None})
             answer[f'{name}_links'] = [{'rel': 'next', 'href': f'{self.root}{self.route}?{text}'}]
         return answer

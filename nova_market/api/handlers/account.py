@@ -20,10 +20,8 @@ from nova_market.core.timestamp import stamp
 def index(call: Call) -> Any:
     """Accounts that are open, by id."""
     project = call.whose('accounts:list')
-    limit = call.limit
-    found = call.stores.accounts.list(project, call.query.get('marker', ''), limit + 1)
-    end = found[min(limit, len(found)) - 1].id if found else ''
-    return call.page('accounts', [shown(one) for one in found], end, limit)
+    found = call.stores.accounts.list(project, call.query.get('marker', ''), call.limit + 1)
+    return call.page('accounts', [shown(one) for one in found], found, lambda one: one.id)
 
 
 @gives(200, schemas.ACCOUNT)
@@ -50,10 +48,8 @@ def statement(call: Call) -> Any:
     """Every posting of an account, newest first."""
     found = visible(call, call.path['account_id'])
     call.authorize('statements:show', found.project_id)
-    limit = call.limit
-    lines = call.stores.ledger.statement(found.id, call.query.get('marker'), limit + 1)
-    end = lines[min(limit, len(lines)) - 1].number if lines else 0
-    return call.page('postings', [_line(line) for line in lines], end, limit)
+    lines = call.stores.ledger.statement(found.id, call.query.get('marker'), call.limit + 1)
+    return call.page('postings', [_line(line) for line in lines], lines, lambda one: one.number)
 
 
 def visible(call: Call, name: str) -> Account:

@@ -26,10 +26,8 @@ from nova_market.services.owner import Owner
 def index(call: Call) -> Any:
     """Applications, by id."""
     project = call.whose('apps:list')
-    limit = call.limit
-    found = call.stores.apps.list(project, call.query.get('marker', ''), limit + 1)
-    end = found[min(limit, len(found)) - 1].id if found else ''
-    return call.page('apps', [summary(one) for one in found], end, limit)
+    found = call.stores.apps.list(project, call.query.get('marker', ''), call.limit + 1)
+    return call.page('apps', [summary(one) for one in found], found, lambda one: one.id)
 
 
 @takes_body(TEMPLATE)
@@ -92,10 +90,8 @@ def delete(call: Call) -> Any:
 def events(call: Call) -> Any:
     """What was done and why, newest first."""
     app = _visible(call)
-    limit = call.limit
-    found = call.stores.app_events.events(app.id, call.query.get('marker'), limit + 1)
-    end = found[min(limit, len(found)) - 1].number if found else 0
-    return call.page('events', [event(one) for one in found], end, limit)
+    found = call.stores.app_events.events(app.id, call.query.get('marker'), call.limit + 1)
+    return call.page('events', [event(one) for one in found], found, lambda one: one.number)
 
 
 def _check_version(call: Call) -> None:

@@ -25,10 +25,8 @@ TRIES = 5
 def index(call: Call) -> Any:
     """Bids, by server."""
     project = call.whose('bids:list')
-    limit = call.limit
-    found = call.stores.bids.list(project, call.query.get('marker', ''), limit + 1)
-    end = found[min(limit, len(found)) - 1].server_id if found else ''
-    return call.page('bids', [columns(one) for one in found], end, limit)
+    found = call.stores.bids.list(project, call.query.get('marker', ''), call.limit + 1)
+    return call.page('bids', [columns(one) for one in found], found, lambda one: one.server_id)
 
 
 @gives(200, schemas.BID)

@@ -24,10 +24,8 @@ PREFIX = 'budget:'
 def index(call: Call) -> Any:
     """Budgets, by id."""
     project = call.whose('budgets:list')
-    limit = call.limit
-    found = _budgets(call, project, call.query.get('marker', PREFIX), limit + 1)
-    end = found[min(limit, len(found)) - 1].id if found else ''
-    return call.page('budgets', [shown(one) for one in found], end, limit)
+    found = _budgets(call, project, call.query.get('marker', PREFIX), call.limit + 1)
+    return call.page('budgets', [shown(one) for one in found], found, lambda one: one.id)
 
 
 @takes_body(schemas.BUDGET_NEW)

@@ -64,10 +64,9 @@ def history(call: Call) -> Any:
     """The economy of a window, oldest first."""
     call.authorize('economy:show', call.project_id)
     first, last = window(call)
-    first, limit = max(first, call.query.get('marker', -1) + 1), call.limit
-    found = call.stores.history.economy(first, last, limit + 1)
-    end = found[min(limit, len(found)) - 1].period if found else 0
-    return call.page('periods', [_shown(call, one) for one in found], end, limit)
+    first = max(first, call.query.get('marker', -1) + 1)
+    found = call.stores.history.economy(first, last, call.limit + 1)
+    return call.page('periods', [_shown(call, one) for one in found], found, lambda one: one.period)
 
 
 @takes_query(
@@ -82,10 +81,11 @@ def power(call: Call) -> Any:
     project = call.whose('purchasing_power:show')
     newest = call.stores.history.rounds(limit=1)
     period = newest[0].period if newest else -1
-    after, limit = call.query.get('marker', ''), call.limit
-    found = call.stores.history.powers(period, period, project, after, limit + 1)
-    end = found[min(limit, len(found)) - 1].project_id if found else ''
-    return call.page('purchasing_power', [_power(call, one) for one in found], end, limit)
+    after = call.query.get('marker', '')
+    found = call.stores.history.powers(period, period, project, after, call.limit + 1)
+    return call.page(
+        'purchasing_power', [_power(call, one) for one in found], found, lambda one: one.project_id
+    )
 
 
 @takes_query(
@@ -108,14 +108,12 @@ def power_history(call: Call) -> Any:
             first = int(period)
         else:
             after = ''
-    limit = call.limit
-    found = call.stores.history.powers(first, last, project, after, limit + 1)
-    end = found[min(limit, len(found)) - 1] if found else None
+    found = call.stores.history.powers(first, last, project, after, call.limit + 1)
     return call.page(
         'purchasing_power',
         [_power(call, one) for one in found],
-        f'{end.period}:{end.project_id}' if end else '',
-        limit,
+        found,
+        lambda one: f'{one.period}:{one.project_id}',
     )
 
 

@@ -41,10 +41,10 @@ OF_SERVER = ('payer', 'bid', 'counted', 'source', 'limit', 'note')
 def index(call: Call) -> Any:
     """Rounds, newest first."""
     call.authorize('rounds:show', call.project_id)
-    limit = call.limit
-    found = call.stores.history.rounds(call.query.get('marker'), limit + 1)
-    end = found[min(limit, len(found)) - 1].period if found else 0
-    return call.page('rounds', [_summary(call, one) for one in found], end, limit)
+    found = call.stores.history.rounds(call.query.get('marker'), call.limit + 1)
+    return call.page(
+        'rounds', [_summary(call, one) for one in found], found, lambda one: one.period
+    )
 
 
 @takes_query(limit=LIMIT, marker=marker(SERVER_ID))
@@ -79,24 +79,22 @@ def show(call: Call) -> Any:
 def allocations(call: Call) -> Any:
     """What servers got in one round and what it costs, by server."""
     project = call.whose('allocations:list')
-    period, limit = int(call.path['period']), call.limit
+    period = int(call.path['period'])
     after = call.query.get('marker', '')
-    found = call.stores.history.allocations(period, after, limit + 1, project)
-    end = found[min(limit, len(found)) - 1].server_id if found else ''
-    return call.page('allocations', _lines(call, found), end, limit)
+    found = call.stores.history.allocations(period, after, call.limit + 1, project)
+    return call.page('allocations', _lines(call, found), found, lambda one: one.server_id)
 
 
 @takes_query(limit=LIMIT, marker=marker(PERIOD))
 @gives(200, schemas.ALLOCATIONS)
 def allocations_of_server(call: Call) -> Any:
     """What one server got, newest first."""
-    server, limit = call.path['server_id'], call.limit
-    found = call.stores.history.allocations_of(server, call.query.get('marker'), limit + 1)
+    server = call.path['server_id']
+    found = call.stores.history.allocations_of(server, call.query.get('marker'), call.limit + 1)
     project = found[0].project_id if found else call.stores.owners.owner(server)
     if not call.may('allocations:show_server', project or '') or project is None:
         raise not_found('server', server)
-    end = found[min(limit, len(found)) - 1].period if found else 0
-    return call.page('allocations', _lines(call, found), end, limit)
+    return call.page('allocations', _lines(call, found), found, lambda one: one.period)
 
 
 @takes_query(project_id=OF_PROJECT, all_projects=ALL_PROJECTS)
@@ -124,11 +122,10 @@ def hosts(call: Call) -> Any:
     call.authorize('hosts:list')
     newest = call.documents.newest()
     known = newest.record.document.get('hosts') if newest else None
-    after, limit = call.query.get('marker', ''), call.limit
+    after = call.query.get('marker', '')
     everywhere = known if isinstance(known, list) else []
     lines = sorted((h for h in everywhere if h['name'] > after), key=lambda h: h['name'])
-    end = lines[min(limit, len(lines)) - 1]['name'] if lines else ''
-    return call.page('hosts', lines, end, limit)
+    return call.page('hosts', lines, lines, lambda one: one['name'])
 
 
 def _summary(call: Call, record: RoundRecord) -> dict[str, object]:
@@ -174,15 +171,14 @@ def _not_sold(call: Call, document: Mapping[str, Any], *, with_hosts: bool) -> d
 
 def _explanation(call: Call, explained: Explained, project: str | None) -> dict[str, object]:
     """Servers with what they got and why, a page of them."""
-    limit, after = call.limit, call.query.get('marker', '')
+    after = call.query.get('marker', '')
     period = explained.record.period
-    found = call.stores.history.allocations(period, after, limit + 1, project)
-    end = found[min(limit, len(found)) - 1].server_id if found else ''
+    found = call.stores.history.allocations(period, after, call.limit + 1, project)
     lines = [
         line | _why(explained.lines.get(one.server_id, {}))
         for line, one in zip(_lines(call, found), found, strict=True)
     ]
-    return call.page('explanation', lines, end, limit)
+    return call.page('explanation', lines, found, lambda one: one.server_id)
 
 
 def _why(line: Mapping[str, object]) -> dict[str, object]:

@@ -24,7 +24,7 @@ from nova_market.api.schemas.shape import (
     marker,
 )
 from nova_market.core.job.queue import StoredQueue
-from nova_market.core.job.record import JobState, JobWish, StoredJob
+from nova_market.core.job.record import JobAction, JobEvent, JobState, JobWish, StoredJob
 from nova_market.core.job.request import Submitter
 from nova_market.core.job.store_values import JobFilter
 from nova_market.core.json_schema import described
@@ -34,6 +34,9 @@ HEADER = 'Idempotency-Key'
 NUMBER = {'type': 'integer', 'minimum': 0, 'maximum': 2**53}
 ATTEMPT = {'type': 'integer', 'minimum': 1, 'maximum': 2**31 - 1}
 RANK = {'type': 'integer', 'minimum': 0, 'maximum': 2**31 - 1}
+SUBMITTED = 0
+"""Number of the event of a submission: all that are stored have larger ones."""
+
 STATES = '|'.join(JobState)
 STATE_LIST = {
     'type': 'string',
@@ -58,7 +61,7 @@ STATE_LIST = {
 def index(call: Call) -> Any:
     """Jobs, newest first."""
     queue = visible(call, call.query['queue']) if 'queue' in call.query else None
-    state, limit = call.query.get('state'), call.limit
+    state = call.query.get('state')
     chosen = JobFilter(
         project_id=_project(call, queue),
         queue_id=queue.id if queue else None,
@@ -67,11 +70,10 @@ def index(call: Call) -> Any:
         states=tuple(JobState(one) for one in state.split(',')) if state else (),
         name=call.query.get('name'),
     )
-    found = call.stores.jobs.jobs(chosen, call.query.get('marker', 0), limit + 1)
-    end = found[min(limit, len(found)) - 1].number if found else 0
+    found = call.stores.jobs.jobs(chosen, call.query.get('marker', 0), call.limit + 1)
     names = call.stores.queues.names([one.queue_id for one in found])
     lines = [summary(one, names.get(one.queue_id, '')) for one in found]
-    return call.page('jobs', lines, end, limit)
+    return call.page('jobs', lines, found, lambda one: one.number)
 
 
 @takes_header(HEADER, IDEMPOTENCY_KEY)
@@ -136,6 +138,8 @@ def output(call: Call) -> Any:
     job, _ = _seen(call)
     number, rank = call.query.get('attempt', job.attempt), call.query['rank']
     found = call.stores.attempts.output(job.id, number, rank)
+    if found is None:
+        _check_attempt(call, job, number, rank)
     tail = found.tail if found else b''
     return {
         'output': {
@@ -152,12 +156,38 @@ def output(call: Call) -> Any:
 @takes_query(limit=LIMIT, marker=marker(NUMBER))
 @gives(200, schemas.EVENTS)
 def events(call: Call) -> Any:
-    """What happened and why, newest first."""
+    """What happened and why, newest first; the oldest is the submission, which is in the job's row."""
     job, _ = _seen(call)
-    limit = call.limit
-    found = call.stores.attempts.events(job.id, call.query.get('marker'), limit + 1)
-    end = found[min(limit, len(found)) - 1].number if found else 0
-    return call.page('events', [event(one) for one in found], end, limit)
+    before = call.query.get('marker')
+    found = [*call.stores.attempts.events(job.id, before, call.limit + 1)]
+    if len(found) <= call.limit and before != SUBMITTED:
+        found.append(_submission(job))
+    return call.page('events', [event(one) for one in found], found, lambda one: one.number)
+
+
+def _check_attempt(call: Call, job: StoredJob, number: int, rank: int) -> None:
+    """:raises ApiError: 404; the job has no such attempt, or no server of that rank."""
+    attempts = call.stores.attempts.attempts([job.id]).get(job.id, ())
+    ranks = [one.rank for one in attempts if one.number == number]
+    if rank in ranks or (number == job.attempt and rank < job.servers):
+        return  # it has written nothing yet
+    if ranks or number == job.attempt:
+        raise not_found('rank', f'{rank} in attempt {number}: give 0 to {job.servers - 1}')
+    last = max((one.number for one in attempts), default=0)
+    raise not_found(
+        'attempt', f'{number}: ' + (f'give 1 to {last}' if last else 'none has started')
+    )
+
+
+def _submission(job: StoredJob) -> JobEvent:
+    """Not stored apart: submissions are many, and come in bursts."""
+    return JobEvent(
+        job_id=job.id,
+        at=job.submitted_at,
+        action=JobAction.SUBMITTED,
+        reason=f'by {job.user_id[:64]}',
+        number=SUBMITTED,
+    )
 
 
 def _project(call: Call, queue: StoredQueue | None) -> str | None:

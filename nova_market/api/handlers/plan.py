@@ -25,10 +25,10 @@ def index(call: Call) -> Any:
     """Plans without their moves, newest first."""
     call.authorize('plans:list')
     state = PlanState(call.query['state']) if 'state' in call.query else None
-    limit = call.limit
-    found = call.stores.plans.list(state, call.query.get('marker'), limit + 1)
-    end = found[min(limit, len(found)) - 1].created_at if found else 0.0
-    return call.page('plans', [_summary(plan) for plan in found], f'{end:.9f}', limit)
+    found = call.stores.plans.list(state, call.query.get('marker'), call.limit + 1)
+    return call.page(
+        'plans', [_summary(plan) for plan in found], found, lambda one: f'{one.created_at:.9f}'
+    )
 
 
 @gives(200, schemas.PLAN)

@@ -59,14 +59,12 @@ def history(call: Call) -> Any:
         after = (int(period), name)
     found = call.stores.history.prices(max(first, after[0]), last, call.query.get('resource'))
     records = [r for r in found if (r.period, r.resource) > after]
-    limit = call.limit
-    page = records[: limit + 1]
-    end = page[min(limit, len(page)) - 1] if page else None
+    page = records[: call.limit + 1]
     return call.page(
         'prices',
         [shown(call, record) for record in page],
-        f'{end.period}:{end.resource}' if end else '',
-        limit,
+        page,
+        lambda one: f'{one.period}:{one.resource}',
     )
 
 

@@ -37,12 +37,11 @@ MINUTE = 60
 @gives(200, schemas.QUEUES)
 def index(call: Call) -> Any:
     """Queues of a project, and those that take jobs of it, by name."""
-    project, limit = call.whose('queues:list'), call.limit
-    found = _seen_by(call, project, call.query.get('marker', ''), limit + 1)
-    end = found[min(limit, len(found)) - 1].name if found else ''
+    project = call.whose('queues:list')
+    found = _seen_by(call, project, call.query.get('marker', ''), call.limit + 1)
     counts = call.stores.queues.counts([one.id for one in found])
     lines = [queue_shown(one, counts[one.id]) for one in found]
-    return call.page('queues', lines, end, limit)
+    return call.page('queues', lines, found, lambda one: one.name)
 
 
 @takes_body(schemas.QUEUE_NEW)
@@ -109,8 +108,7 @@ def stats(call: Call) -> Any:
         first = _minute(call.query['marker'], now) + 1
     found = call.stores.queues.minutes(queue_id, first, last, call.limit + 1)
     lines = [minute(one) for one in found]
-    end = lines[min(call.limit, len(lines)) - 1]['at'] if lines else ''
-    return call.page('minutes', lines, end, call.limit)
+    return call.page('minutes', lines, lines, lambda one: one['at'])
 
 
 def visible(call: Call, name: str) -> StoredQueue:

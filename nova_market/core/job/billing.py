@@ -128,8 +128,9 @@ def settlement(run: EndedRun, posted: Posted) -> Settlement:
     """What is posted for a job. posted: of `keys_of`, what is in the ledger already."""
     job, free = run.job, is_free(run.job, run.queue)
     charge_key, _, paid_key, rest_key = keys_of(run)
-    charge = attempt_charge(run)
-    if charge_key in posted:
+    # without an attempt that ends now, what is posted of the newest one is in the columns already
+    charge = attempt_charge(run) if run.parts else 0
+    if run.parts and charge_key in posted:
         charge = posted[charge_key].amount
     elif rest_key in posted:
         charge = 0
@@ -144,7 +145,7 @@ def settlement(run: EndedRun, posted: Posted) -> Settlement:
         renews=renews,
         charge=charge,
         due=due,
-        paid=posted.get(paid_key) or _compensation(run, due),
+        paid=(posted.get(paid_key) or _compensation(run, due)) if run.parts else None,
     )
 
 

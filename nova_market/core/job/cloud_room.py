@@ -26,12 +26,7 @@ from nova_market.core.calendar.axes import AXES, CORES
 from nova_market.core.calendar.calendar import Calendar, unbooked
 from nova_market.core.calendar.capacity import capacity as offered
 from nova_market.core.calendar.grain import MOST_AMOUNT
-from nova_market.core.job.queue import (
-    WORKER_MARKS,
-    DesiredWorkerState,
-    StoredWorker,
-    WorkerState,
-)
+from nova_market.core.job.queue import WORKER_MARKS, DesiredWorkerState, StoredWorker, WorkerState
 from nova_market.core.market.inventory import CloudHost, CloudServer
 from nova_market.core.resource import Array, Flags
 

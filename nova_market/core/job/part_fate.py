@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which parts of an attempt the service ends itself, and why; and what it knows for that.
 
-Implements the service's half of rule J5 of doc/source/specs/jobs.rst and of JW8 of doc/source/specs/worker.rst
-(SVMSched, section 4.2.3); the workers' half is core.job.attempt. A part ends
+Implements the service's half of rule J5 of doc/source/specs/jobs.rst and of JW8 of
+doc/source/specs/worker.rst (SVMSched, section 4.2.3); the workers' half is core.job.attempt. A part ends
 
 - CANCELLED or PREEMPTED: its job is to end, and it has not begun, or its notice is over
 - LOST: its server is gone, could not be made or has never called; or its worker was silent for too long
 - FAILED: it is past its time limit and its notice, and was heard of until then, or is heard of still
 
-Nothing follows from silence while the API did not answer (`listening_since`), nor from the absence of a server
-where its part of the cloud did not answer. Seconds of the service's clock.
+Nothing follows from silence while the API did not answer (`listening_since`), nor from the absence of a
+server where its part of the cloud did not answer. Seconds of the service's clock.
 """
 
 from collections.abc import Collection, Mapping, Sequence

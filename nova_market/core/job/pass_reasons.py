@@ -8,7 +8,7 @@ EVERY passes, or less often where very many jobs wait. Expected starts are whole
 Shapes (jobs,) as in columns.py; times in seconds.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -29,6 +29,8 @@ MOST = 2000
 """Jobs that get a reason in one pass: the first ones; the others in later passes."""
 
 LIMIT = 'limit'
+OF_A_START = ('server', 'lost')
+"""Why a start has failed (core.job.attempt_end): kept during the pause that follows."""
 
 WORDS: Mapping[ReasonCode, str] = {
     ReasonCode.NONE: '',
@@ -58,12 +60,18 @@ NUMBERS: Mapping[ReasonCode, Sequence[str]] = {
 BY_AXIS = (ReasonCode.ROOM, ReasonCode.NEVER)
 
 
-def explanations(plan: JobPlan, seen: PassInput, turn: int) -> tuple[JobExplanation, ...]:
-    """What to write. turn: number of the pass."""
+def explanations(
+    plan: JobPlan, seen: PassInput, allowed: Collection[int], turn: int
+) -> tuple[JobExplanation, ...]:
+    """What to write. turn: number of the pass.
+
+    allowed: rows that may start within the limits of their queues
+    """
     waiting = len(seen.job_ids) - len(seen.suspended)
     code = np.array(plan.code[:waiting])
     code[plan.starts[plan.starts < waiting]] = ReasonCode.NONE
     full = (seen.more[seen.snapshot.waiting.queue[:waiting]] <= 0) & (code == ReasonCode.NONE)
+    full[[row for row in plan.starts.tolist() if row < waiting and row not in allowed]] = True
     words = [WORDS[one] for one in ReasonCode]
     number = {word: place for place, word in enumerate(dict.fromkeys([*words, LIMIT]))}
     group = np.array([number[word] for word in words])[code]
@@ -72,7 +80,9 @@ def explanations(plan: JobPlan, seen: PassInput, turn: int) -> tuple[JobExplanat
     expected = _minutes(plan.expected_start, waiting)
     now = seen.expected[:waiting]
     moved = ~((expected == now) | (np.isnan(expected) & np.isnan(now)))
-    rows = _chosen(group != number[''], (group != stored) | moved, seen.number[:waiting], turn)
+    paused = np.array([word in OF_A_START for word in seen.reasons[:waiting]], dtype=np.bool_)
+    said = (group != number['']) & ~(paused & (code == ReasonCode.NOT_BEFORE))
+    rows = _chosen(said, (group != stored) | moved, seen.number[:waiting], turn)
     return tuple(
         JobExplanation(
             job_id=seen.job_ids[row],

@@ -28,6 +28,7 @@ from nova_market.core.job.queue_order import ids_of
 from nova_market.core.job.record import (
     OPEN_ATTEMPT,
     AttemptState,
+    JobAction,
     JobEvent,
     JobState,
     StoredAttempt,
@@ -93,7 +94,7 @@ def steps_of(
     claims = tuple(sorted({one for one in (*seen.claims, *made) if one in ids} - started))
     return PassSteps(
         steps=(*preempted, *begun, *_resumed(plan, seen, workers, now)),
-        explanations=explanations(plan, seen, turn),
+        explanations=explanations(plan, seen, allowed, turn),
         memory=PassMemory(
             order=tuple(ids_of(plan.state, [one.id for one in seen.queues])), claims=claims
         ),
@@ -155,7 +156,7 @@ def _start(start: Start, staff: Staff, now: float) -> JobStep:
         workers=(*staff.workers, *staff.going),
         events=(
             JobEvent(
-                job_id=job.id, at=now, action='starting', attempt=number, reason='it fits',
+                job_id=job.id, at=now, action=JobAction.STARTING, attempt=number, reason='it fits',
                 numbers={'idle_workers': idle, 'new_workers': len(staff.workers) - idle},
             ),
         ),
@@ -180,7 +181,7 @@ def _preemptions(
         job, by = seen.running[victim], seen.job_ids[displacer]
         parts = [one for one in newest(job, seen.attempts) if one.state in OPEN_ATTEMPT]
         event = JobEvent(
-            job_id=job.id, at=now, action='preempting', attempt=job.attempt,
+            job_id=job.id, at=now, action=JobAction.PREEMPTING, attempt=job.attempt,
             reason='a production job needs its room',
             numbers={'notice': job.notice, 'lost_core_seconds': round(lost, 3)},
         )  # fmt: skip
@@ -243,7 +244,7 @@ def _resumed(
             for one, host in zip(its, hosts, strict=False)
         )  # fmt: skip
         event = JobEvent(
-            job_id=job.id, at=now, action='starting', attempt=job.attempt,
+            job_id=job.id, at=now, action=JobAction.STARTING, attempt=job.attempt,
             reason='there is room for its servers again',
         )  # fmt: skip
         found.append(

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What becomes of an active job, from its attempt, its workers and their servers: one step at a time.
 
-Implements rules J4, J5 and F5 of doc/source/specs/jobs.rst for SVMSched, section 4.2.3. Pure: `progress` gives
-the next step of one job, or None; stored and called again, it gives the one after it, and None in the end.
+Implements rules J4, J5 and F5 of doc/source/specs/jobs.rst for SVMSched, section 4.2.3. Pure: `progress`
+gives the next step of one job, or None; stored and called again, it gives the one after it, and None in the
+end.
 
     STARTING   --all of its servers have begun--> RUNNING
     RUNNING    --wish of its owner--> PREEMPTING (its notice runs)

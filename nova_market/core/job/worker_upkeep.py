@@ -4,8 +4,8 @@
 Implements rule J1 of doc/source/specs/jobs.rst (how long an idle worker is kept) for the workers of SVMSched,
 section 4.2.3. A worker goes
 
-- when it has been idle for `idle_seconds`; while jobs of its queue wait, not before HANDOVER, so that the next
-  pass can use it even where nothing is kept
+- when it has been idle for `idle_seconds`; while jobs of its queue wait, not before HANDOVER, so that the
+  next pass can use it even where nothing is kept
 - when its queue uses no worker twice, no longer lists its flavor, is being deleted or is gone
 - when it was silent for as long as a worker may be
 - GRACE after its job was given up, if no message of it has taken the job back (JW5), and at once when its job
@@ -44,7 +44,7 @@ def upkeep(
     """Rows that change.
 
     queue:   None when it is gone; workers: all of it
-    active:  ids of jobs that are active
+    active:  ids of jobs that are active, read after the workers: one that has just started is among them
     has_waiting: whether jobs of the queue wait
     """
     found = []
@@ -76,4 +76,4 @@ def _goes(
     if now - max(worker.seen_at, listening_since) > pace.silence:
         return True
     kept = max(queue.idle_seconds, HANDOVER) if has_waiting else queue.idle_seconds
-    return now - (worker.idle_since or now) >= kept > 0 or (kept == 0 and worker.idle_since > 0)
+    return worker.idle_since > 0.0 and now - worker.idle_since >= kept

@@ -6,13 +6,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from openstack.exceptions import HttpException, SDKException
 from osc_lib import exceptions
 
 from nova_market.osc.v1.columns import Column, count_argument, shown
 from nova_market.osc.v1.job import add_job
 from nova_market.osc.v1.job_lookup import job_id_of
-from nova_market.osc.v1.job_wait import add_interval, warn
+from nova_market.osc.v1.job_wait import OUTAGES, add_interval, passes, warn
 from nova_market.osc.v1.market_command import MarketShowOne
 
 COLUMNS: tuple[Column, ...] = (
@@ -106,9 +105,9 @@ def follow(
     while True:
         try:
             ended, found = read()
-        except SDKException as error:
+        except OUTAGES as error:
             # the job runs on while the service is away
-            if isinstance(error, HttpException) and (error.status_code or 500) < 500:
+            if not passes(error):
                 raise
         else:
             if found.attempt != attempt:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
+from keystoneauth1.exceptions import ClientException, HttpError
 from openstack.exceptions import HttpException, SDKException
 
 from nova_market.osc.v1.job_argument import NumberArgument
@@ -22,6 +23,9 @@ INTERVAL = 5.0
 """Seconds between two looks at the service."""
 
 AWAY = 'the service does not answer; the jobs run on, trying again'
+
+OUTAGES = (SDKException, ClientException)
+"""What a request raises: openstacksdk lets errors of the connection and of Keystone through."""
 
 
 def add_interval(parser: argparse.ArgumentParser) -> None:
@@ -77,21 +81,31 @@ def wait_for(
     """The jobs when all of them have ended. read: the jobs as they are; show: takes the line.
 
     :raises HttpException: the service refuses to show them, such as when they were deleted.
+    :raises HttpError: Keystone refuses a new token.
     """
     while True:
         try:
             jobs = read()
-        except HttpException as error:
-            if error.status_code is not None and error.status_code < 500:
+        except OUTAGES as error:
+            if not passes(error):
                 raise
-            show(AWAY)
-        except SDKException:
             show(AWAY)
         else:
             show(line_of(jobs))
             if all(one.ended for one in jobs):
                 return jobs
         sleep(interval)
+
+
+def passes(error: SDKException | ClientException) -> bool:
+    """May the same request be answered later? False: the service or Keystone has refused it."""
+    if isinstance(error, HttpException):
+        status = error.status_code
+    elif isinstance(error, HttpError):
+        status = error.http_status
+    else:
+        return True
+    return not status or status >= 500
 
 
 def line_of(jobs: Sequence[Any]) -> str:

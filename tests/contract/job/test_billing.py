@@ -213,6 +213,20 @@ def test_a_preempted_job_is_paid_by_who_displaced_it(store, ledger, billing):
     assert money(ledger) == (600, 200, 600, 600)
 
 
+def test_a_preempted_job_that_never_starts_again(store, ledger, billing):
+    """What its attempt was charged and paid counts once: the rest comes back."""
+    submitted(store, priced())
+    submitted(store, priced('d', 'green'))
+    run = ended(
+        active(store), 300, AttemptState.PREEMPTED, WAITING, saved=100,
+        displacer=store.job(id_of('d')), displacer_price=PRICE,
+    )  # fmt: skip
+    one = stored(store, run, billing.settle([run])[id_of('a')])
+    run = EndedRun(job=one, queue=NIGHT, then=JobState.CANCELLED, displacer=run.displacer)
+    assert billing.settle([run])[id_of('a')].changed == {'charged': 100, 'compensation': 200}
+    assert money(ledger) == (900 + 200, 400 - 200, 100, 600)
+
+
 def test_a_displacer_pays_what_its_project_has(store, ledger, billing):
     """And the second time the same, though it has more by then."""
     submitted(store, priced())
@@ -312,13 +326,13 @@ ACTIONS = st.lists(
         st.sampled_from(['submit', 'run', 'end', 'preempt', 'lose', 'cancel', 'requeue', 'twice']),
         st.integers(0, 700),
     ),
-    max_size=25,
+    max_size=15,
 )
 QUOTA = JobQuotas(most_waiting=100)
 OWNERS = {'a': 'blue', 'b': 'green', 'c': 'blue'}
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(actions=ACTIONS)
 def test_the_sum_over_all_accounts_never_changes(database, store, ledger, billing, actions):
     """Whatever happens in whatever order: and escrow has exactly what open jobs may still be charged."""

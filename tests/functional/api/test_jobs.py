@@ -321,9 +321,52 @@ def test_a_job_shows_its_attempts_output_and_events(market):
     assert one(market, job_id, f'admin@{OPERATOR}')['attempts'][0]['host'] == 'node-7'
     written = market.call('GET', f'{path}/output?attempt=1&rank=0', MEMBER).json['output']
     assert (written['text'], written['bytes'], written['total_bytes']) == ('out\ufffd\n', 5, 70_000)
-    assert market.call('GET', f'{path}/output?attempt=2', MEMBER).json['output']['bytes'] == 0
-    (event,) = market.call('GET', f'{path}/events', MEMBER).json['events']
+    event, submitted = market.call('GET', f'{path}/events', MEMBER).json['events']
     assert (event['action'], event['numbers']) == ('started', {'cores': 1})
+    assert (submitted['action'], submitted['reason']) == ('submitted', 'by member-user')
+
+
+@pytest.mark.parametrize(
+    ('query', 'detail'),
+    [
+        ('attempt=2', 'there is no attempt 2: give 1 to 1'),
+        ('attempt=1&rank=1', 'there is no rank 1 in attempt 1: give 0 to 0'),
+        ('rank=7', 'there is no rank 7 in attempt 1: give 0 to 0'),
+    ],
+)
+def test_the_output_of_an_attempt_that_is_not_there_is_not_found(market, query, detail):
+    """The answer names what there is."""
+    job_id, _ = started(market)
+    answer = market.call('GET', f'/v1/jobs/{job_id}/output?{query}', MEMBER)
+    assert answer.status_code == 404
+    assert answer.json['errors'][0]['detail'] == detail
+
+
+def test_a_job_that_has_not_started_has_an_empty_output_and_no_attempt(market):
+    """So that a client may follow it from the beginning."""
+    make_queue(market)
+    (made,) = submit(market, JOB_ENTRY)
+    path = f'/v1/jobs/{made["id"]}/output'
+    empty = market.call('GET', path, MEMBER).json['output']
+    assert (empty['attempt'], empty['total_bytes']) == (0, 0)
+    error = market.call('GET', f'{path}?attempt=1', MEMBER).json['errors'][0]
+    assert error['detail'] == 'there is no attempt 1: none has started'
+
+
+def test_the_submission_is_the_oldest_event_of_any_page(market):
+    """It comes once, also where a page ends before it."""
+    job_id, _ = started(market)
+    for n in range(2):
+        told = JobEvent(job_id=job_id, at=float(n), action='marked')
+        market.stores.attempts.tell([told])
+    for limit in (1, 2, 3, 4, 5):
+        path, actions = f'/v1/jobs/{job_id}/events', []
+        query = f'?limit={limit}'
+        while query:
+            page = market.call('GET', path + query, MEMBER).json
+            actions += [event['action'] for event in page['events']]
+            query = page.get('events_links', [{'href': ''}])[0]['href'].partition(path)[2]
+        assert actions == ['marked', 'marked', 'started', 'submitted']
 
 
 def test_what_runs_is_cancelled_by_the_service(market):

@@ -3,6 +3,7 @@
 
 import io
 import json
+import socket
 import sys
 
 import pytest
@@ -10,6 +11,7 @@ from openstack.exceptions import ConflictException, HttpException, NotFoundExcep
 
 from nova_market.core.job.record import JobKind, JobWish, PreemptAction
 from nova_market.core.job.store_values import JobFilter
+from nova_market.osc.v1.job_wait import OUTAGES, passes
 from tests.support.market.api import ALICE
 from tests.support.market.job_service import JobService, working
 from tests.support.market.shell import shown
@@ -217,7 +219,7 @@ def test_a_job_from_its_script_to_its_end(market_service, render, run, script, s
     shown_ = shown(run, 'alice', 'job', 'show', made['id'], '--script')
     assert shown_['script'] == SCRIPT and 'script' not in made
     events = shown(run, 'alice', 'job', 'events', 'frame.sh')
-    assert [one['Action'] for one in events] == ['failed', 'started', 'starting']
+    assert [one['Action'] for one in events] == ['failed', 'started', 'starting', 'submitted']
     (newest,) = shown(run, 'alice', 'job', 'events', 'frame.sh', '--limit', '1')
     assert newest['Reason'] == 'exit code 3'
     assert shown(run, 'alice', 'job', 'requeue', 'frame.sh')[0]['State'] == 'waiting'
@@ -337,7 +339,7 @@ def test_waiting_ends_with_the_exit_code_of_the_job(market_service, render, run,
         'make',
         '--wait',
     )
-    with working(service, find, market_service.requests, code):
+    with working(service, market_service, find, code):
         status, out, err = run('alice', *create, *FAST, '-f', 'json')
     assert status == code
     assert json.loads(out)['exit_code'] == code
@@ -367,10 +369,23 @@ def test_waiting_for_an_array_ends_with_the_largest_exit_code(market_service, re
         'make',
         '--wait',
     )
-    with working(service, find, market_service.requests, 5):
+    with working(service, market_service, find, 5):
         status, out, err = run('alice', *create, '--array', '0-1', *FAST, '-f', 'json')
     assert (status, json.loads(out)['states']) == (5, {'failed': 1, 'cancelled': 1})
-    assert 'wrap: 1 running, 1 cancelled' in err
+    assert err.splitlines() == [
+        'wrap: 1 waiting, 1 cancelled', 'wrap: 1 running, 1 cancelled', 'wrap: 1 cancelled, 1 failed',
+    ]  # fmt: skip
+
+
+def test_a_service_that_cannot_be_reached_is_waited_for(market_service, connect):
+    """What the client raises then is known to be an outage."""
+    market = connect('alice').market
+    assert list(market.jobs()) == []
+    with socket.create_server(('127.0.0.1', 0)) as closed:
+        market.endpoint_override = 'http://{}:{}/v1'.format(*closed.getsockname())
+    with pytest.raises(OUTAGES) as caught:
+        list(market.jobs())
+    assert passes(caught.value)
 
 
 def test_one_key_submits_once(market_service, render, run, script):

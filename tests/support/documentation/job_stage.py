@@ -80,7 +80,7 @@ class Jobs(Stage):
             (job,) = self.service.market.stores.jobs.jobs(JobFilter(), limit=1)
             return job if job.number > before else None
 
-        return working(self._jobs, find, self.service.requests)
+        return working(self._jobs, self.service, find)
 
     def _newest(self) -> int:
         found = self.service.market.stores.jobs.jobs(JobFilter(), limit=1)

@@ -70,12 +70,16 @@ NAMES = {OF_ALICE: 'web-1', OF_BOB: 'seq-1'}
 
 @dataclass
 class MarketService:
-    """A running service: where it is, and the market behind it."""
+    """A running service: where it is, and the market behind it.
+
+    requests: `METHOD PATH` of all that arrived. before: called with one of them before it is answered.
+    """
 
     url: str
     market: Market
     database: Database
     requests: list[str] = field(default_factory=list)
+    before: Callable[[str], None] = lambda _asked: None
     trusts: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def cloud(self, name: str) -> dict[str, Any]:
@@ -129,7 +133,9 @@ def serving_market(market: Market, database: Database) -> Iterator[MarketService
     )
 
     def seen(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-        service.requests.append(f'{environ["REQUEST_METHOD"]} {environ["PATH_INFO"]}')
+        asked = f'{environ["REQUEST_METHOD"]} {environ["PATH_INFO"]}'
+        service.requests.append(asked)
+        service.before(asked)
         return whole(environ, start)
 
     server = make_server('127.0.0.1', 0, seen, threaded=True, request_handler=_Quiet)

@@ -5,6 +5,7 @@ import io
 from types import SimpleNamespace
 
 import pytest
+from keystoneauth1.exceptions import ConnectFailure, ServiceUnavailable, Unauthorized
 from openstack.exceptions import HttpException, NotFoundException, SDKException
 
 from nova_market.osc.v1.job_output import follow, last
@@ -92,30 +93,36 @@ def test_elsewhere_a_line_is_written_when_something_has_changed():
 def test_it_waits_for_all_and_through_outages():
     """The jobs run on while the service is away."""
     shown, pauses = [], []
-    away = HttpException('unavailable', http_status=503)
+    away = (
+        HttpException('unavailable', http_status=503), SDKException('no route'),
+        ConnectFailure('connection refused'), ServiceUnavailable('Keystone starts'),
+    )  # fmt: skip
     jobs = wait_for(
-        replies(
-            [job('waiting')], away, SDKException('no route'), [job('running')], [job('finished')]
-        ),
+        replies([job('waiting')], *away, [job('running')], [job('finished')]),
         shown.append,
         7.0,
         pauses.append,
     )
     assert [one.state for one in jobs] == ['finished']
-    assert shown == ['frames: waiting', AWAY, AWAY, 'frames: running', 'frames: finished']
-    assert pauses == [7.0] * 4
+    assert shown == ['frames: waiting', *[AWAY] * 4, 'frames: running', 'frames: finished']
+    assert pauses == [7.0] * 6
     both = (
         [element(0, 'finished'), element(1, 'running')],
         [element(0, 'finished'), element(1, 'failed')],
     )
     assert len(wait_for(replies(*both), shown.append, 7.0, pauses.append)) == 2
-    assert len(pauses) == 5
+    assert len(pauses) == 7
 
 
-def test_a_job_that_is_gone_is_not_waited_for():
-    """A refusal ends the waiting."""
-    with pytest.raises(NotFoundException):
-        wait_for(replies(NotFoundException('gone', http_status=404)), print, 1.0, pytest.fail)
+@pytest.mark.parametrize(
+    'refusal', [NotFoundException('gone', http_status=404), Unauthorized('no such user')]
+)
+def test_a_job_that_is_gone_is_not_waited_for(refusal):
+    """A refusal ends the waiting, and the following of an output."""
+    with pytest.raises(type(refusal)):
+        wait_for(replies(refusal), print, 1.0, pytest.fail)
+    with pytest.raises(type(refusal)):
+        follow(replies(refusal), print, 1.0, pytest.fail)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sends the events of jobs as notifications, each at most once.
+
+For users of SVMSched, section 4.2, who wait for their jobs. Where the last one was is stored before they are
+sent: a service that is killed in between leaves some out, and none comes twice. Units: seconds.
+
+Numbers of events are given when they are inserted and seen when their transaction is committed, which may be
+in another order. What comes behind a number that is missing waits for PATIENCE: then no transaction that
+could still bring it is open, and it was rolled back or deleted.
+"""
+
+from collections.abc import Sequence
+
+from nova_market.core.job.notices import job_notices
+from nova_market.core.job.record import JobEvent
+from nova_market.ports import AttemptStore, Clock, JobStateStore, JobStore, Notices
+
+PATIENCE = 5.0
+"""Seconds; a transaction that inserts events takes some milliseconds."""
+
+STATE = 'notices'
+"""Name of the place among the documents of the service."""
+
+
+class JobNotices:
+    """send() in each pass; a page of events at most, as what sends them holds no more either."""
+
+    def __init__(
+        self,
+        *,
+        attempts: AttemptStore,
+        jobs: JobStore,
+        states: JobStateStore,
+        notices: Notices,
+        clock: Clock,
+    ) -> None:
+        self._attempts = attempts
+        self._jobs = jobs
+        self._states = states
+        self._notices = notices
+        self._clock = clock
+        self._after: int | None = None
+        self._seen: dict[int, float] = {}
+
+    def send(self) -> None:
+        """Send what has happened since the last call.
+
+        :raises DatabaseUnavailable: a later call makes up for it.
+        """
+        if self._after is None:
+            self._after = int(self._states.read(STATE).get('number', 0))
+        ready = self._ready(self._after, self._attempts.events_since(self._after))
+        if not ready:
+            return
+        jobs = self._jobs.by_ids(list(dict.fromkeys(one.job_id for one in ready)))
+        self._states.write(STATE, {'number': ready[-1].number})
+        self._after = ready[-1].number
+        for notice in job_notices(ready, jobs):
+            self._notices.tell(notice.event, notice.project_id, notice.payload)
+
+    def forget(self) -> None:
+        """Another service has led meanwhile."""
+        self._after = None
+        self._seen = {}
+
+    def _ready(self, after: int, events: Sequence[JobEvent]) -> list[JobEvent]:
+        """Those before which no event can appear any more."""
+        now = self._clock.monotonic()
+        self._seen = {one.number: self._seen.get(one.number, now) for one in events}
+        ready: list[JobEvent] = []
+        for one in events:
+            if one.number != after + 1 and now - self._seen[one.number] < PATIENCE:
+                break
+            ready.append(one)
+            after = one.number
+        return ready
