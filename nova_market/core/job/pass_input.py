@@ -9,6 +9,8 @@ a job that waits while a worker still has it, a host that is not there any more.
   ties break on the row. Jobs that were suspended come last among the waiting ones: the pass lets them go on
   as it starts others.
 - A job holds what its workers hold; one that is suspended holds what Placement counts (core.job.cloud_room).
+- A worker that is to go, and whose job has ended, leaves room soon: it stands among the running jobs, behind
+  all others, as one that leaves. So nobody is preempted for what is free as soon as its server is deleted.
 - `claim`: jobs for which others were preempted, until they start.
 - Nothing preempts a production job; a best-effort job whose flavor forbids it; and one whose action is
   `suspend`: Placement counts a suspended server as before, so it would make no room (J4, only where it
@@ -27,7 +29,12 @@ from nova_market.core.calendar.axes import AXES
 from nova_market.core.job.cloud_room import CloudRoom
 from nova_market.core.job.columns import Hosts, Queues
 from nova_market.core.job.lifecycle import Lifecycle
-from nova_market.core.job.pass_rows import OwnerRows, WaitingColumns, running_columns
+from nova_market.core.job.pass_rows import (
+    OwnerRows,
+    WaitingColumns,
+    running_columns,
+    with_leaving,
+)
 from nova_market.core.job.policy_interface import JobSettings, JobSnapshot
 from nova_market.core.job.queue import StoredQueue, StoredWorker
 from nova_market.core.job.queue_order import state_of
@@ -82,7 +89,7 @@ class PassInput:
     """A snapshot, and what its rows are.
 
     job_ids:   of the waiting jobs, by row; the last `len(suspended)` of them are of `suspended`
-    running:   active jobs that hold room, by row in RunningJobs
+    running:   active jobs that hold room, by row in RunningJobs; rows behind them are workers that go
     queues:    by row; policies: by the numbers in `snapshot.queues.policy`
     more:      (queues,) so many jobs of each may start; inf: any number
     number, reasons, expected: what is stored of the waiting jobs: number of submission, code of the
@@ -137,6 +144,7 @@ def gathered(
         holding, work.attempts, room.host_of, work.lifecycles,
         np.array([queue_row[one.queue_id] for one in holding], dtype=np.intp), owners.rows(held),
     )  # fmt: skip
+    running = with_leaving(running, _left_behind(room, holding, queue_row), room.host_of, now)
     seen = JobSnapshot(
         now=now,
         waiting=waits.columns(owners.rows(waits.owners), claims),
@@ -155,6 +163,18 @@ def gathered(
         queues=queues, policies=policies, room=room, more=more, number=waits.number,
         reasons=waits.reasons, expected=waits.expected, claims=frozenset(claims), busy=_busy(work),
     )  # fmt: skip
+
+
+def _left_behind(
+    room: CloudRoom, holding: Sequence[StoredJob], queue_row: Mapping[str, int]
+) -> list[tuple[StoredWorker, int]]:
+    """Workers that are to go and whose jobs hold nothing any more, with the rows of their queues."""
+    counted = {one.id for one in holding}
+    return [
+        (one, queue_row[one.queue_id])
+        for one in room.leaving
+        if one.job_id not in counted and one.queue_id in queue_row
+    ]
 
 
 def _queue_columns(

@@ -42,6 +42,7 @@ from nova_market.services.job.inputs import (
     Listening,
     all_queues,
 )
+from nova_market.services.job.pass_seen import PassSeen
 from nova_market.services.job.progressing import Progressing
 from nova_market.services.job.selecting import Selecting
 from nova_market.services.job.settings import JobsSettings
@@ -73,22 +74,6 @@ class Sender(Protocol):
 
     def forget(self) -> None:
         """Another service has led meanwhile."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassSeen:
-    """What one pass found and did, for metrics.
-
-    steps:  those that were written; seconds: of the whole pass; selection_seconds: part of it
-    troubled: queues that something is wrong with
-    """
-
-    read: PassRead
-    workers: Sequence[StoredWorker]
-    steps: Sequence[JobStep]
-    seconds: float
-    selection_seconds: float
-    troubled: int
 
 
 @dataclass(slots=True)
