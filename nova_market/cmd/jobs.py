@@ -46,6 +46,7 @@ def _commands(commands: program.Commands) -> None:
 def _run(conf: cfg.ConfigOpts) -> int:
     parts = jobs.build(conf)
     try:
+        program.serve_metrics(conf, 'jobs', parts.collector.registry)
         settings = parts.settings
         log.getLogger(__name__).info(
             '%s: a pass every %g s, policies %s',

@@ -10,6 +10,7 @@ from oslo_config import cfg
 
 from nova_market import guest_agent
 from nova_market.adapters.clock import SystemClock
+from nova_market.adapters.notifications import MessagingNotices
 from nova_market.adapters.openstack.market_cloud import NovaCloud
 from nova_market.adapters.openstack.owner_cloud import NovaOwnerCloud
 from nova_market.adapters.openstack.session import GROUP, REQUEST_SECONDS, connector
@@ -30,7 +31,10 @@ from nova_market.ports import Clock, JobHosts, OwnerCloud
 from nova_market.services.job.billing import Billing
 from nova_market.services.job.inputs import JobStores
 from nova_market.services.job.jobs import Jobs
+from nova_market.services.job.metrics import JobsCollector
+from nova_market.services.job.notices import JobNotices
 from nova_market.services.job.settings import JobsSettings, WorkerImage
+from nova_market.services.job.statistics import JobStatistics
 from nova_market.wiring.api import worker_pace
 from nova_market.wiring.database import ready
 from nova_market.wiring.leadership import JOBS, leadership
@@ -46,9 +50,12 @@ class Parts:
 
     jobs: Jobs
     settings: JobsSettings
+    collector: JobsCollector
+    notices: MessagingNotices
     database: Database
 
     def close(self) -> None:
+        self.notices.stop()
         self.database.close()
 
 
@@ -63,17 +70,37 @@ def build(
     settings = load_settings(conf)
     clock = SystemClock()
     database = ready(conf)
+    stores = stores_of(database, clock)
+    notices = MessagingNotices(conf, settings.name)
+    leads = leadership(conf, settings.name, clock, JOBS)
+    collector = JobsCollector(leads.leading)
     made = Jobs(
-        stores=stores_of(database, clock),
+        stores=stores,
         cloud=cloud or NovaOwnerCloud.from_conf(conf, SERVICE, WORKER_MARKS),
         hosts=hosts or NovaCloud(connector(conf, SERVICE), clock),
         url=HttpWorkerUrl(settings.image.url, settings.image.certificates),
         billing=Billing(DatabaseLedger(database, clock.wall), DatabaseAccounts(database)),
-        leadership=leadership(conf, settings.name, clock, JOBS),
+        leadership=leads,
         clock=clock,
         settings=settings,
+        reporter=JobStatistics(
+            queues=stores.queues,
+            jobs=stores.jobs,
+            attempts=stores.attempts,
+            states=stores.states,
+        ),
+        sender=JobNotices(
+            attempts=stores.attempts,
+            jobs=stores.jobs,
+            states=stores.states,
+            notices=notices,
+            clock=clock,
+        ),
+        observe=collector.observe,
     )
-    return Parts(jobs=made, settings=settings, database=database)
+    return Parts(
+        jobs=made, settings=settings, collector=collector, notices=notices, database=database
+    )
 
 
 def stores_of(database: Database, clock: Clock) -> JobStores:
