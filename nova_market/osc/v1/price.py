@@ -39,9 +39,12 @@ def add_resource(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_window(parser: argparse.ArgumentParser) -> None:
+def add_window(parser: argparse.ArgumentParser, default: str = 'a day before --until') -> None:
+    """default: of the API for what is asked."""
     parser.add_argument(
-        '--since', metavar='<time>', help='Not before this time (ISO 8601, UTC); default: a day'
+        '--since',
+        metavar='<time>',
+        help=f'Not before this time (ISO 8601, UTC); default: {default}',
     )
     parser.add_argument(
         '--until', metavar='<time>', help='Not after this time (ISO 8601, UTC); default: now'

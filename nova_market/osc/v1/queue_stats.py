@@ -17,8 +17,10 @@ from nova_market.osc.v1.job_argument import DURATION, duration_argument
 from nova_market.osc.v1.job_columns import MINUTES
 from nova_market.osc.v1.market_command import MarketLister
 from nova_market.osc.v1.price import add_window
-from nova_market.osc.v1.queue import add_queue
 from nova_market.osc.v1.step_plot import Line, Panel, svg
+
+ALL = 'all'
+"""As the API's: no queue has this name."""
 
 MINUTE = 60
 LONGEST_GAP = 2 * MINUTE
@@ -44,18 +46,26 @@ class QueueStats(MarketLister):
     """Show what the jobs of a queue used and did over time
 
     One row for each minute: cores and share are means, waiting and running are counts at its end, the others
-    are sums. With --every several minutes are one row. With --plot the same is drawn as well.
+    are sums. With --every several minutes are one row. With --plot the same is drawn as well. Without a queue
+    (or with "all"), operators see all queues together; share is the part of the whole cloud.
 
-    Examples, a day by the hour, and a plot::
+    Examples, an hour by five minutes, a plot, and the cloud's day::
 
-        openstack market queue stats --every 1h render
+        openstack market queue stats --every 5m render
         openstack market queue stats --since 2026-11-21T12:00:00 --plot render.svg render
+        openstack market queue stats --since 2026-11-21T00:00:00 --every 1h
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        add_queue(parser)
-        add_window(parser)
+        parser.add_argument(
+            'queue',
+            metavar='<queue>',
+            nargs='?',
+            default=ALL,
+            help=f'Name or id of a queue; {ALL}, the default: all together (admin only)',
+        )
+        add_window(parser, 'an hour ago')
         parser.add_argument(
             '--every',
             metavar=DURATION,
@@ -76,9 +86,11 @@ class QueueStats(MarketLister):
             raise exceptions.CommandError(
                 f'--plot {path}: give a name that ends with .svg, the only format that is written'
             )
-        queue = self.market.get_queue(parsed_args.queue)
+        queue = None if parsed_args.queue == ALL else self.market.get_queue(parsed_args.queue)
         found = spans(
-            self.market.queue_stats(queue.id, since=parsed_args.since, until=parsed_args.until),
+            self.market.queue_stats(
+                queue.id if queue else ALL, since=parsed_args.since, until=parsed_args.until
+            ),
             every,
         )
         if path:
@@ -95,7 +107,7 @@ def spans(minutes: Iterable[Any], every: int) -> list[Span]:
 
 
 def plotted(queue: Any, found: Sequence[Span], every: int) -> str:
-    """Cores in use, part of the share in use, and jobs, over one axis of time."""
+    """Cores in use, part of the share in use, and jobs, over one axis of time. queue: None for all."""
     times: list[float] = []
     rows: list[Span | None] = []
     for one in found:
@@ -113,17 +125,15 @@ def plotted(queue: Any, found: Sequence[Span], every: int) -> str:
     def values(name: str, factor: float = 1.0) -> list[float | None]:
         return [None if one is None else factor * getattr(one, name) for one in rows]
 
-    granted: list[float | None] = [100 * (queue.share or 0.0)] * len(rows)
-    where = f'aggregate {queue.aggregate}' if queue.aggregate else 'the cloud'
+    of_share = [Line(name='in use', values=values('share', 100))]
+    if queue is not None:
+        granted: list[float | None] = [100 * (queue.share or 0.0)] * len(rows)
+        of_share.append(Line(name='share', values=granted, dashed=True))
+    inside = queue is not None and queue.aggregate
+    where = f'aggregate {queue.aggregate}' if inside else 'the cloud'
     panels = [
         Panel(title='cores in use', lines=[Line(name='cores', values=values('cores'))]),
-        Panel(
-            title=f'% of {where}',
-            lines=[
-                Line(name='in use', values=values('share', 100)),
-                Line(name='share', values=granted, dashed=True),
-            ],
-        ),
+        Panel(title=f'% of {where}', lines=of_share),
         Panel(
             title='jobs',
             lines=[
@@ -133,7 +143,7 @@ def plotted(queue: Any, found: Sequence[Span], every: int) -> str:
             ],
         ),
     ]
-    return svg(f'Queue {queue.name}', times, panels)
+    return svg(f'Queue {queue.name}' if queue else 'All queues', times, panels)
 
 
 def _span(start: float, minutes: Sequence[Any]) -> Span:

@@ -525,3 +525,20 @@ def test_statistics_as_a_table_and_as_a_plot(market_service, render, run, servic
     ]  # fmt: skip
     assert found[0]['Share'] == pytest.approx(0.1)
     assert path.read_text().startswith('<svg xmlns="http://www.w3.org/2000/svg"')
+
+
+def test_an_operator_sees_all_queues_together(market_service, run, service, tmp_path):
+    """With no queue or with "all", until a time; a project does not."""
+    first = int(market_service.market.wall.now) // 60 - 120
+    service.has_worked(
+        '', {first + n: {'cores': 6.0, 'share': 0.3, 'finished': 1} for n in range(120)}
+    )
+    path = tmp_path / 'cloud.svg'
+    window = ('--since', '2027-01-15T06:00:00Z', '--until', '2027-01-15T06:59:00Z')
+    for words in ((), ('all', '--plot', str(path))):
+        (line,) = shown(run, 'root', 'queue', 'stats', *words, *window, '--every', '1h')
+        assert (line['Cores'], line['Finished']) == (6.0, 60)
+    drawn = path.read_text()
+    assert 'All queues' in drawn and '% of the cloud' in drawn and 'dash' not in drawn
+    status, _, err = run('alice', 'queue', 'stats')
+    assert status == 1 and 'market:queues:show_cloud' in err

@@ -4,7 +4,7 @@
 Steps: `NAME waits for room`, `NAME waits for others`, `NAME starts`, `NAME writes TEXT`, `NAME ends with
 CODE`, `NAME is preempted`, where NAME is the newest job of that name, or NAME/INDEX an element of the newest
 array; `after N minutes`; `the service runs what comes`: the next command meets a service that works; `QUEUE
-has worked for N hours`.
+has worked for N hours`, `all queues have worked for N hours`.
 """
 
 import re
@@ -50,7 +50,7 @@ class Jobs(Stage):
             self.bed.clock.advance(int(found[1]) * MINUTE)
         elif text == 'the service runs what comes':
             self._working = True
-        elif found := re.fullmatch(r'([\w-]+) has worked for (\d+) hours', text):
+        elif found := re.fullmatch(r'([\w-]+)(?: has| queues have) worked for (\d+) hours', text):
             self._has_worked(found[1], int(found[2]))
         elif found := re.fullmatch(
             r'([\w./-]+) (waits|starts|writes|ends|is preempted)\b ?(.*)', text
@@ -123,11 +123,11 @@ class Jobs(Stage):
     def _has_worked(self, name: str, hours: int) -> None:
         """A morning: it fills, and is above its share for an hour with short jobs."""
         queue = self.service.market.stores.queues.queue(name)
-        assert queue is not None
+        assert queue is not None or name == 'all'
         last = int(self.bed.clock.wall()) // HOUR * 60
         cores = (4.0, 12.0, 20.0, 16.0)
         self._jobs.has_worked(
-            queue.id,
+            queue.id if queue else '',
             {
                 last - 60 * (hours - hour) + minute: {
                     'cores': cores[hour % 4], 'share': cores[hour % 4] / 48, 'running': int(cores[hour % 4]),
