@@ -3,12 +3,12 @@
 
 import socket
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from oslo_config import cfg
 
-from nova_market import guest_agent
 from nova_market.adapters.clock import SystemClock
 from nova_market.adapters.notifications import MessagingNotices
 from nova_market.adapters.openstack.market_cloud import NovaCloud
@@ -174,7 +174,7 @@ def _image(conf: cfg.ConfigOpts) -> WorkerImage:
             raise ConfigurationError(
                 f'[jobs]worker_certificates = {options.worker_certificates}: {error}: give a file in PEM'
             ) from None
-    agents = Path(str(guest_agent.__file__)).parent
+    agents = files('nova_market') / 'guest_agent'
     image = WorkerImage(
         url=options.worker_url,
         user=options.worker_user,

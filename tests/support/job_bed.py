@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The service of jobs in one process: cloud and guests in memory, the real API and database, one clock."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import entry_points
 from typing import Any
@@ -13,7 +14,7 @@ from nova_market.core.job.attempt import WorkerPace
 from nova_market.core.job.part_fate import ProgressSettings
 from nova_market.core.job.queue import WORKER_MARKS
 from nova_market.core.job.record import ACTIVE, ENDED, JobKind, JobState, StoredJob
-from nova_market.core.job.store_values import JobQuotas
+from nova_market.core.job.store_values import JobFilter, JobQuotas
 from nova_market.core.market.inventory import CloudHost
 from nova_market.core.market.owner_server import ServerFlavor
 from nova_market.core.resource import HostName
@@ -98,19 +99,17 @@ class JobBed:
         self.service.start()
         self._count = 0
 
-    def another(self, leader: Any = None, life: Any = None, **more: Any) -> Jobs:
-        """A service. life: dies at a step of it, at a call of a store or the cloud."""
-
-        def mortal(one: Any) -> Any:
-            return one if life is None else life.around(one)
-
-        stores = {one.name: mortal(getattr(self.stores, one.name)) for one in fields(JobStores)}
+    def another(
+        self, leader: Any = None, around: Callable[[Any], Any] = lambda one: one, **more: Any
+    ) -> Jobs:
+        """A service. around: what it gets instead of a store or a cloud."""
+        stores = {one.name: around(getattr(self.stores, one.name)) for one in fields(JobStores)}
         parts = {
             'stores': JobStores(**stores),
-            'cloud': mortal(self.owners),
+            'cloud': around(self.owners),
             'hosts': self.cloud,
             'url': self.url,
-            'billing': Billing(mortal(self.ledger), mortal(self.accounts)),
+            'billing': Billing(around(self.ledger), around(self.accounts)),
             'leadership': leader or SoleLeader(),
             'clock': self.clock,
             'settings': self.settings,
@@ -119,7 +118,7 @@ class JobBed:
         return Jobs(**parts | more)
 
     def add_queue(self, name: str, project: str, **more: Any) -> None:
-        given = {'share': 0.5, 'flavors': ('small', 'large'), **more}
+        given = {'share': 0.5, 'flavors': ('small', 'large'), 'idle_seconds': 60, **more}
         made = queue(name, project, trust_id=self.owners.trust(project), **given)
         self.stores.queues.create(made, 100)
 
@@ -178,8 +177,6 @@ class JobBed:
         return self.job(id_of(name)).state
 
     def states(self) -> dict[str, str]:
-        from nova_market.core.job.store_values import JobFilter
-
         found = self.stores.jobs.jobs(JobFilter(), limit=1000)
         return {one.name: str(one.state) for one in reversed(found)}
 

@@ -53,6 +53,8 @@ from nova_market.services.leader_loop import LeaderLoop
 
 LOG = logging.getLogger(__name__)
 
+LOST = 'no job is started or looked after, jobs that run go on'
+STAYS = 'workers are neither made nor deleted, jobs that run go on'
 STATE = 'pass'
 """Name of what a pass leaves to the next one, among the documents of the service."""
 
@@ -128,11 +130,7 @@ class Jobs(LeaderLoop):
             name=settings.name,
             leadership=leadership,
             clock=clock,
-            outage=OutageLog(
-                LOG,
-                lost='no job is started or looked after, jobs that run go on',
-                back='jobs are looked after again',
-            ),
+            outage=OutageLog(LOG, lost=LOST, back='jobs are looked after again'),
             interval=settings.interval,
             pause=settings.interval,
         )
@@ -154,11 +152,8 @@ class Jobs(LeaderLoop):
         self._capacity: Mapping[str, tuple[float, float]] = {}
         self._memory: PassMemory | None = None
         self._turn = 0
-        self._owners_away = OutageLog(
-            LOG,
-            lost='workers are neither made nor deleted, jobs that run go on',
-            back='workers are made and deleted again',
-        )
+        back = 'workers are made and deleted again'
+        self._owners_away = OutageLog(LOG, lost=STAYS, back=back)
 
     def turn(self) -> None:
         """One pass.
