@@ -134,7 +134,9 @@ def gathered(
     waits = WaitingColumns(work.waiting, suspended, queue_row)
     held = [(one.queue_id, one.project_id) for one in holding]
     used = [one for one in work.usage if one[0] in queue_row]
-    owners = OwnerRows(waits.owners, [*held, *used])
+    left = _left_behind(room, holding, queue_row)
+    behind = [(one.queue_id, queues[queue_row[one.queue_id]].project_id) for one in left]
+    owners = OwnerRows(waits.owners, [*held, *used, *behind])
     most = np.array([_most(one) for one in queues], dtype=np.float64)
     more = np.maximum(most - _counts([*holding, *suspended], queue_row), 0.0)
     claims = {*memory.claims, *(one.displaced_by for one in holding if one.displaced_by)}
@@ -144,7 +146,10 @@ def gathered(
         holding, work.attempts, room.host_of, work.lifecycles,
         np.array([queue_row[one.queue_id] for one in holding], dtype=np.intp), owners.rows(held),
     )  # fmt: skip
-    running = with_leaving(running, _left_behind(room, holding, queue_row), room.host_of, now)
+    running = with_leaving(
+        running, left, room.host_of, now,
+        np.array([queue_row[one.queue_id] for one in left], dtype=np.intp), owners.rows(behind),
+    )  # fmt: skip
     seen = JobSnapshot(
         now=now,
         waiting=waits.columns(owners.rows(waits.owners), claims),
@@ -167,14 +172,10 @@ def gathered(
 
 def _left_behind(
     room: CloudRoom, holding: Sequence[StoredJob], queue_row: Mapping[str, int]
-) -> list[tuple[StoredWorker, int]]:
-    """Workers that are to go and whose jobs hold nothing any more, with the rows of their queues."""
+) -> list[StoredWorker]:
+    """Workers that are to go and whose jobs hold nothing any more."""
     counted = {one.id for one in holding}
-    return [
-        (one, queue_row[one.queue_id])
-        for one in room.leaving
-        if one.job_id not in counted and one.queue_id in queue_row
-    ]
+    return [one for one in room.leaving if one.job_id not in counted and one.queue_id in queue_row]
 
 
 def _queue_columns(

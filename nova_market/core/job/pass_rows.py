@@ -182,11 +182,13 @@ def running_columns(
 
 def with_leaving(
     running: RunningJobs,
-    workers: Sequence[tuple[StoredWorker, int]],
+    workers: Sequence[StoredWorker],
     host_of: Mapping[str, int],
     now: float,
+    queue: Rows,
+    owner: Rows,
 ) -> RunningJobs:
-    """With a row for each of these workers, whose servers are being deleted, and the row of its queue.
+    """With a row for each of these workers, whose servers are being deleted. queue, owner: their rows.
 
     It is outside the shares, cannot be preempted, and leaves.
     """
@@ -194,8 +196,8 @@ def with_leaving(
         return running
     count, first = len(workers), len(running)
     ones = np.ones(count, dtype=np.int64)
-    amount = np.array([[one.cores, one.memory_mib, one.disk_gib] for one, _ in workers]).T
-    hosts = np.array([host_of[one.id] for one, _ in workers], dtype=np.intp)
+    amount = np.array([[one.cores, one.memory_mib, one.disk_gib] for one in workers]).T
+    hosts = np.array([host_of[one.id] for one in workers], dtype=np.intp)
     rows = np.arange(first, first + count, dtype=np.intp)
     old = running.placement
 
@@ -206,8 +208,8 @@ def with_leaving(
         return np.concatenate([column, np.full(count, value, dtype=np.bool_)])
 
     return RunningJobs(
-        queue=np.concatenate([running.queue, np.array([row for _, row in workers], np.intp)]),
-        owner=np.concatenate([running.owner, np.zeros(count, dtype=np.intp)]),
+        queue=np.concatenate([running.queue, queue]),
+        owner=np.concatenate([running.owner, owner]),
         best_effort=flags(running.best_effort, True),
         servers=np.concatenate([running.servers, ones]),
         amount=np.concatenate([running.amount, amount], axis=1),

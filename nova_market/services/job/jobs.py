@@ -27,6 +27,7 @@ from nova_market.core.job.cloud_room import Cloud, CloudRoom, cloud_room
 from nova_market.core.job.minutes import PassRead
 from nova_market.core.job.pass_input import PassMemory, StoredWork
 from nova_market.core.job.queue import WORKER_MARKS, QueueState, StoredQueue, StoredWorker
+from nova_market.core.job.record import StoredJob
 from nova_market.core.job.store_values import JobStep
 from nova_market.core.job.worker_upkeep import upkeep
 from nova_market.core.market.inventory import CloudServer
@@ -91,6 +92,10 @@ class _Pass:
     steps: list[JobStep] = field(default_factory=list)
     room: CloudRoom | None = None
     selection_seconds: float = 0.0
+
+    def rows(self) -> list[StoredWorker]:
+        """Workers, by id."""
+        return [self.workers[name] for name in sorted(self.workers)]
 
     def of_queues(self) -> dict[str, list[StoredWorker]]:
         """Workers by queue, by id."""
@@ -186,7 +191,7 @@ class Jobs(LeaderLoop):
         self._observe(
             PassSeen(
                 read=read,
-                workers=[one.workers[name] for name in sorted(one.workers)],
+                workers=one.rows(),
                 steps=one.steps,
                 seconds=seconds,
                 selection_seconds=one.selection_seconds,
@@ -223,26 +228,11 @@ class Jobs(LeaderLoop):
         """Upkeep and selection, from rows as they are after what has happened is stored."""
         active = self._stores.jobs.active()
         waiting = self._stores.jobs.waiting()
-        going = frozenset(job.id for job in active)
-        with_waiting = frozenset(waiting.queue_ids)
-        workers = one.of_queues()
-        changed = [
-            worker
-            for queue in one.queues
-            for worker in upkeep(
-                queue,
-                workers[queue.id],
-                active=going,
-                now=one.now,
-                listening_since=one.since,
-                pace=self._settings.pace,
-                has_waiting=queue.id in with_waiting,
-            )
-        ]
+        changed = self._upkept(one, active, frozenset(waiting.queue_ids))
         if changed:
             self._stores.attempts.put(changed)
             one.workers |= {worker.id: worker for worker in changed}
-        rows = [one.workers[name] for name in sorted(one.workers)]
+        rows = one.rows()
         work = StoredWork(
             waiting=waiting,
             active=active,
@@ -270,6 +260,26 @@ class Jobs(LeaderLoop):
             return read, memory
         self._sizes.note(one.room.capacity)
         return read, self._select(one, one.room, work, memory)
+
+    def _upkept(
+        self, one: _Pass, active: Sequence[StoredJob], with_waiting: frozenset[str]
+    ) -> list[StoredWorker]:
+        """Workers whose rows change. with_waiting: queues with jobs that wait."""
+        going = frozenset(job.id for job in active)
+        workers = one.of_queues()
+        return [
+            worker
+            for queue in one.queues
+            for worker in upkeep(
+                queue,
+                workers[queue.id],
+                active=going,
+                now=one.now,
+                listening_since=one.since,
+                pace=self._settings.pace,
+                has_waiting=queue.id in with_waiting,
+            )
+        ]
 
     def _select(
         self, one: _Pass, room: CloudRoom, work: StoredWork, memory: PassMemory
