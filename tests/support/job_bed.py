@@ -123,9 +123,16 @@ class JobBed:
         self.stores.queues.create(made, 100)
 
     def submit(
-        self, name: str, queue: str, *, sleep: float = 30.0, code: int = 0, **more: Any
+        self,
+        name: str,
+        queue: str,
+        *,
+        sleep: float = 30.0,
+        code: int = 0,
+        array: int = 0,
+        **more: Any,
     ) -> str:
-        """A job that sleeps and exits; its id."""
+        """A job that sleeps and exits; its id. array: so many elements, `name-0` and so on."""
         project = self.stores.queues.queue(queue).project_id
         flavor = FLAVORS[more.get('flavor', 'small')]
         values = {
@@ -134,10 +141,16 @@ class JobBed:
         }  # fmt: skip
         if values.pop('best_effort', False):
             values['kind'] = JobKind.BEST_EFFORT
-        made = job(name, queue, project, **values)
+        made = [job(name, queue, project, **values)]
+        if array:
+            part = {'array_id': id_of(name), 'array_size': array}
+            made = [
+                job(f'{name}-{n}', queue, project, array_index=n, **part, **values)
+                for n in range(array)
+            ]
         text = f'#!/bin/sh\nsleep {sleep}\nexit {code}\n'
-        self.stores.jobs.submit(new_jobs(made, script=text), JobQuotas(most_waiting=10_000))
-        return made.id
+        self.stores.jobs.submit(new_jobs(*made, script=text), JobQuotas(most_waiting=10_000))
+        return made[0].id
 
     def pass_(self, service: Jobs | None = None) -> None:
         """Guests, then the service, then time."""
