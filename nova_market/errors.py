@@ -139,6 +139,10 @@ class BadJob(NovaMarketError):
     """A job that cannot be taken: names the entry, its value, the limit and what to do."""
 
 
+class BadTask(NovaMarketError):
+    """A task that no tender can make an offer for: names what was given and what is allowed."""
+
+
 class BadQueue(NovaMarketError):
     """A queue that cannot be: names the entry, its value, the limit and what to do."""
 

@@ -20,6 +20,11 @@ from nova_market.experiments.guests import (
     idle_guests,
 )
 from nova_market.experiments.simulated import (
+    grid_beyond,
+    grid_fig5,
+    grid_fig6,
+    grid_fig7,
+    grid_fig8,
     idle_economy,
     job_policies,
     market_day,
@@ -94,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_simulated(commands, idle_economy.NAME, idle_economy, text)
     _add_merkat(commands)
     _add_jobs(commands)
+    _add_grid(commands)
     return parser
 
 
@@ -136,6 +142,24 @@ def _add_jobs(commands: Any) -> None:
     _add_simulated(commands, svmsched.NAME, svmsched, text)
     text = 'Job policies on any log: waits, slowdown, utilisation, and a wide job that may starve; simulated.'
     _add_simulated(commands, job_policies.NAME, job_policies, text)
+
+
+def _add_grid(commands: Any) -> None:
+    text = 'What users of a tender gain by trying again and by keeping offers; simulated.'
+    _add_simulated(commands, grid_fig5.NAME, grid_fig5, text)
+    text = 'Waiting tasks of a tender in the order of importance, or of risk; simulated.'
+    _add_simulated(commands, grid_fig6.NAME, grid_fig6, text)
+    text = 'Workers of a tender follow a load that changes; simulated.'
+    _add_simulated(commands, grid_fig7.NAME, grid_fig7, text)
+    text = 'Users of a tender who ask for little, more and too much, on three clusters; simulated.'
+    _add_simulated(commands, grid_fig8.NAME, grid_fig8, text)
+    text = 'Other price rules of a tender, a bound, and the arrivals of a log; simulated.'
+    _add_simulated(commands, grid_beyond.NAME, grid_beyond, text)
+    text = 'The same users on the small cluster until all tasks are over; simulated.'
+    parser = commands.add_parser(grid_fig8.WHOLE, help=text, description=text)
+    parser.set_defaults(run=grid_fig8.whole_from_arguments)
+    grid_fig8.add_arguments(parser)
+    _add_output(parser, grid_fig8.WHOLE)
 
 
 def _add_simulated(commands: Any, name: str, experiment: Any, text: str) -> None:

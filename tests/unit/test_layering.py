@@ -51,7 +51,8 @@ TOPICS: tuple[frozenset[str], ...] = (
     frozenset({'ledger', 'host', 'share'}),
     frozenset({'calendar', 'market'}),
     frozenset({'scheduler', 'rebalancing', 'exchange'}),
-    frozenset({'tender', 'job', 'lease'}),
+    frozenset({'job', 'lease'}),
+    frozenset({'tender'}),
     frozenset({'app', 'fairness'}),
 )
 

@@ -96,7 +96,9 @@ class _Pass:
         self._granted = np.where(share < 1.0, share + ROUNDING, np.inf)
         self._too_large = too_large(seen.shapes, seen.hosts)[seen.shapes.of]
         self._bound = long_jobs(seen)
-        self._reserved = [0] * len(seen.queues)
+        self._reserved: list[list[int]] = [[] for _ in range(len(seen.queues))]
+        # short jobs over the share that start after all others, if there is room then
+        self._later: Flags = np.zeros(len(seen.waiting), dtype=np.bool_)
         self._reservations = 0
         self._first = [math.inf] * len(seen.queues)
         self._shares = ShareCalendar(seen)
@@ -110,25 +112,30 @@ class _Pass:
     def in_turn(self) -> None:
         """Jobs within the shares start in their turn; the first of those that can't get reservations."""
         settings, too_long = self._seen.settings, self._too_long
-        for job, queue, shape, limit in self._turns(self._to_look_at(), self._per_queue + SPARE):
-            more = self._reservations < settings.most_reservations
-            more = more and self._reserved[queue] < self._per_queue
+        for job, queue, shape, limit in self._turns(self._to_look_at()):
+            more = self._may_reserve(job, queue)
             if not more and self._ahead.looks >= settings.most_looks:
                 continue
             if not more and min(limit, LONGEST) >= too_long[shape]:
                 continue
             over = self._over_share(queue, shape)
             if over and not self._bound[job] and too_long[shape] > 0.0:
+                self._later[job] = True
                 continue
             if not (not over and self._start(job, queue, shape, limit)) and more:
                 self._reserve(job, queue, shape, limit)
 
     def short_over_share(self) -> None:
-        """Short jobs may exceed the share, after all others."""
+        """Short jobs may exceed the share, after all others.
+
+        The first of a queue whose room was taken meanwhile gets a reservation, as it would have in its turn.
+        """
         rest = self._seen.candidates & ~self._bound & np.isnan(self.expected)
         rest[self.starts] = False
-        for job, queue, shape, limit in self._turns(rest, 0):
-            self._start(job, queue, shape, limit)
+        can_start = np.array(self._too_long)[self._seen.shapes.of] > 0.0
+        for job, queue, shape, limit in self._turns(rest & (can_start | self._later), over=True):
+            if not self._start(job, queue, shape, limit) and self._may_reserve(job, queue):
+                self._reserve(job, queue, shape, limit)
 
     def reasons(self) -> Reasons:
         """Of all candidates that wait, at the end."""
@@ -157,9 +164,25 @@ class _Pass:
         of = seen.shapes.of
         alone = np.maximum(*self._added)[of]
         within = alone <= self._granted[seen.waiting.queue]
-        later = self._over_now() & (np.array(self._too_long)[of] > 0.0)
-        found: Flags = seen.candidates & ~self._too_large & np.where(self._bound, within, ~later)
+        room = np.array(self._too_long)[of] > 0.0
+        looked_at = seen.candidates & ~self._too_large
+        self._later = looked_at & ~self._bound & self._over_now() & room
+        found: Flags = looked_at & np.where(self._bound, within, ~self._later)
         return found
+
+    def _may_reserve(self, job: int, queue: int) -> bool:
+        """Is it among the first of its queue that cannot start, and is there a reservation left?"""
+        if self._reservations >= self._seen.settings.most_reservations:
+            return False
+        return self._reserved_before(job, queue) < self._per_queue
+
+    def _reserved_before(self, job: int, queue: int) -> int:
+        """Jobs of this queue that have a reservation and a better rank."""
+        return sum(self._rank(one) < self._rank(job) for one in self._reserved[queue])
+
+    def _rank(self, job: int) -> tuple[float, ...]:
+        waiting = self._seen.waiting
+        return waiting.priority[job], -waiting.weight[job], waiting.submitted[job], job
 
     def _over_now(self) -> Flags:
         """Jobs that would exceed the share of their queue, (jobs,)."""
@@ -168,14 +191,16 @@ class _Pass:
         over: Flags = part > self._granted[waiting.queue]
         return over
 
-    def _turns(self, jobs: Flags, lacking: int) -> Iterator[tuple[int, int, int, float]]:
-        """(job, queue, shape, time limit), in turn. lacking: so many of each queue that can't start, too."""
-        seen = self._seen
+    def _turns(self, jobs: Flags, *, over: bool = False) -> Iterator[tuple[int, int, int, float]]:
+        """(job, queue, shape, time limit), in turn; of those of a queue that can't start, the first ones.
+
+        over: they may start over the share of their queue
+        """
+        seen, lacking = self._seen, self._per_queue + SPARE
         can_start = np.array(self._too_long)[seen.shapes.of] > 0.0
-        if lacking:
+        if not over:
             can_start &= ~self._over_now()
-        rows = np.flatnonzero(jobs if lacking else jobs & can_start)
-        ranked, place = by_turns(seen, rows)
+        ranked, place = by_turns(seen, np.flatnonzero(jobs))
         queue, lacks = seen.waiting.queue[ranked], ~can_start[ranked]
         # of those that can't start, how many of the same queue stand before each
         before: Rows = np.cumsum(lacks) - lacks
@@ -200,7 +225,7 @@ class _Pass:
         length = min(limit, LONGEST)
         if length >= self._too_long[shape] or self._ahead.looks >= self._seen.settings.most_looks:
             return False
-        held = self._reserved[queue] > 0
+        held = bool(self._reserved[queue])
         if held and not self._share_of(queue).fits(queue, shape, limit, self._first[queue]):
             return False
         spot = self._ahead.start(shape, limit)
@@ -226,7 +251,7 @@ class _Pass:
         earliest: float = allowed(self._seen.now)
         if math.isfinite(earliest):
             start = self._ahead.reserve(shape, limit, earliest, allowed)
-        elif self._bound[job] or self._reserved[queue]:
+        elif self._bound[job] or self._reserved_before(job, queue):
             return
         else:
             start = self._ahead.reserve(shape, limit)
@@ -235,7 +260,7 @@ class _Pass:
         shares.book(queue, shape, start, limit)
         self.expected[job] = start
         self._first[queue] = min(self._first[queue], start)
-        self._reserved[queue] += 1
+        self._reserved[queue].append(job)
         self._reservations += 1
 
     def _share_of(self, queue: int) -> ShareCalendar:

@@ -99,15 +99,25 @@ def demand_price(market: ResourceMarket, settings: DemandSettings | None = None)
     if market.last_price <= 0 or market.capacity <= 0:
         return max(least, bid_price(market))
     asked = demand(market, market.last_price)
-    bound = log(chosen.step)
+    change = demand_change(asked, market.last_demand, market.capacity, log(chosen.step))
+    return max(least, market.last_price * exp(change))
+
+
+def demand_change(asked: float, last_asked: float, capacity: float, bound: float) -> float:
+    """Eq. (5): the logarithm of the factor by which the price changes, within [-bound, bound].
+
+    last_asked: 0 when nothing was; capacity is above 0
+    """
     if asked <= 0:
-        change = -log(2.0)
-    else:
-        exponent = asked / market.last_demand if market.last_demand > 0 else 1.0
-        ratio = log(asked / market.capacity)
-        # 0 * inf: at the capacity the price stands, however the demand came there
-        change = exponent * ratio if ratio and isfinite(exponent) else bound * float(np.sign(ratio))
-    return max(least, market.last_price * exp(min(max(change, -bound), bound)))
+        return max(-log(2.0), -bound)
+    exponent = asked / last_asked if last_asked > 0 else 1.0
+    # a quotient of two extremes may be 0 or infinite
+    part = asked / capacity
+    ratio = log(part) if part > 0 else -inf
+    # 0 * inf: at the capacity the price stands, however the demand came there
+    usual = ratio and isfinite(ratio) and isfinite(exponent)
+    change = exponent * ratio if usual else bound * float(np.sign(ratio))
+    return min(max(change, -bound), bound)
 
 
 def demand(market: ResourceMarket, price: float) -> float:

@@ -49,7 +49,8 @@ HALF = 0.5
 """What e has without the service."""
 
 IDLE_WEIGHT = 1.5
-"""Most that an idle guest may weigh, as a multiple of the mean of d1 and e1; the fluid model gives 1.2."""
+"""Most that an idle guest may weigh, as a multiple of the mean of d1 and e1 by what they use: 1 by rule H22,
+and more where CPU is so scarce that guests which tick are not wholly idle."""
 
 POINTS = 10
 """Shares over time in the summary: so many means."""
@@ -173,9 +174,9 @@ def judge(recording: Recording, setting: Setting, count: int) -> dict[str, Any]:
     late = setting.duration * (1 - JUDGED)
     idle = list(bystanders(count))
     weight = {name: recording.mean(f'{name}.shares', late) for name in ('d1', 'e1', *idle)}
-    busy = (weight['d1'] + weight['e1']) / 2
-    heaviest = max((weight[name] / busy for name in idle), default=0.0)
     share = share_of_e(recording, late)
+    busy = (1 - share) * weight['d1'] + share * weight['e1']
+    heaviest = max((weight[name] / busy for name in idle), default=0.0)
     cores = {name: recording.mean(f'{name}.cpu', late) for name in (*BUSY, *idle)}
     expected = HALF
     if setting.enforce:

@@ -64,7 +64,7 @@ def settled_shares(
         used = dict(cores) | {name: together * part for name, part in shares.items()}
         view, _ = view_of(totals, 1.0, settings)
         weighed = {
-            host: weigh(_measured(names, guests, used), supply[host], view, settings)
+            host: weigh(_measured(names, guests, used, burning), supply[host], view, settings)
             for host, names in hosts.items()
         }
         totals = add_up(
@@ -77,15 +77,20 @@ def settled_shares(
         limits = {'cpu': CPU_SHARES_V1}
         plan = decide(weighed[contested], totals, state, limits, supply[contested], settings)
         state = plan.state
-        weights = dict(zip(hosts[contested], plan.weights.tolist(), strict=True))
+        # what the kernel is given: with the least weight, which matters where the supply is small
+        weights = dict(zip(hosts[contested], plan.wanted['cpu'].tolist(), strict=True))
         whole = sum(weights[name] for name in burning)
         shares = {name: weights[name] / whole for name in burning}
     return shares
 
 
 def _measured(
-    names: list[str], guests: Mapping[str, tuple[str, str]], used: Mapping[str, float]
+    names: list[str],
+    guests: Mapping[str, tuple[str, str]],
+    used: Mapping[str, float],
+    burning: tuple[str, ...],
 ) -> Measurement:
+    """One that burns is ready all the time, however little it gets."""
     return Measurement(
         time=0.0,
         guests=tuple(
@@ -100,7 +105,7 @@ def _measured(
             for name in names
         ),
         load=np.array([vector(cpu=used[name]) for name in names]),
-        ready=np.zeros(len(names)),
+        ready=np.array([float(name in burning) for name in names]),
         seen=np.ones(len(names), dtype=bool),
         sample=HostSample(time=0.0, guests=()),
     )

@@ -46,6 +46,7 @@ class JobsCollector(Collector):
         self._leads = leads
         self._seen: PassSeen | None = None
         self._label: dict[str, Label] = {}
+        self._queue_of: dict[str, str] = {}
         self._passes = 0
         self._happened: Counter[tuple[Label, str]] = Counter()
 
@@ -130,14 +131,21 @@ class JobsCollector(Collector):
         return found
 
     def _counted(self, seen: PassSeen) -> Counter[tuple[Label, str]]:
+        """Events by queue. A job that has ended is not among those that were read."""
         read = seen.read
-        changed = {step.job_id for step in seen.steps}
-        queue_of = {job.id: job.queue_id for job in read.active}
-        if changed - queue_of.keys():
+        known = self._queue_of | {job.id: job.queue_id for job in read.active}
+        changed = {step.job_id for step in seen.steps} - known.keys()
+        if changed:
             pairs = zip(read.waiting.ids, read.waiting.queue_ids, strict=True)
-            queue_of |= {name: queue_id for name, queue_id in pairs if name in changed}
+            known |= {name: queue_id for name, queue_id in pairs if name in changed}
+        for step in seen.steps:
+            # its servers name it, where an earlier leader has started the job
+            for one in step.workers[:1]:
+                known.setdefault(step.job_id, one.queue_id)
+        going = {*(job.id for job in read.active), *(step.job_id for step in seen.steps)}
+        self._queue_of = {name: queue_id for name, queue_id in known.items() if name in going}
         return Counter(
-            (self._of(queue_of.get(step.job_id, '')), str(event.action))
+            (self._of(known.get(step.job_id, '')), str(event.action))
             for step in seen.steps
             for event in step.events
             if event.action in HAPPENED

@@ -162,7 +162,7 @@ def test_idle_users_fail_when_they_should():
         return fairness_bystanders.judge(changed, how, 7)['passed']
 
     equal = [r | {'d1.cpu': 0.24, 'e1.cpu': 0.24} for r in recording.rows]
-    heavy = [r | {'i3.shares': 1500.0} for r in recording.rows]
+    heavy = [r | {'i3.shares': 2000.0} for r in recording.rows]
     assert passes(recording)
     assert not passes(swapped(recording, 'd1', 'e1'))
     assert not passes(Recording(equal))

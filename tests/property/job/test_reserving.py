@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nova_market.core.calendar.calendar import Calendar, booked
-from nova_market.core.job.expected_start import expected_starts
+from nova_market.core.job.expected_start import FOR_ROOM, expected_starts
 from nova_market.core.job.policies.conservative import conservative
 from nova_market.core.job.policies.easy import easy
 from nova_market.core.job.policy_interface import JobPolicy, JobSnapshot
@@ -167,3 +167,24 @@ def test_expected_starts_lie_ahead(seen: JobSnapshot, policy: JobPolicy) -> None
     assert np.array_equal(found[reserved], plan.expected_start[reserved])
     assert (found[~np.isnan(found)] > seen.now).all()
     assert np.isnan(found[plan.starts]).all()
+
+
+@given(seen=snapshots(), policy=POLICIES)
+def test_the_head_of_a_queue_that_waits_for_room_has_a_reservation(
+    seen: JobSnapshot, policy: JobPolicy
+) -> None:
+    """Whatever its length and the use of its queue, wherever the calendar has a time for it."""
+    seen = production(seen)
+    found = policy(seen)
+    assert found.expected_start is not None
+    possible = expected_starts(
+        seen, found.starts, found.placement, found.code, found.expected_start
+    )
+    waiting, left = seen.waiting, seen.candidates.copy()
+    left[found.starts] = False
+    for queue in range(len(seen.queues)):
+        rows = np.flatnonzero(left & (waiting.queue == queue))
+        keys = (rows, waiting.submitted[rows], -waiting.weight[rows], waiting.priority[rows])
+        for head in rows[np.lexsort(keys)][:1]:
+            if found.code[head] in FOR_ROOM and not np.isnan(possible[head]):
+                assert not np.isnan(found.expected_start[head])

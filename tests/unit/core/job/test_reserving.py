@@ -314,3 +314,43 @@ def test_a_head_starts_when_its_time_has_come() -> None:
     backfilled = after(snapshot(jobs, runs), first.placement, first.starts)
     assert len(backfilled.running) == 2
     assert easy(snapshot(jobs[:1], now=HOUR)).starts.tolist() == [0]
+
+
+@BOTH
+@pytest.mark.parametrize('behind', [[], [Job(cores=4, limit=2 * HOUR)]])
+def test_a_short_head_over_the_share_whose_room_is_taken_has_a_reservation(
+    policy: JobPolicy, behind: list[Job]
+) -> None:
+    """It starts after all others: a job within the share of another queue takes the room meanwhile.
+
+    A long job behind it, which waits for the share, has its own.
+    """
+    seen = snapshot(
+        [Job(cores=6, limit=600), Job(queue=1, cores=6), *behind],
+        [Run(hosts=[0], cores=2, limit=2 * HOUR)],
+        shares=(0.5, 0.75) if behind else (0.25, 0.75),
+    )
+    found = policy(seen)
+    assert found.starts.tolist() == [1]
+    assert found.code[0] == ReasonCode.ROOM
+    assert expected(found)[0] == HOUR
+
+
+@BOTH
+@pytest.mark.parametrize('host', [2.0**20, 2.0**31])
+def test_shares_of_an_aggregate_of_any_size_are_kept(policy: JobPolicy, host: float) -> None:
+    """Eight hosts of 2 PiB each have 16 PiB together: more than one row of a calendar takes."""
+    seen = snapshot(
+        [
+            Job(cores=0, memory=host, servers=2, limit=2 * HOUR),
+            Job(cores=0, memory=host, servers=3, limit=2 * HOUR),
+            Job(cores=0, memory=host, servers=64, limit=2 * HOUR),
+        ],
+        [Run(hosts=[0, 1], cores=0, memory=host)],
+        hosts=[8.0] * 8,
+        memory=host,
+        shares=(0.5, 0.5),
+    )
+    found = policy(seen)
+    assert found.starts.tolist() == [0]
+    assert expected(found) == [None, 2 * HOUR, None]

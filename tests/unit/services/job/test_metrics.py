@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prometheus text of a pass over the queues of jobs."""
 
+from dataclasses import replace
+
 import pytest
 from prometheus_client import generate_latest
 
@@ -107,6 +109,19 @@ def test_what_happened_is_added_up_over_passes():
     assert 'nova_market_jobs_selection_seconds 0.125' in last
     assert 'nova_market_jobs_troubled_queues 3.0' in last
     assert f'nova_market_jobs_last_pass_timestamp_seconds {NOW}' in last
+
+
+def test_a_job_that_has_ended_counts_for_its_queue():
+    """It is not active any more when the pass reads. The pass before had it, or its servers are named."""
+    ended = replace(step('b', JobAction.FINISHED), workers=(worker('w', queue='night'),))
+    found = text(
+        seen(active=[job('a', state=JobState.RUNNING)]),
+        seen(steps=[step('a', JobAction.FINISHED), ended]),
+    )
+    assert f'nova_market_queue_finished_total{{{NIGHT}}} 2.0' in found
+    started = seen(waiting=[job('a')], steps=[step('a', JobAction.STARTING)])
+    found = text(started, seen(steps=[step('a', JobAction.FAILED)]))
+    assert f'nova_market_queue_failed_total{{{NIGHT}}} 1.0' in found
 
 
 def test_the_oldest_queues_have_series_of_their_own():
