@@ -27,7 +27,7 @@ import numpy as np
 
 from nova_market.core.calendar.axes import AXES
 from nova_market.core.job.cloud_room import CloudRoom
-from nova_market.core.job.columns import Hosts, Queues
+from nova_market.core.job.columns import Hosts, Queues, RunningJobs
 from nova_market.core.job.lifecycle import Lifecycle
 from nova_market.core.job.pass_rows import (
     OwnerRows,
@@ -146,10 +146,7 @@ def gathered(
         holding, work.attempts, room.host_of, work.lifecycles,
         np.array([queue_row[one.queue_id] for one in holding], dtype=np.intp), owners.rows(held),
     )  # fmt: skip
-    running = with_leaving(
-        running, left, room.host_of, now,
-        np.array([queue_row[one.queue_id] for one in left], dtype=np.intp), owners.rows(behind),
-    )  # fmt: skip
+    running = _with_left(running, left, owners.rows(behind), room, queue_row, now)
     seen = JobSnapshot(
         now=now,
         waiting=waits.columns(owners.rows(waits.owners), claims),
@@ -176,6 +173,18 @@ def _left_behind(
     """Workers that are to go and whose jobs hold nothing any more."""
     counted = {one.id for one in holding}
     return [one for one in room.leaving if one.job_id not in counted and one.queue_id in queue_row]
+
+
+def _with_left(
+    running: RunningJobs,
+    left: Sequence[StoredWorker],
+    owner: Rows,
+    room: CloudRoom,
+    queue_row: Mapping[str, int],
+    now: float,
+) -> RunningJobs:
+    queue = np.array([queue_row[one.queue_id] for one in left], dtype=np.intp)
+    return with_leaving(running, left, room.host_of, now, queue, owner)
 
 
 def _queue_columns(
