@@ -137,8 +137,7 @@ def gathered(
     left = _left_behind(room, holding, queue_row)
     behind = [(one.queue_id, queues[queue_row[one.queue_id]].project_id) for one in left]
     owners = OwnerRows(waits.owners, [*held, *used, *behind])
-    most = np.array([_most(one) for one in queues], dtype=np.float64)
-    more = np.maximum(most - _counts([*holding, *suspended], queue_row), 0.0)
+    more = _allowed(queues, [*holding, *suspended], queue_row)
     claims = {*memory.claims, *(one.displaced_by for one in holding if one.displaced_by)}
     occupied = waits.among({one.job_id for one in work.workers if one.job_id})
     policies = tuple(dict.fromkeys(_policy(one) for one in queues))
@@ -200,6 +199,14 @@ def _queue_columns(
 
 def _policy(queue: StoredQueue) -> Policy:
     return queue.policy, tuple(sorted(queue.parameters.items()))
+
+
+def _allowed(
+    queues: Sequence[StoredQueue], active: Sequence[StoredJob], queue_row: Mapping[str, int]
+) -> Array:
+    """(queues,): how many more jobs each may have active at once."""
+    most = np.array([_most(one) for one in queues], dtype=np.float64)
+    return np.maximum(most - _counts(active, queue_row), 0.0)
 
 
 def _most(queue: StoredQueue) -> float:
