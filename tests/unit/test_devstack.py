@@ -19,7 +19,9 @@ for name in define_plugin enable_service setup_develop setup_logging iniset inis
     eval "$name() { echo $name \\"\\$@\\"; }"
 done
 is_service_enabled() { [[ " $SERVICES " == *" $1 "* ]]; }
-for name in nova-fairness nova-market-engine nova-market-controller uwsgi; do eval "$name() { :; }"; done
+for name in nova-fairness nova-market-engine nova-market-controller nova-market-jobs uwsgi; do
+    eval "$name() { :; }"
+done
 nova-market-manage() { echo nova-market-manage "$@"; }
 database_connection_url() { echo "mysql+pymysql://root:secret@127.0.0.1/$1"; }
 SERVICE_PROTOCOL=http SERVICE_HOST=192.0.2.1
