@@ -118,8 +118,8 @@ def test_the_market_runs_where_the_compute_api_is() -> None:
     assert started.index('recreate_database nova_market') < next(
         i for i, line in enumerate(started) if line.startswith('run_process')
     )
-    assert sum(line.startswith('run_process nova-market-') for line in started) == 3
-    assert len(calls('unstack', services=MARKET)) == 3
+    assert sum(line.startswith('run_process nova-market-') for line in started) == 4
+    assert len(calls('unstack', services=MARKET)) == 4
 
 
 @pytest.mark.parametrize('services', ['nova-market-engine nova-market-api n-cpu', 'n-api'])
