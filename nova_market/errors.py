@@ -71,6 +71,10 @@ class BadBooking(NovaMarketError):
     """A booking or a request of capacity in time that cannot be: names value, limit and what to do."""
 
 
+class BadLease(NovaMarketError):
+    """A request for a lease, a host of its cluster or a setting of its placement that cannot be."""
+
+
 class BadTime(NovaMarketError):
     """A text that is no time: says what to give."""
 

@@ -20,6 +20,7 @@ from nova_market.experiments.guests import (
     idle_guests,
 )
 from nova_market.experiments.simulated import (
+    cloudalloc_algorithms,
     grid_beyond,
     grid_fig5,
     grid_fig6,
@@ -99,6 +100,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_simulated(commands, idle_economy.NAME, idle_economy, text)
     _add_merkat(commands)
     _add_jobs(commands)
+    text = 'Leases on random families: time of each algorithm, and its distance to a proved bound; simulated.'
+    _add_simulated(commands, cloudalloc_algorithms.NAME, cloudalloc_algorithms, text)
     _add_grid(commands)
     return parser
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who leads, of several engines or of several controllers: from [market]coordination_url."""
+"""Who leads, of several engines, controllers or services of jobs: from [market]coordination_url."""
 
 from oslo_config import cfg
 
@@ -10,7 +10,10 @@ from nova_market.ports import Clock, Leadership
 CONTROLLER = b'nova-market-controller'
 """The lock that controllers compete for; engines compete for ENGINE."""
 
-__all__ = ['CONTROLLER', 'ENGINE', 'leadership']
+JOBS = b'nova-market-jobs'
+"""The lock that services of jobs compete for."""
+
+__all__ = ['CONTROLLER', 'ENGINE', 'JOBS', 'leadership']
 
 
 def leadership(conf: cfg.ConfigOpts, name: str, clock: Clock, lock: bytes) -> Leadership:

@@ -2,13 +2,14 @@
 """Which scaling policies are installed, and what each declares of itself (core.app.policies.traits)."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from stevedore import extension
 
 from nova_market.core.app.policies.traits import Policy, PolicyTraits, traits_of
 from nova_market.core.app.template import Goal
+from nova_market.core.job.policy_interface import Selection
 
 LOG = logging.getLogger(__name__)
 
@@ -39,12 +40,17 @@ def readable(loaded: Mapping[str, Policy]) -> Mapping[str, Policy]:
     return found
 
 
-def job_policies() -> tuple[str, ...]:
-    """Names of the policies of queues that are installed."""
+def job_plugins() -> Mapping[str, Callable[..., Selection]]:
+    """Policies of queues that can be loaded, by name; a warning names one that can't be."""
     manager: extension.ExtensionManager[Any] = extension.ExtensionManager(
         JOB_NAMESPACE, on_load_failure_callback=_left_out
     )
-    return tuple(sorted(manager.names()))
+    return {name: manager[name].plugin for name in sorted(manager.names())}
+
+
+def job_policies() -> tuple[str, ...]:
+    """Names of the policies of queues that are installed."""
+    return tuple(job_plugins())
 
 
 def traits_by_policy() -> Mapping[str, PolicyTraits]:

@@ -19,7 +19,9 @@ for name in define_plugin enable_service setup_develop setup_logging iniset inis
     eval "$name() { echo $name \\"\\$@\\"; }"
 done
 is_service_enabled() { [[ " $SERVICES " == *" $1 "* ]]; }
-for name in nova-fairness nova-market-engine nova-market-controller uwsgi; do eval "$name() { :; }"; done
+for name in nova-fairness nova-market-engine nova-market-controller nova-market-jobs uwsgi; do
+    eval "$name() { :; }"
+done
 nova-market-manage() { echo nova-market-manage "$@"; }
 database_connection_url() { echo "mysql+pymysql://root:secret@127.0.0.1/$1"; }
 SERVICE_PROTOCOL=http SERVICE_HOST=192.0.2.1
@@ -116,8 +118,8 @@ def test_the_market_runs_where_the_compute_api_is() -> None:
     assert started.index('recreate_database nova_market') < next(
         i for i, line in enumerate(started) if line.startswith('run_process')
     )
-    assert sum(line.startswith('run_process nova-market-') for line in started) == 3
-    assert len(calls('unstack', services=MARKET)) == 3
+    assert sum(line.startswith('run_process nova-market-') for line in started) == 4
+    assert len(calls('unstack', services=MARKET)) == 4
 
 
 @pytest.mark.parametrize('services', ['nova-market-engine nova-market-api n-cpu', 'n-api'])

@@ -80,6 +80,7 @@ ONLY_IN: dict[str, frozenset[str]] = {
     'stevedore': frozenset({'plugins', 'wiring', 'sim', 'scheduler'}),
     'matplotlib': frozenset({'sim', 'experiments'}),
     'pyarrow': frozenset({'sim', 'experiments'}),
+    'scipy': frozenset({'adapters', 'sim'}),
     'distributed': frozenset({'sim'}),
     'ray': frozenset({'sim'}),
     'nova': frozenset({'scheduler'}),

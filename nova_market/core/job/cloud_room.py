@@ -55,6 +55,7 @@ class CloudRoom:
 
     aggregates: (aggregates, hosts), row 0 is the whole cloud; aggregate_row: by name
     host_of:   row of the host that each worker is on, or will be on, by its id
+    leaving:   workers that are to go, and whose servers are there still
     """
 
     names: tuple[str, ...]
@@ -64,6 +65,7 @@ class CloudRoom:
     aggregate_row: Mapping[str, int]
     calendar: Calendar
     host_of: Mapping[str, int]
+    leaving: tuple[StoredWorker, ...] = ()
 
 
 def cloud_room(
@@ -108,6 +110,11 @@ def cloud_room(
         aggregate_row={name: number for number, name in enumerate(names)},
         calendar=unbooked(offered(whole)),
         host_of=host_of,
+        leaving=tuple(
+            one
+            for one in workers
+            if one.intention is DesiredWorkerState.GONE and there.get(one.id) is not None
+        ),
     )
 
 

@@ -9,6 +9,8 @@ a job that waits while a worker still has it, a host that is not there any more.
   ties break on the row. Jobs that were suspended come last among the waiting ones: the pass lets them go on
   as it starts others.
 - A job holds what its workers hold; one that is suspended holds what Placement counts (core.job.cloud_room).
+- A worker that is to go, and whose job has ended, leaves room soon: it stands among the running jobs, behind
+  all others, as one that leaves. So nobody is preempted for what is free as soon as its server is deleted.
 - `claim`: jobs for which others were preempted, until they start.
 - Nothing preempts a production job; a best-effort job whose flavor forbids it; and one whose action is
   `suspend`: Placement counts a suspended server as before, so it would make no room (J4, only where it
@@ -25,9 +27,14 @@ import numpy as np
 
 from nova_market.core.calendar.axes import AXES
 from nova_market.core.job.cloud_room import CloudRoom
-from nova_market.core.job.columns import Hosts, Queues
+from nova_market.core.job.columns import Hosts, Queues, RunningJobs
 from nova_market.core.job.lifecycle import Lifecycle
-from nova_market.core.job.pass_rows import OwnerRows, WaitingColumns, running_columns
+from nova_market.core.job.pass_rows import (
+    OwnerRows,
+    WaitingColumns,
+    running_columns,
+    with_leaving,
+)
 from nova_market.core.job.policy_interface import JobSettings, JobSnapshot
 from nova_market.core.job.queue import StoredQueue, StoredWorker
 from nova_market.core.job.queue_order import state_of
@@ -82,7 +89,7 @@ class PassInput:
     """A snapshot, and what its rows are.
 
     job_ids:   of the waiting jobs, by row; the last `len(suspended)` of them are of `suspended`
-    running:   active jobs that hold room, by row in RunningJobs
+    running:   active jobs that hold room, by row in RunningJobs; rows behind them are workers that go
     queues:    by row; policies: by the numbers in `snapshot.queues.policy`
     more:      (queues,) so many jobs of each may start; inf: any number
     number, reasons, expected: what is stored of the waiting jobs: number of submission, code of the
@@ -127,9 +134,10 @@ def gathered(
     waits = WaitingColumns(work.waiting, suspended, queue_row)
     held = [(one.queue_id, one.project_id) for one in holding]
     used = [one for one in work.usage if one[0] in queue_row]
-    owners = OwnerRows(waits.owners, [*held, *used])
-    most = np.array([_most(one) for one in queues], dtype=np.float64)
-    more = np.maximum(most - _counts([*holding, *suspended], queue_row), 0.0)
+    left = _left_behind(room, holding, queue_row)
+    behind = [(one.queue_id, queues[queue_row[one.queue_id]].project_id) for one in left]
+    owners = OwnerRows(waits.owners, [*held, *used, *behind])
+    more = _allowed(queues, [*holding, *suspended], queue_row)
     claims = {*memory.claims, *(one.displaced_by for one in holding if one.displaced_by)}
     occupied = waits.among({one.job_id for one in work.workers if one.job_id})
     policies = tuple(dict.fromkeys(_policy(one) for one in queues))
@@ -137,6 +145,7 @@ def gathered(
         holding, work.attempts, room.host_of, work.lifecycles,
         np.array([queue_row[one.queue_id] for one in holding], dtype=np.intp), owners.rows(held),
     )  # fmt: skip
+    running = _with_left(running, left, owners.rows(behind), room, queue_row, now)
     seen = JobSnapshot(
         now=now,
         waiting=waits.columns(owners.rows(waits.owners), claims),
@@ -157,6 +166,26 @@ def gathered(
     )  # fmt: skip
 
 
+def _left_behind(
+    room: CloudRoom, holding: Sequence[StoredJob], queue_row: Mapping[str, int]
+) -> list[StoredWorker]:
+    """Workers that are to go and whose jobs hold nothing any more."""
+    counted = {one.id for one in holding}
+    return [one for one in room.leaving if one.job_id not in counted and one.queue_id in queue_row]
+
+
+def _with_left(
+    running: RunningJobs,
+    left: Sequence[StoredWorker],
+    owner: Rows,
+    room: CloudRoom,
+    queue_row: Mapping[str, int],
+    now: float,
+) -> RunningJobs:
+    queue = np.array([queue_row[one.queue_id] for one in left], dtype=np.intp)
+    return with_leaving(running, left, room.host_of, now, queue, owner)
+
+
 def _queue_columns(
     queues: Sequence[StoredQueue], policies: Sequence[Policy], room: CloudRoom
 ) -> Queues:
@@ -170,6 +199,14 @@ def _queue_columns(
 
 def _policy(queue: StoredQueue) -> Policy:
     return queue.policy, tuple(sorted(queue.parameters.items()))
+
+
+def _allowed(
+    queues: Sequence[StoredQueue], active: Sequence[StoredJob], queue_row: Mapping[str, int]
+) -> Array:
+    """(queues,): how many more jobs each may have active at once."""
+    most = np.array([_most(one) for one in queues], dtype=np.float64)
+    return np.maximum(most - _counts(active, queue_row), 0.0)
 
 
 def _most(queue: StoredQueue) -> float:

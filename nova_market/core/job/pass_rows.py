@@ -14,7 +14,7 @@ import numpy as np
 from nova_market.core.calendar.axes import AXES
 from nova_market.core.job.columns import Owners, Placement, RunningJobs, WaitingJobs
 from nova_market.core.job.lifecycle import Lifecycle
-from nova_market.core.job.queue import StoredQueue
+from nova_market.core.job.queue import StoredQueue, StoredWorker
 from nova_market.core.job.record import (
     JobKind,
     JobState,
@@ -24,7 +24,7 @@ from nova_market.core.job.record import (
     StoredJob,
 )
 from nova_market.core.job.store_values import WaitingRows
-from nova_market.core.resource import Flags, Rows
+from nova_market.core.resource import Array, Flags, Rows
 
 Owner = tuple[str, str]
 """Id of a queue, id of a project: users of a project are one owner, as waiting rows do not have them."""
@@ -177,6 +177,53 @@ def running_columns(
         keeps_work=np.array([one.preempt_action is PreemptAction.SHELVE for one in jobs], np.bool_),
         leaving=np.array([is_leaving(one) for one in jobs], dtype=np.bool_),
         placement=_placement(parts, host_of),
+    )
+
+
+def with_leaving(
+    running: RunningJobs,
+    workers: Sequence[StoredWorker],
+    host_of: Mapping[str, int],
+    now: float,
+    queue: Rows,
+    owner: Rows,
+) -> RunningJobs:
+    """With a row for each of these workers, whose servers are being deleted. queue, owner: their rows.
+
+    It is outside the shares, cannot be preempted, and leaves.
+    """
+    if not workers:
+        return running
+    count, first = len(workers), len(running)
+    ones = np.ones(count, dtype=np.int64)
+    amount = np.array([[one.cores, one.memory_mib, one.disk_gib] for one in workers]).T
+    hosts = np.array([host_of[one.id] for one in workers], dtype=np.intp)
+    rows = np.arange(first, first + count, dtype=np.intp)
+    old = running.placement
+
+    def more(column: Array, value: float) -> Array:
+        return np.concatenate([column, np.full(count, value)])
+
+    def flags(column: Flags, value: bool) -> Flags:
+        return np.concatenate([column, np.full(count, value, dtype=np.bool_)])
+
+    return RunningJobs(
+        queue=np.concatenate([running.queue, queue]),
+        owner=np.concatenate([running.owner, owner]),
+        best_effort=flags(running.best_effort, True),
+        servers=np.concatenate([running.servers, ones]),
+        amount=np.concatenate([running.amount, amount], axis=1),
+        started=more(running.started, now),
+        ends=more(running.ends, now),
+        least_run_time=more(running.least_run_time, np.inf),
+        saved=more(running.saved, now),
+        keeps_work=flags(running.keeps_work, False),
+        leaving=flags(running.leaving, True),
+        placement=Placement(
+            job=np.concatenate([old.job, rows]),
+            host=np.concatenate([old.host, hosts]),
+            servers=np.concatenate([old.servers, ones]),
+        ),
     )
 
 

@@ -59,21 +59,24 @@ def staff_of(
     *,
     now: float,
     silence: float,
-) -> list[Staff]:
-    """The workers of each of these jobs. new_worker: of a job, for a rank and a host's name.
+    back: Mapping[int, Array],
+) -> tuple[list[Staff], tuple[StoredWorker, ...]]:
+    """(the workers of each of these jobs, more idle workers that go for servers that come back).
 
+    new_worker: of a job, for a rank and a host's name
+    back:    what servers that come back to a host take there, (AXES,), by row of the host
     silence: seconds after which an idle worker that has not called gets no job
     """
     pool = _Pool(seen, workers, now - silence)
     chosen: list[list[StoredWorker | None]] = [
         [pool.here(start.job, host) for host in start.hosts] for start in starts
     ]
-    going = pool.going(_needs(starts, chosen))
+    going = pool.going(_needs(starts, chosen, back))
     for start, mine in zip(starts, chosen, strict=True):
         for rank, worker in enumerate(mine):
             if worker is None:
                 mine[rank] = pool.anywhere(start.job, seen, going)
-    going = pool.going(_needs(starts, chosen))
+    going = pool.going(_needs(starts, chosen, back))
     found = []
     for start, mine in zip(starts, chosen, strict=True):
         new_on = [host for host, worker in zip(start.hosts, mine, strict=True) if worker is None]
@@ -92,7 +95,8 @@ def staff_of(
                 going[host] = ()
         away = tuple(replace(one, intention=DesiredWorkerState.GONE) for one in gone)
         found.append(Staff(workers=tuple(staff), going=away))
-    return found
+    left = [one for host in sorted(going) for one in going[host]]
+    return found, tuple(replace(one, intention=DesiredWorkerState.GONE) for one in left)
 
 
 class _Pool:
@@ -163,9 +167,11 @@ def amounts_of(one: StoredWorker | StoredJob) -> Array:
 
 
 def _needs(
-    starts: Sequence[Start], chosen: Sequence[Sequence[StoredWorker | None]]
+    starts: Sequence[Start],
+    chosen: Sequence[Sequence[StoredWorker | None]],
+    back: Mapping[int, Array],
 ) -> dict[int, Array]:
-    found: dict[int, Array] = {}
+    found = dict(back)
     for start, mine in zip(starts, chosen, strict=True):
         for host, worker in zip(start.hosts, mine, strict=True):
             if worker is None:

@@ -21,7 +21,7 @@ from nova_market.core.job.attempt import KEPT, WorkerPace
 from nova_market.core.job.pass_input import PassInput, PassMemory
 from nova_market.core.job.pass_reasons import explanations
 from nova_market.core.job.pass_rows import newest
-from nova_market.core.job.pass_starts import Staff, Start, staff_of
+from nova_market.core.job.pass_starts import Staff, Start, amounts_of, staff_of
 from nova_market.core.job.policy_interface import JobPlan
 from nova_market.core.job.queue import DesiredWorkerState, StoredWorker, WorkerState
 from nova_market.core.job.queue_order import ids_of
@@ -35,6 +35,7 @@ from nova_market.core.job.record import (
     StoredJob,
 )
 from nova_market.core.job.store_values import JobExplanation, JobStep
+from nova_market.core.resource import Array
 
 AT_REST = (DesiredWorkerState.SUSPENDED, DesiredWorkerState.SHELVED)
 
@@ -85,7 +86,9 @@ def steps_of(
         )  # fmt: skip
 
     silence = (pace or WorkerPace()).silence
-    staff = staff_of(starts, seen, workers, new_worker, now=now, silence=silence)
+    staff, more_going = staff_of(
+        starts, seen, workers, new_worker, now=now, silence=silence, back=_coming_back(plan, seen)
+    )
     begun = [_start(one, its, now) for one, its in zip(starts, staff, strict=True)]
     preempted = _preemptions(plan, seen, allowed, {one.id: one for one in workers}, now)
     started = {one.job_id for one in begun}
@@ -93,7 +96,7 @@ def steps_of(
     ids = frozenset(seen.job_ids)
     claims = tuple(sorted({one for one in (*seen.claims, *made) if one in ids} - started))
     return PassSteps(
-        steps=(*preempted, *begun, *_resumed(plan, seen, workers, now)),
+        steps=(*preempted, *begun, *_resumed(plan, seen, workers, more_going, now)),
         explanations=explanations(plan, seen, allowed, turn),
         memory=PassMemory(
             order=tuple(ids_of(plan.state, [one.id for one in seen.queues])), claims=claims
@@ -219,8 +222,26 @@ def _kept(
     return tuple(replace(one, intention=rest) for one in found)
 
 
+def _coming_back(plan: JobPlan, seen: PassInput) -> dict[int, Array]:
+    """What servers of suspended jobs that go on take, by row of the host, (AXES,)."""
+    first = len(seen.job_ids) - len(seen.suspended)
+    found: dict[int, Array] = {}
+    spots = plan.placement
+    for row, host, servers in zip(
+        spots.job.tolist(), spots.host.tolist(), spots.servers.tolist(), strict=True
+    ):
+        if row >= first:
+            taken = servers * amounts_of(seen.suspended[row - first])
+            found[host] = found.get(host, 0.0) + taken
+    return found
+
+
 def _resumed(
-    plan: JobPlan, seen: PassInput, workers: Sequence[StoredWorker], now: float
+    plan: JobPlan,
+    seen: PassInput,
+    workers: Sequence[StoredWorker],
+    going: tuple[StoredWorker, ...],
+    now: float,
 ) -> list[JobStep]:
     """Suspended jobs for which there is room again; their servers come back where they were, or there."""
     first = len(seen.job_ids) - len(seen.suspended)
@@ -254,8 +275,9 @@ def _resumed(
                 changed={
                     'state': JobState.STARTING, 'attempt': job.attempt, 'displaced_by': '',
                 },
-                workers=back,
+                workers=(*back, *going),
                 events=(event,),
             )
         )  # fmt: skip
+        going = ()  # the first one has sent them away
     return found

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases: reservations in advance, where they are placed, and what they cost in power."""

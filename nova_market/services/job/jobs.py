@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The service of jobs: while it leads, one pass over all queues in each interval.
+
+Implements SVMSched, section 4.2 (jobs run in virtual machines that are made for them) with rules J3 to J6 and
+F5 of doc/source/specs/jobs.rst. Seconds. One pass, in this order:
+
+1. jobs whose predecessors have ended wait; what has happened to active jobs and their servers is stored, and
+   what has ended is paid before its end is stored (services.job.progressing)
+2. workers that run nothing and are not needed any more are to go
+3. jobs start, others are preempted: each decision is stored before anything is asked of the cloud
+4. servers of workers are made, suspended, brought back and deleted
+5. queues that are being deleted end with their last worker
+
+Any number of services may run; those that do not lead do nothing. Killed at any point, the next one goes on
+from the rows. What fails for one queue does not stop the others; while the cloud is away, jobs that run go on
+and their results count; without the database nothing is done, and nobody is declared lost for that time.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
+from uuid import uuid4
+
+from nova_market.core.job.cloud_room import Cloud, CloudRoom, cloud_room
+from nova_market.core.job.minutes import PassRead
+from nova_market.core.job.pass_input import PassMemory, StoredWork
+from nova_market.core.job.queue import WORKER_MARKS, QueueState, StoredQueue, StoredWorker
+from nova_market.core.job.record import StoredJob
+from nova_market.core.job.store_values import JobStep
+from nova_market.core.job.worker_upkeep import upkeep
+from nova_market.core.market.inventory import CloudServer
+from nova_market.outage_log import OutageLog
+from nova_market.ports import Clock, JobHosts, Leadership, OwnerCloud, WorkerUrl
+from nova_market.services.failures import AWAY, DATABASE_AWAY, Failures
+from nova_market.services.job.billing import Billing
+from nova_market.services.job.closing import QueueClosing
+from nova_market.services.job.inputs import (
+    CloudReader,
+    HostSizes,
+    JobStores,
+    Listening,
+    all_queues,
+)
+from nova_market.services.job.pass_seen import PassSeen
+from nova_market.services.job.progressing import Progressing
+from nova_market.services.job.selecting import Selecting
+from nova_market.services.job.settings import JobsSettings
+from nova_market.services.job.stored_state import UsageAccount, capacities, lifecycles
+from nova_market.services.job.worker_reconciler import WorkerReconciler
+from nova_market.services.job.worker_servers import ServerView, read_servers
+from nova_market.services.leader_loop import LeaderLoop
+
+LOG = logging.getLogger(__name__)
+
+LOST = 'no job is started or looked after, jobs that run go on'
+STAYS = 'workers are neither made nor deleted, jobs that run go on'
+STATE = 'pass'
+"""Name of what a pass leaves to the next one, among the documents of the service."""
+
+
+class Reporter(Protocol):
+    """Whoever keeps or shows what passes do. May raise errors.DatabaseUnavailable."""
+
+    def record(self, read: PassRead) -> None:
+        """What was read, before jobs are chosen."""
+
+    def forget(self) -> None:
+        """Another service has led meanwhile."""
+
+
+class Sender(Protocol):
+    """Whoever sends what has happened, at the end of each pass. May raise errors.DatabaseUnavailable."""
+
+    def send(self) -> None: ...
+
+    def forget(self) -> None:
+        """Another service has led meanwhile."""
+
+
+@dataclass(slots=True)
+class _Pass:
+    """What is known in one pass. since: as Listening.since; room: None while the cloud is away."""
+
+    now: float
+    since: float
+    queues: Sequence[StoredQueue]
+    workers: dict[str, StoredWorker]
+    cloud: Cloud | None
+    view: ServerView = field(default_factory=ServerView)
+    steps: list[JobStep] = field(default_factory=list)
+    room: CloudRoom | None = None
+    selection_seconds: float = 0.0
+
+    def rows(self) -> list[StoredWorker]:
+        """Workers, by id."""
+        return [self.workers[name] for name in sorted(self.workers)]
+
+    def of_queues(self) -> dict[str, list[StoredWorker]]:
+        """Workers by queue, by id."""
+        found: dict[str, list[StoredWorker]] = {one.id: [] for one in self.queues}
+        for worker_id in sorted(self.workers):
+            found.setdefault(self.workers[worker_id].queue_id, []).append(self.workers[worker_id])
+        return found
+
+
+class Jobs(LeaderLoop):
+    """A turn in each interval: a pass over all queues."""
+
+    away = DATABASE_AWAY
+    noun = 'service of jobs'
+
+    def __init__(
+        self,
+        *,
+        stores: JobStores,
+        cloud: OwnerCloud,
+        hosts: JobHosts,
+        url: WorkerUrl,
+        billing: Billing,
+        leadership: Leadership,
+        clock: Clock,
+        settings: JobsSettings,
+        reporter: Reporter | None = None,
+        sender: Sender | None = None,
+        observe: Callable[[PassSeen], None] = lambda seen: None,
+        new_id: Callable[[], str] = lambda: str(uuid4()),
+    ) -> None:
+        """cloud: as the owners of queues see it; hosts: as the operator does.
+
+        observe: called after each pass; new_id: an id for a worker
+        """
+        super().__init__(
+            name=settings.name,
+            leadership=leadership,
+            clock=clock,
+            outage=OutageLog(LOG, lost=LOST, back='jobs are looked after again'),
+            interval=settings.interval,
+            pause=settings.interval,
+        )
+        self._stores = stores
+        self._cloud = cloud
+        self._settings = settings
+        self._reporter = reporter
+        self._sender = sender
+        self._observe = observe
+        self._reader = CloudReader(hosts)
+        self._listening = Listening(url, clock.wall)
+        self._sizes = HostSizes(stores.queues)
+        self._usage = UsageAccount(stores.states)
+        self._progressing = Progressing(stores, billing, settings)
+        self._selecting = Selecting(stores.jobs, settings, new_id)
+        self._reconciler = WorkerReconciler(stores.attempts, cloud, clock, settings)
+        self._closing = QueueClosing(stores.queues, cloud, clock)
+        self._troubles = Failures[StoredQueue]('queue', _note)
+        self._capacity: Mapping[str, tuple[float, float]] = {}
+        self._memory: PassMemory | None = None
+        self._turn = 0
+        back = 'workers are made and deleted again'
+        self._owners_away = OutageLog(LOG, lost=STAYS, back=back)
+
+    def turn(self) -> None:
+        """One pass.
+
+        :raises DatabaseUnavailable, SchemaBehind: nothing can be known.
+        """
+        try:
+            self._pass()
+        except DATABASE_AWAY:
+            self._listening.forget()
+            raise
+
+    def _pass(self) -> None:
+        began = self._clock.monotonic()
+        memory = self._remembered()
+        one = self._begun()
+        self._outage.works()
+        one.steps += self._progressing.release(one.now)
+        one.steps += self._progressing.progress(
+            one.queues, one.workers, one.view, self._reconciler.refused(), one.now, one.since
+        )
+        if one.steps:
+            one.workers = self._read_workers()
+        read, memory = self._choose(one, memory)
+        self._reconcile(one)
+        self._keep(memory, one.now)
+        if self._sender is not None:
+            self._sender.send()
+        seconds = self._clock.monotonic() - began
+        self._observe(
+            PassSeen(
+                read=read,
+                workers=one.rows(),
+                steps=one.steps,
+                seconds=seconds,
+                selection_seconds=one.selection_seconds,
+                troubled=self._troubles.count,
+            )
+        )
+        LOG.debug(
+            'pass %d: %d waiting, %d active, %d steps, %.2f s',
+            self._turn, len(read.waiting.ids), len(read.active), len(one.steps), seconds,
+        )  # fmt: skip
+
+    def _begun(self) -> _Pass:
+        """What there is when the pass begins: rows first, then the servers that belong to them."""
+        queues = all_queues(self._stores.queues)
+        one = _Pass(
+            now=self._clock.wall(),
+            since=self._listening.since(),
+            queues=queues,
+            workers=self._read_workers(),
+            cloud=self._reader.read(),
+        )
+        self._troubles.begin(queues)
+        workers = one.of_queues()
+        marked = {server.metadata.get(WORKER_MARKS.owner) for server in _servers(one.cloud)}
+        due = [
+            queue
+            for queue in self._troubles.in_turn(sorted(queues, key=lambda queue: queue.id))
+            if workers[queue.id] or queue.id in marked or queue.state is QueueState.DELETING
+        ]
+        one.view = read_servers(self._cloud, self._troubles, due, workers)
+        return one
+
+    def _choose(self, one: _Pass, memory: PassMemory) -> tuple[PassRead, PassMemory]:
+        """Upkeep and selection, from rows as they are after what has happened is stored."""
+        active = self._stores.jobs.active()
+        waiting = self._stores.jobs.waiting()
+        changed = self._upkept(one, active, frozenset(waiting.queue_ids))
+        if changed:
+            self._stores.attempts.put(changed)
+            one.workers |= {worker.id: worker for worker in changed}
+        rows = one.rows()
+        work = StoredWork(
+            waiting=waiting,
+            active=active,
+            attempts=self._stores.attempts.attempts([job.id for job in active]),
+            workers=rows,
+            queues=one.queues,
+            usage=self._usage.until(one.now, one.queues, active),
+            lifecycles=lifecycles(_servers(one.cloud), rows),
+        )
+        if one.cloud is not None:
+            wanted = [queue.aggregate for queue in one.queues if queue.aggregate]
+            one.room = cloud_room(one.cloud, rows, wanted)
+            self._capacity = capacities(one.room)
+        read = PassRead(
+            now=one.now,
+            queues=one.queues,
+            waiting=waiting,
+            active=active,
+            attempts=work.attempts,
+            capacity=self._capacity,
+        )
+        if self._reporter is not None:
+            self._reporter.record(read)
+        if one.room is None:
+            return read, memory
+        self._sizes.note(one.room.capacity)
+        return read, self._select(one, one.room, work, memory)
+
+    def _upkept(
+        self, one: _Pass, active: Sequence[StoredJob], with_waiting: frozenset[str]
+    ) -> list[StoredWorker]:
+        """Workers whose rows change. with_waiting: queues with jobs that wait."""
+        going = frozenset(job.id for job in active)
+        workers = one.of_queues()
+        return [
+            worker
+            for queue in one.queues
+            for worker in upkeep(
+                queue,
+                workers[queue.id],
+                active=going,
+                now=one.now,
+                listening_since=one.since,
+                pace=self._settings.pace,
+                has_waiting=queue.id in with_waiting,
+            )
+        ]
+
+    def _select(
+        self, one: _Pass, room: CloudRoom, work: StoredWork, memory: PassMemory
+    ) -> PassMemory:
+        began = self._clock.monotonic()
+        held = {**self._reconciler.held(), **one.view.lost}
+        chosen = self._selecting.chosen(work, room, memory, held, turn=self._turn, now=one.now)
+        one.selection_seconds = self._clock.monotonic() - began
+        if not self._leadership.leading():
+            return memory  # another one decides now
+        written = self._progressing.store(chosen.steps.steps)
+        if written:
+            one.steps += written
+            one.workers = self._read_workers()
+        self._stores.jobs.explain([*chosen.steps.explanations, *chosen.more])
+        return chosen.steps.memory
+
+    def _reconcile(self, one: _Pass) -> None:
+        """The servers of every queue whose servers are known; then queues that are to end."""
+        self._closing.read()
+        workers = one.of_queues()
+        hosts = {server.id: str(server.host) for server in _servers(one.cloud)}
+        for queue in self._troubles.in_turn(sorted(one.queues, key=lambda queue: queue.id)):
+            if not self._leadership.leading():
+                break  # a pass may take long; the service that leads now does the rest
+            self._troubles.asking(
+                queue, 'workers', partial(self._serve, queue, workers[queue.id], one.view, hosts)
+            )
+        self._reconciler.keep([queue.id for queue in one.queues], one.workers)
+        self._troubles.keep([queue.id for queue in one.queues])
+        if self._troubles.cloud_away:
+            self._owners_away.failed(AWAY)
+        else:
+            self._owners_away.works()
+
+    def _serve(
+        self,
+        queue: StoredQueue,
+        workers: Sequence[StoredWorker],
+        view: ServerView,
+        hosts: Mapping[str, str],
+    ) -> bool:
+        servers = view.of_queue.get(queue.id)
+        if servers is None and (workers or queue.state is QueueState.DELETING):
+            # new workers of a queue that had none have no servers yet
+            fresh = read_servers(self._cloud, self._troubles, [queue], {queue.id: workers})
+            servers = fresh.of_queue.get(queue.id)
+            if servers is None:
+                return True
+        empty = not workers
+        if servers is not None:
+            empty = self._reconciler.converge(queue, workers, servers, hosts)
+        self._closing.end(queue, empty=empty)
+        return True
+
+    def _read_workers(self) -> dict[str, StoredWorker]:
+        return {one.id: one for one in self._stores.attempts.workers()}
+
+    def _remembered(self) -> PassMemory:
+        if self._memory is None:
+            stored = self._stores.states.read(STATE)
+            self._turn = int(stored.get('turn', 0))
+            self._memory = PassMemory(
+                order=tuple(stored.get('order', ())), claims=tuple(stored.get('claims', ()))
+            )
+        self._turn += 1
+        return self._memory
+
+    def _keep(self, memory: PassMemory, now: float) -> None:
+        """After the decisions it goes with: a claim is also found in the rows of those who made room."""
+        document = {
+            'order': list(memory.order),
+            'claims': list(memory.claims),
+            'turn': self._turn,
+            'at': now,
+            'interval': self._settings.interval,
+        }
+        self._stores.states.write(STATE, document)
+        self._memory = memory
+
+    def _lead_changed(self) -> None:
+        """Another service has led, or may have: what is kept of passes is in the database."""
+        self._memory = None
+        self._listening.forget()
+        self._sizes.forget()
+        self._usage.forget()
+        self._progressing.forget()
+        for one in (self._reporter, self._sender):
+            if one is not None:
+                one.forget()
+
+
+def _servers(cloud: Cloud | None) -> Sequence[CloudServer]:
+    return () if cloud is None else cloud.servers
+
+
+def _note(queue: StoredQueue, trouble: str) -> None:
+    """Failures are in the log, and waiting jobs of the queue have them as their reason."""

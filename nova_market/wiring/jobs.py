@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the service of jobs together from options."""
+
+import socket
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from oslo_config import cfg
+
+from nova_market.adapters.clock import SystemClock
+from nova_market.adapters.notifications import MessagingNotices
+from nova_market.adapters.openstack.market_cloud import NovaCloud
+from nova_market.adapters.openstack.owner_cloud import NovaOwnerCloud
+from nova_market.adapters.openstack.session import GROUP, REQUEST_SECONDS, connector
+from nova_market.adapters.worker_url import HttpWorkerUrl
+from nova_market.conf import jobs, market
+from nova_market.core.job.part_fate import ProgressSettings
+from nova_market.core.job.policy_interface import HostChoice, JobSettings, PreemptOrder
+from nova_market.core.job.queue import WORKER_MARKS
+from nova_market.db.accounts import DatabaseAccounts
+from nova_market.db.database import Database
+from nova_market.db.job_attempts import DatabaseJobAttempts
+from nova_market.db.job_decisions import DatabaseJobDecisions
+from nova_market.db.job_states import DatabaseJobStates
+from nova_market.db.ledger import DatabaseLedger
+from nova_market.db.queues import DatabaseQueues
+from nova_market.errors import BadAmount, ConfigurationError
+from nova_market.ports import Clock, JobHosts, OwnerCloud
+from nova_market.services.job.billing import Billing
+from nova_market.services.job.inputs import JobStores
+from nova_market.services.job.jobs import Jobs
+from nova_market.services.job.metrics import JobsCollector
+from nova_market.services.job.notices import JobNotices
+from nova_market.services.job.settings import JobsSettings, WorkerImage
+from nova_market.services.job.statistics import JobStatistics
+from nova_market.wiring.api import worker_pace
+from nova_market.wiring.database import ready
+from nova_market.wiring.leadership import JOBS, leadership
+from nova_market.wiring.options import check_values
+from nova_market.wiring.policies import job_plugins
+
+SERVICE = 'nova-market-jobs'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """A service of jobs and what its owner must close."""
+
+    jobs: Jobs
+    settings: JobsSettings
+    collector: JobsCollector
+    notices: MessagingNotices
+    database: Database
+
+    def close(self) -> None:
+        self.notices.stop()
+        self.database.close()
+
+
+def build(
+    conf: cfg.ConfigOpts, *, cloud: OwnerCloud | None = None, hosts: JobHosts | None = None
+) -> Parts:
+    """Everything of the service, nothing started. cloud, hosts: instead of the real ones.
+
+    :raises ConfigurationError: an option that cannot work.
+    :raises DatabaseUnavailable, SchemaBehind: there is nowhere to read jobs.
+    """
+    settings = load_settings(conf)
+    clock = SystemClock()
+    database = ready(conf)
+    stores = stores_of(database, clock)
+    notices = MessagingNotices(conf, settings.name)
+    leads = leadership(conf, settings.name, clock, JOBS)
+    collector = JobsCollector(leads.leading)
+    made = Jobs(
+        stores=stores,
+        cloud=cloud or NovaOwnerCloud.from_conf(conf, SERVICE, WORKER_MARKS),
+        hosts=hosts or NovaCloud(connector(conf, SERVICE), clock),
+        url=HttpWorkerUrl(settings.image.url, settings.image.certificates),
+        billing=Billing(DatabaseLedger(database, clock.wall), DatabaseAccounts(database)),
+        leadership=leads,
+        clock=clock,
+        settings=settings,
+        reporter=JobStatistics(
+            queues=stores.queues,
+            jobs=stores.jobs,
+            attempts=stores.attempts,
+            states=stores.states,
+        ),
+        sender=JobNotices(
+            attempts=stores.attempts,
+            jobs=stores.jobs,
+            states=stores.states,
+            notices=notices,
+            clock=clock,
+        ),
+        observe=collector.observe,
+    )
+    return Parts(
+        jobs=made, settings=settings, collector=collector, notices=notices, database=database
+    )
+
+
+def stores_of(database: Database, clock: Clock) -> JobStores:
+    """All stores of one database."""
+    return JobStores(
+        queues=DatabaseQueues(database, clock.wall),
+        jobs=DatabaseJobDecisions(database, clock.wall),
+        attempts=DatabaseJobAttempts(database),
+        states=DatabaseJobStates(database),
+    )
+
+
+def check_options(conf: cfg.ConfigOpts) -> None:
+    """:raises ConfigurationError: names the option, its value, the limit and where it stands."""
+    check_values(conf, [listed for group in (jobs, market) for listed in group.list_opts()])
+
+
+def load_settings(conf: cfg.ConfigOpts) -> JobsSettings:
+    """Settings from group [jobs].
+
+    :raises ConfigurationError: names the options and what to do.
+    """
+    options = conf.jobs
+    if options.first_pause > options.longest_pause:
+        raise ConfigurationError(
+            f'[jobs]first_pause = {options.first_pause:g} is above longest_pause = '
+            f'{options.longest_pause:g}: give a shorter first pause'
+        )
+    return JobsSettings(
+        name=str(options.name or f'jobs.{conf.host.name or socket.gethostname()}'),
+        interval=options.interval,
+        selection=JobSettings(
+            host_choice=HostChoice(options.host_choice),
+            preempt_order=PreemptOrder(options.preempt_order),
+            reservations_per_queue=options.reservations_per_queue,
+            most_reservations=options.most_reservations,
+            most_looks=options.most_looks,
+        ),
+        progress=ProgressSettings(
+            start_timeout=options.start_timeout,
+            margin=options.margin,
+            first_pause=options.first_pause,
+            longest_pause=options.longest_pause,
+        ),
+        pace=worker_pace(conf),
+        image=_image(conf),
+        policies=job_plugins(),
+        settle_time=max(options.settle_time, 2.0 * (conf[GROUP].timeout or REQUEST_SECONDS)),
+        first_pause=options.first_pause,
+        longest_pause=options.longest_pause,
+    )
+
+
+def _image(conf: cfg.ConfigOpts) -> WorkerImage:
+    """What workers boot with.
+
+    :raises ConfigurationError: no worker could be started with it.
+    """
+    options = conf.jobs
+    parts = urlsplit(options.worker_url)
+    if parts.scheme not in ('http', 'https') or not parts.hostname:
+        raise ConfigurationError(
+            f'[jobs]worker_url = {options.worker_url!r}: give the URL of the market API as servers of '
+            'queues reach it, for example https://market.example.org:9654'
+        )
+    certificates = ''
+    if options.worker_certificates:
+        try:
+            certificates = Path(options.worker_certificates).read_text(encoding='ascii')
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(
+                f'[jobs]worker_certificates = {options.worker_certificates}: {error}: give a file in PEM'
+            ) from None
+    agents = files('nova_market') / 'guest_agent'
+    image = WorkerImage(
+        url=options.worker_url,
+        user=options.worker_user,
+        certificates=certificates,
+        python_agent=(agents / 'worker.py').read_text(encoding='utf-8'),
+        shell_agent=(agents / 'worker.sh').read_text(encoding='utf-8'),
+    )
+    try:
+        image.user_data('0' * 36, 'A' * 43)
+    except BadAmount as error:
+        raise ConfigurationError(f'[jobs]worker_certificates: {error}') from None
+    return image

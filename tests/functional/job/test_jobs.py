@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole runs of the service of jobs, with the real API, on a cloud in memory."""
+
+import pytest
+
+from nova_market.core.job.record import (
+    ACTIVE,
+    AfterCondition,
+    JobKind,
+    JobState,
+    JobWish,
+    PreemptAction,
+)
+from nova_market.core.job.store_values import JobFilter
+from tests.support.job_bed import STEP, id_of
+
+pytestmark = [pytest.mark.functional, pytest.mark.timeout(900)]
+
+FINISHED = JobState.FINISHED
+
+
+def cores(bed, queue):
+    """What the production jobs of a queue hold."""
+    found = bed.stores.jobs.jobs(JobFilter(queue_id=id_of(queue), states=ACTIVE))
+    return sum(one.cores * one.servers for one in found if one.kind is JobKind.PRODUCTION)
+
+
+def test_a_job_runs_and_its_worker_goes_when_it_is_idle(bed):
+    """It waits, starts, runs, ends; its exit code is kept; the idle worker is deleted in the end."""
+    job_id = bed.submit('a', 'night', code=3)
+    bed.until(bed.all_ended)
+    found = bed.job(job_id)
+    assert (found.state, found.exit_code, found.attempt) == (JobState.FAILED, 3, 1)
+    assert bed.actions(job_id) == ['starting', 'started', 'failed']
+    bed.until(lambda: not bed.owners.made)
+    assert bed.stores.attempts.workers() == []
+
+
+def test_forty_jobs_of_two_queues_keep_the_shares(bed):
+    """Long production jobs of a queue never hold more than its half; all end, each script to its end once."""
+    bed.add_queue('day', 'blue')
+    names = []
+    for n in range(20):
+        for queue in ('night', 'day'):
+            name, best_effort = f'{queue}-{n}', n % 2 == 1
+            bed.submit(name, queue, sleep=20.0, time_limit=3600, best_effort=best_effort)
+            names.append(name)
+    most = {'night': 0.0, 'day': 0.0}
+    for _ in range(200):
+        if bed.all_ended():
+            break
+        bed.pass_()
+        most = {queue: max(held, cores(bed, queue)) for queue, held in most.items()}
+    assert most == {'night': 4.0, 'day': 4.0}  # of 8 cores
+    assert set(bed.states().values()) == {'finished'} and len(names) == 40
+    assert [bed.guests.ends(id_of(name)).count('exit') for name in names] == [1] * 40
+    # workers are used again: there were fewer than jobs
+    assert len({one.server_id for one in bed.guests.runs}) < 30
+
+
+def test_a_production_job_preempts_the_newest_best_effort_job(small):
+    """It gets its notice, waits again, and ends later; the older one is spared."""
+    old = small.submit('old', 'night', sleep=200.0, best_effort=True)
+    small.run(2)
+    new = small.submit('new', 'night', sleep=60.0, best_effort=True)
+    small.until(lambda: len(small.guests.running()) == 2)
+    urgent = small.submit('urgent', 'night', sleep=20.0)
+    small.until(lambda: small.job(urgent).state is FINISHED)
+    assert small.guests.ends(old)[0] is None and small.job(old).attempt == 1
+    small.until(small.all_ended)
+    assert small.guests.ends(new) == ['stopped', 'exit']
+    assert (small.job(new).attempt, small.job(new).requeues) == (2, 1)
+    assert set(small.states().values()) == {'finished'}
+    events = small.actions(new)
+    assert events.index('preempting') < events.index('preempted') < events.index('requeued')
+
+
+def test_a_suspended_job_goes_on_where_it_was(small):
+    """Shelved when a production job needs its room, brought back behind it, in the same attempt."""
+    rests = small.submit(
+        'rests', 'night', sleep=60.0, best_effort=True, flavor='large',
+        preempt_action=PreemptAction.SHELVE,
+    )  # fmt: skip
+    small.until(lambda: small.guests.running())
+    urgent = small.submit('urgent', 'night', sleep=20.0)
+    small.until(lambda: small.job(rests).state is JobState.SUSPENDED)
+    small.until(small.all_ended)
+    assert small.guests.ends(urgent) == small.guests.ends(rests) == ['exit']
+    assert small.job(rests).attempt == 1
+
+
+def test_a_gang_starts_together_or_not_at_all(bed):
+    """All servers begin when the last one has called; with too little room it waits whole."""
+    bed.submit('first', 'night', sleep=40.0, servers=3, flavor='large', time_limit=600)
+    gang = bed.submit('gang', 'night', sleep=20.0, servers=3)
+    bed.until(bed.all_ended)
+    for name in ('first', 'gang'):
+        runs = [one for one in bed.guests.runs if one.job_id == id_of(name)]
+        assert len(runs) == 3 and {one.end for one in runs} == {'exit'}
+        began = [one.began for one in runs]
+        assert max(began) - min(began) <= STEP and len({one.server_id for one in runs}) == 3
+    assert bed.job(gang).state is FINISHED
+
+
+def test_an_array_and_jobs_after_it(bed):
+    """A job waits for all elements; one that needs their success is cancelled when one has failed."""
+    bed.submit('e', 'night', sleep=10.0, code=1, array=3)
+    after = {'after': (id_of('e'),), 'state': JobState.HELD}
+    end = bed.submit('end', 'night', after_condition=AfterCondition.END, **after)
+    success = bed.submit('success', 'night', **after)
+    bed.run(2)
+    assert bed.job(end).reason.code == 'dependency'
+    bed.until(bed.all_ended)
+    elements = [id_of(f'e-{n}') for n in range(3)]
+    assert {bed.job(one).state for one in elements} == {JobState.FAILED}
+    assert (bed.job(end).state, bed.job(success).state) == (FINISHED, JobState.CANCELLED)
+    last = max(one.ended for one in bed.guests.runs if one.job_id in elements)
+    assert all(one.began >= last for one in bed.guests.runs if one.job_id == end)
+
+
+@pytest.mark.parametrize('when', ['waiting', 'starting', 'running'])
+def test_a_cancelled_job_ends(bed, when):
+    job_id = bed.submit('a', 'night', sleep=300.0)
+    bed.until(lambda: str(bed.job(job_id).state) == when)
+    bed.stores.jobs.want(job_id, JobWish.CANCEL, 'by its owner')
+    bed.until(bed.all_ended, passes=10)
+    assert bed.job(job_id).state is JobState.CANCELLED
+    bed.run(3)
+    assert bed.guests.running() == []
+
+
+def test_a_silent_worker_is_lost_and_its_server_goes_first(bed):
+    """The job is run again once the first server is gone; a second loss fails it (one retry)."""
+    job_id = bed.submit('a', 'night', sleep=60.0)
+    bed.until(lambda: bed.guests.running())
+    (first,) = bed.owners.made
+    bed.guests.mute.add(first)
+    bed.until(lambda: len(bed.guests.runs) == 2)
+    assert first not in bed.owners.made and bed.job(job_id).lost == 1
+    second = bed.guests.runs[1].server_id
+    bed.guests.mute.add(second)
+    bed.until(bed.all_ended)
+    assert bed.job(job_id).state is JobState.FAILED
+    assert bed.guests.ends(job_id) == ['cut off', 'cut off'] or second in bed.guests.mute
+    assert bed.actions(job_id).count('lost') == 2
+
+
+def test_a_queue_is_deleted_with_its_workers(bed):
+    """Its row goes when no server of it is left; its trust is ended."""
+    bed.submit('a', 'night')
+    bed.until(bed.all_ended)
+    assert len(bed.owners.made) == 1
+    bed.stores.queues.delete(id_of('night'))
+    bed.until(lambda: bed.stores.queues.queue('night') is None, passes=10)
+    assert (bed.owners.made, bed.owners.trusts) == ({}, {})
+
+
+def test_what_the_cloud_refuses_is_the_reason(bed):
+    """The job waits with a pause that grows; it runs when there is a quota again."""
+    bed.add_queue('day', 'blue')
+    bed.owners.quota = 0
+    job_id = bed.submit('a', 'night')
+    bed.run(3)
+    found = bed.job(job_id)
+    assert found.state is JobState.WAITING and found.not_before > bed.clock.wall() - 5
+    assert 'quota exceeded' in found.reason.text
+    bed.owners.quota = 10
+    bed.until(bed.all_ended)
+    assert bed.job(job_id).state is FINISHED and bed.job(job_id).lost == 0
+
+
+def test_a_broken_policy_stops_its_own_queue_only(bed):
+    """One that is not installed, and parameters that it does not take; the reason names it."""
+    bed.add_queue('odd', 'blue', share=0.2, policy='astrology')
+    bed.add_queue('wrong', 'blue', share=0.2, policy='flexible', parameters={'moon': 1.0})
+    good, odd, wrong = (bed.submit(f'in-{name}', name) for name in ('night', 'odd', 'wrong'))
+    bed.until(lambda: bed.job(good).state is FINISHED)
+    assert [str(bed.job(one).state) for one in (odd, wrong)] == ['waiting', 'waiting']
+    assert 'astrology: it is not installed here' in bed.job(odd).reason.text
+    assert 'moon' in bed.job(wrong).reason.text
