@@ -15,7 +15,6 @@ from enum import StrEnum
 
 import numpy as np
 
-from nova_market.core.ledger.money import MAX_AMOUNT
 from nova_market.core.resource import Array
 from nova_market.core.tender.pool import WorkerFlavors
 from nova_market.core.tender.task import Task
@@ -42,9 +41,10 @@ class Prices:
 def task_costs(task: Task, flavors: WorkerFlavors, prices: Prices, charging: Charging) -> Array:
     """(flavors,) micro-credits on a worker that is there already, eq. (1): whole numbers.
 
-    inf where it would be more than an account can hold (MAX_AMOUNT): nobody can pay that.
+    May be more than an account can hold, also infinite: no offer is made then.
     """
     space = prices.memory_mib * task.memory_mib + prices.disk_gib * task.disk_gib
     cost = np.full(len(flavors), prices.work * task.work)
     cost += space * (task.work / flavors.speed if charging is Charging.PER_SECOND else 1.0)
-    return np.ceil(np.where(cost <= MAX_AMOUNT, cost, np.inf))
+    whole: Array = np.ceil(cost)
+    return whole

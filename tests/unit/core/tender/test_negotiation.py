@@ -64,6 +64,16 @@ def test_the_order_of_waiting_tasks(order, now, row):
     assert turn(BAG, ALL, now, Strategy(order=order)).row == row
 
 
+def test_risk_is_weighed_by_importance():
+    """100 / 1000 * 9 against 100 / 500 * 2: the second is at greater risk, the first matters more."""
+    two = BagTasks(
+        work=np.array([100.0, 100.0]),
+        deadline=np.array([1000.0, 500.0]),
+        importance=np.array([9.0, 2.0]),
+    )
+    assert turn(two, np.arange(2), 0.0, Strategy()).row == 0
+
+
 def test_of_equal_tasks_the_first_is_tried():
     assert turn(BAG, np.array([0, 2]), 0.0, Strategy(order=Order.IMPORTANCE)).row == 0
 
@@ -142,6 +152,7 @@ def test_an_offer_is_honoured_by_the_best_that_is_no_dearer_and_no_later():
     assert honoured(Terms(cost=10, seconds=9.0), now, cost_time) == 1
     assert honoured(Terms(cost=8, seconds=9.0), now, cost_time) is None
     assert honoured(Terms(cost=10, seconds=7.9), now, cost_time) is None
+    assert honoured(Terms(cost=9, seconds=8.0), now, cost_time) == 1
 
 
 def test_utilities_are_plug_ins():
