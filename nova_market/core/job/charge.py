@@ -11,8 +11,8 @@ that was lost, the time in which its server was suspended, and, where the servic
 did after its last checkpoint.
 
 A preempted job is paid for that lost time by who displaced it, at its own price. The displacer pays for a
-core at most what it would pay for one of its own until its time limit, and for one job at most its own cost
-limit. So a queue's owner cannot set the price at which the jobs of others pay him.
+core at most what it would pay for one of its own until its time limit, and for each job that it displaced at
+most its own cost limit. So a queue's owner cannot set the price at which the jobs of others pay him.
 """
 
 from collections.abc import Mapping, Sequence
