@@ -78,6 +78,13 @@ def test_time_in_suspension_is_not_charged():
     assert compensation_due(displaced) == MICRO // 4
 
 
+def test_all_attempts_together_cost_at_most_what_is_held():
+    """Two hours are held, and one and three quarters were charged before: of an hour a quarter is left."""
+    one = replace(priced(), charged=MICRO * 7 // 4)
+    assert attempt_charge(ended(one, part(HOUR))) == MICRO // 4
+    assert attempt_charge(ended(replace(one, charged=2 * MICRO), part(HOUR))) == 0
+
+
 def test_pauses_last_from_suspended_to_resumed():
     """Of one attempt, in the order of their numbers; the last one may last still."""
     actions = [(1, 'suspended'), (1, 'resumed'), (2, 'suspended'), (2, 'resumed'), (2, 'suspended')]
