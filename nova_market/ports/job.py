@@ -167,7 +167,7 @@ class JobStateStore(Protocol):
         """Keep it in place of what is there. name: at most 20 characters."""
 
     def exchange(self, name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-        """Keep `after` if `before` is there still, {} for nothing; whether it was: of several one succeeds."""
+        """Keep `after` if `before` ({}: nothing) is there still; whether it was: of several one succeeds."""
 
 
 class AttemptStore(Protocol):
