@@ -2,7 +2,7 @@
 """CPU utilisation of servers over a day: logs of PlanetLab, or made up.
 
 A log is a CSV file, a line a server: its name, then a sample in percent for each interval of five minutes
-(CoMon: Park and Pai, 2006; as used by Beloglazov and Buyya, CCPE 24(13), 2012).
+(Park and Pai, 2006; as used by Beloglazov and Buyya, CCPE 24(13), 2012).
 """
 
 import csv
