@@ -19,7 +19,7 @@ from tests.support.hypervisor.worlds import LibvirtBed, WorldOfLibvirt, uuid_of
 pytestmark = [
     pytest.mark.alone,
     pytest.mark.integration('libvirtd', 'virtlogd', 'qemu-system-x86_64'),
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(400),
 ]
 
 CROWD = 30
@@ -40,12 +40,14 @@ SMALL = 500
 def world() -> Iterator[WorldOfLibvirt]:
     """The crowd runs through all tests: each ends with the weights that it began with."""
     bed = LibvirtBed()
-    made = WorldOfLibvirt(bed)
-    for number in range(CROWD):
-        made.start(number, owner='few' if number % 10 == 0 else 'many')
-    yield made
-    made.close()
-    bed.remove()
+    try:
+        made = WorldOfLibvirt(bed)
+        for number in range(CROWD):
+            made.start(number, owner='few' if number % 10 == 0 else 'many')
+        yield made
+        made.close()
+    finally:
+        bed.remove()
 
 
 class Crowd:
