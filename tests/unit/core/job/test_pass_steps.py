@@ -174,6 +174,19 @@ def test_a_queue_has_as_many_active_jobs_as_it_allows():
     assert not found.run().steps
 
 
+def test_nobody_is_preempted_for_a_job_that_its_queues_limit_keeps_waiting():
+    """Two may be active: one is, and the first one that waits is the second."""
+    limits = QueueLimits(max_running=2)
+    jobs = [waits('first', 1, cores=2.0), waits('wide', 2, cores=6.0)]
+    found = Passes([queue(share=1.0, limits=limits)], [host()], jobs=jobs)
+    busy(found)
+    assert [one.job_id for one in found.run().steps] == [id_of('first')]
+    # without the limit
+    found = Passes([queue(share=1.0)], [host()], jobs=jobs)
+    busy(found)
+    assert [one.job_id for one in found.run().steps] == [id_of('run'), id_of('first')]
+
+
 def test_a_best_effort_job_is_preempted_for_a_production_job_which_starts_before_all_others():
     found = Passes([queue(share=1.0)], [host()], jobs=[waits('wide', cores=6.0)])
     busy(found)
