@@ -58,6 +58,16 @@ def busy(found, name='run', on='h', cores=4.0, **more):
     return one
 
 
+def test_a_running_job_ends_a_time_limit_after_its_script_has_begun():
+    """Its attempt began earlier, as its server had to boot; while it boots, it ends a limit after that."""
+    found = Passes([queue(share=1.0)], [host()])
+    busy(found, started_at=NOW - 100, time_limit=600)
+    busy(found, 'boots', state=JobState.STARTING, started_at=0.0, time_limit=600)
+    running = found.input().snapshot.running
+    assert running.started.tolist() == [NOW - 1000, NOW - 1000]
+    assert running.ends.tolist() == [NOW + 500, NOW - 400]
+
+
 def test_a_job_starts_in_a_new_worker_whose_row_and_attempt_are_stored_with_it():
     found = Passes([queue(share=1.0)], [host()], jobs=[waits('a', attempt=3)])
     (step,) = found.run().steps
