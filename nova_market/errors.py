@@ -75,6 +75,10 @@ class BadLease(NovaMarketError):
     """A request for a lease, a host of its cluster or a setting of its placement that cannot be."""
 
 
+class BadPower(NovaMarketError):
+    """A setting of power that cannot be: names the value, its limits and what to do."""
+
+
 class BadTime(NovaMarketError):
     """A text that is no time: says what to give."""
 

@@ -107,6 +107,37 @@ start_switch() {
         --may-exist add-port br-ex eth1
 }
 
+# The market API in the network of the guests: a veth pair from this machine to the switch of a host, whose
+# neutron agent wires it as it wires a guest, and socat from its address to the API.
+open_gate() {
+    local id mac
+    read -r id mac <"$STATE/gate"
+    wait_on 60 "$GATE_HOST" ovs-vsctl br-exists br-int
+    if ! ip link show "$GATE_DEVICE" >/dev/null 2>&1; then
+        ip link add "$GATE_DEVICE" type veth peer name gate \
+            netns "$(bash "$TESTBED/host" pid --state "$STATE" "$GATE_HOST")"
+        sysctl -qw "net.ipv6.conf.$GATE_DEVICE.disable_ipv6=1"
+    fi
+    on "$GATE_HOST" ip link set gate up
+    ip link set "$GATE_DEVICE" address "$mac" up
+    ip addr replace "$GATE/24" dev "$GATE_DEVICE"
+    on "$GATE_HOST" ovs-vsctl --timeout=30 --may-exist add-port br-int gate -- set Interface gate \
+        "external_ids:iface-id=$id" "external_ids:attached-mac=$mac" external_ids:iface-status=active
+    service gate socat "TCP-LISTEN:${PORT[market]},bind=$GATE,fork,reuseaddr" \
+        "TCP:127.0.0.1:${PORT[market]}"
+    bind_gate "$id"
+}
+
+# Neutron binds a port to a host whose agent has reported, and does not try again by itself.
+bind_gate() {
+    local end=$((SECONDS + 120))
+    until (openstack_environment admin && [ "$(openstack port show -f value -c binding_vif_type "$1")" = ovs ]); do
+        [ "$SECONDS" -lt "$end" ] || die "the port $1 is not bound; see $LOG_DIR/$GATE_HOST/neutron-agent.log"
+        (openstack_environment admin && openstack port unset --host "$1" &&
+            openstack port set --host "$GATE_HOST" "$1")
+    done
+}
+
 configure_host() {
     local host=$1 cpus=$2 address=$3
     cat >"$STATE/hosts/$host/sshd_config" <<END

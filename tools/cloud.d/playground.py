@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What servers are booted from: the test guest's image, flavors, and a network for everybody. Idempotent.
 
+In the network this machine has a port, too, by which guests reach the market API.
+
 An image whose file has changed is made anew under the same name. The old one is kept under another name:
 servers that were booted from it need it when they migrate.
 """
@@ -30,22 +32,22 @@ def main() -> None:
     initrd = image(
         cloud, 'guest-initrd', GUEST / 'initrd.gz', disk_format='ari', container_format='ari'
     )
-    image(
-        cloud,
-        'guest',
-        GUEST / 'disk.qcow2',
-        disk_format='qcow2',
-        container_format='bare',
-        kernel_id=kernel,
-        ramdisk_id=initrd,
-        os_command_line='console=ttyS0 quiet panic=1',
-        hw_rng_model='virtio',
-        hw_video_model='none',
-        hw_serial_port_count='1',
+    guest = {
+        'disk_format': 'qcow2',
+        'container_format': 'bare',
+        'kernel_id': kernel,
+        'ramdisk_id': initrd,
+        'os_command_line': 'console=ttyS0 quiet panic=1',
+        'hw_rng_model': 'virtio',
+        'hw_video_model': 'none',
+        'hw_serial_port_count': '1',
         # where a config drive is looked for
-        hw_cdrom_bus='scsi',
-        hw_scsi_model='virtio-scsi',
-    )
+        'hw_cdrom_bus': 'scsi',
+        'hw_scsi_model': 'virtio-scsi',
+    }
+    image(cloud, 'guest', GUEST / 'disk.qcow2', **guest)
+    # there is no metadata service: only a config drive brings user data
+    image(cloud, 'worker', GUEST / 'disk.qcow2', **guest, img_config_drive='mandatory')
     for name, (ram, extra_specs) in FLAVORS.items():
         if cloud.compute.find_flavor(name) is None:
             flavor = cloud.compute.create_flavor(name=name, vcpus=1, ram=ram, disk=1)
@@ -57,6 +59,15 @@ def main() -> None:
         cloud.network.create_subnet(
             name='guests', network_id=network.id, ip_version=4, cidr='10.1.0.0/24', gateway_ip=None
         )
+    port = next(cloud.network.ports(name='market', network_id=network.id), None)
+    if port is None:
+        port = cloud.network.create_port(
+            name='market',
+            network_id=network.id,
+            fixed_ips=[{'ip_address': os.environ['CLOUD_GATE']}],
+            device_owner='nova-market:gate',
+        )
+    Path(os.environ['CLOUD_GATE_PORT']).write_text(f'{port.id} {port.mac_address}\n')
 
 
 def image(cloud, name, path, **properties):

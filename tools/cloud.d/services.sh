@@ -52,6 +52,7 @@ fill_catalog() {
 cloud_facts() {
     local project name key
     export SERVICE_PASSWORD CLOUD_PROJECTS="${PROJECTS[*]}" CLOUD_GUEST=$STATE/guest
+    export CLOUD_GATE=$GATE CLOUD_GATE_PORT=$STATE/gate
     for name in placement glance nova-api neutron-api market; do
         key=${name^^}
         export "URL_${key//-/_}=$(api_url "$name")"

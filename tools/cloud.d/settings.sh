@@ -25,6 +25,11 @@ declare -A PORT=(
 # what a compute host reaches of these, on its own 127.0.0.1
 FORWARDED=(keystone rabbitmq placement glance nova-api neutron-api)
 
+# this machine's address in the network of the guests, on a port that one of the hosts plugs
+GATE=10.1.0.254
+GATE_HOST=${HOSTS[0]}
+GATE_DEVICE=nmcloud-gate
+
 host_address() { printf '10.254.0.1%s' "${1#h}"; }
 
 # one tree is enough to know what is ours
@@ -65,6 +70,7 @@ openstack_environment() {
     [ "$1" = admin ] || return 0
     # what the services of nova-market are configured with; nobody starts them here
     export NOVA_MARKET_TRANSPORT_URL=$BROKER_URL NOVA_MARKET_DATABASE_URL NOVA_MARKET_API_URL
+    export NOVA_MARKET_WORKER_URL=http://$GATE:${PORT[market]}
     export NOVA_MARKET_SERVICE_PASSWORD=$SERVICE_PASSWORD
     NOVA_MARKET_DATABASE_URL=$(database_url nova_market)
     NOVA_MARKET_API_URL=$(api_url market)

@@ -36,6 +36,9 @@ COUNTED = ('VCPU', 'MEMORY_MB', 'DISK_GB')
 OF_CORES = ('VCPU', 'PCPU')
 """What Nova counts together as the vCPUs that are used on a host."""
 
+ROUNDING = 2.0**-20
+"""Part of a core that sums of fractions may miss by: a grain of the calendar."""
+
 WHOLE_CLOUD = ''
 """Name of the aggregate in row 0: all hosts."""
 
@@ -88,11 +91,12 @@ def cloud_room(
     whole = _whole(hosts)
     free = np.maximum(whole - _taken(cloud.servers, row, len(hosts)) - _reserved(cloud, row), 0.0)
     for one in workers:
-        if one.id not in host_of:
-            continue
-        if one.id in there and is_idle(one):
+        if one.id in host_of and one.id in there and is_idle(one):
             free[:, host_of[one.id]] += _amounts(one)
-        elif one.id not in there and _will_be(one):
+    open_ = np.array([host.enabled and host.answering for host in hosts], dtype=np.bool_)
+    for one in workers:
+        if one.id in host_of and one.id not in there and _will_be(one):
+            host_of[one.id] = _likely_host(free, open_, one, host_of[one.id])
             free[:, host_of[one.id]] -= _amounts(one)
     free = np.clip(free, 0.0, whole)
     free[:, [not one.answering for one in hosts]] = 0.0
@@ -174,6 +178,16 @@ def _will_be(worker: StoredWorker) -> bool:
     """Whether a server is being made for it, or is to be on a host again."""
     present = worker.intention is DesiredWorkerState.PRESENT
     return present and (worker.state is WorkerState.STARTING or not worker.server_id)
+
+
+def _likely_host(free: Array, open_: Flags, worker: StoredWorker, planned: int) -> int:
+    """Row of the host that Nova will choose: the planned one, or another when that was filled meanwhile.
+
+    Nova puts servers on other hosts than planned. Their room there must not be counted twice on the one
+    and not at all on the other: a job would start that has no room.
+    """
+    fits = open_ & (free + ROUNDING >= _amounts(worker)[:, None]).all(axis=0)
+    return planned if fits[planned] or not fits.any() else int(fits.argmax())
 
 
 def _amounts(worker: StoredWorker) -> Array:

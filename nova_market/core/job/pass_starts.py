@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nova_market.core.job.cloud_room import is_idle
+from nova_market.core.job.cloud_room import ROUNDING, is_idle
 from nova_market.core.job.pass_input import PassInput
 from nova_market.core.job.queue import DesiredWorkerState, StoredWorker, WorkerState
 from nova_market.core.job.record import StoredJob
@@ -29,9 +29,6 @@ from nova_market.core.resource import Array
 
 ROOM_AGAIN = 10.0
 """Seconds before a server is made where idle workers go first: so long Nova takes to delete one."""
-
-ROUNDING = 2.0**-20
-"""Part of a core that sums of fractions may miss by: a grain of the calendar."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

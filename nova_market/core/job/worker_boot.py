@@ -63,9 +63,10 @@ def worker_user_data(boot: WorkerBoot, python_agent: str, shell_agent: str) -> s
             'the credential of a worker is 43 characters of Base64 for URLs: make a new one'
         )
     names = {'PLACE': boot.directory, 'URL': boot.url, 'WORKER': boot.worker_id, 'AS': boot.user}
-    parts = ['#!/bin/sh\nset -e\numask 077\n']
+    parts = ['#!/bin/sh\nset -e\n']
     parts += [f'{name}={shlex.quote(value)}\n' for name, value in names.items()]
-    parts += ['mkdir -p "$PLACE"\nchmod 711 "$PLACE"\n']
+    # the user of jobs must get through directories that are made above it, too
+    parts += ['umask 022\nmkdir -p "$PLACE"\nchmod 711 "$PLACE"\numask 077\n']
     files = {
         'credential': f'{boot.credential}\n',
         'ca.pem': boot.certificates,

@@ -39,7 +39,7 @@ def boot(**more):
 
 @pytest.mark.parametrize('python', [True, False], ids=['python', 'no python'])
 def test_user_data_starts_an_agent(database, place, python):
-    """worker.py with Python 3.6, worker.sh without; also in a directory with a blank and a quote."""
+    """worker.py with Python 3.6, worker.sh without; in a directory with a blank and a quote, below a new one."""
     bed = WorkerBed(make_market(database, worker_pace=PACE, wall=time.time), place)
     bed.serve()
     programs = place / 'bin'
@@ -47,7 +47,7 @@ def test_user_data_starts_an_agent(database, place, python):
     shadowed = programs / 'python3'
     shadowed.write_text('#!/bin/sh\nexit 127\n')
     shadowed.chmod(0o755)
-    directory = place / "it's here"
+    directory = place / 'not there yet' / "it's here"
     given = boot(url=f'http://127.0.0.1:{bed.port}', directory=str(directory))
     script = place / 'user-data'
     script.write_text(worker_user_data(given, *AGENTS))

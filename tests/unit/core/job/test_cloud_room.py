@@ -61,6 +61,20 @@ def test_a_worker_whose_server_is_not_there_yet_takes_its_room_once():
     assert free_cores([host()], [], [replace(coming, server_id='s')]) == [6.0]
 
 
+def test_a_worker_that_is_planned_where_nova_has_put_another_one_takes_room_elsewhere():
+    """Otherwise one host would be full twice, and a job would start for the room of the other."""
+    hosts = [host('a', cores=2.0), host('b', cores=2.0), host('c', cores=2.0, answering=False)]
+    there = made(name='there', host='a')
+    coming = made(name='coming', state=WorkerState.STARTING, server_id='', host='b')
+    on_b = server('s', on='b', cores=2.0, worker_id=id_of('there'))
+    found = room(hosts, [on_b], [there, coming])
+    assert found.free[0].tolist() == [0.0, 0.0, 0.0]
+    assert found.host_of == {id_of('there'): 1, id_of('coming'): 0}
+    # where there is room for none, it stays where it was planned
+    full = server('x', on='a', cores=2.0)
+    assert room(hosts, [on_b, full], [there, coming]).host_of[id_of('coming')] == 1
+
+
 def test_a_worker_is_where_its_server_is_and_not_where_it_was_planned():
     mine = server('s', on='b', cores=2.0)
     found = room([host('a'), host('b')], [mine], [made(host='a')])
