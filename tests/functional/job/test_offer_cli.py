@@ -64,9 +64,9 @@ def test_an_offer_is_asked_for_and_accepted_by_commands(render, run, tmp_path):
     words = ('offer', 'accept', line['ID'], str(path), '--env', 'A=1')
     accepted = shown(run, 'alice', *words)
     assert accepted['state'] == 'accepted'
-    job = shown(run, 'alice', 'job', 'show', accepted['job'])
-    assert job['name'] == 'frame.sh' and job['id'] == accepted['job']
-    assert shown(run, 'alice', 'offer', 'show', line['ID'])['job'] == accepted['job']
+    job = shown(run, 'alice', 'job', 'show', accepted['job_id'])
+    assert job['name'] == 'frame.sh' and job['id'] == accepted['job_id']
+    assert shown(run, 'alice', 'offer', 'show', line['ID'])['job_id'] == accepted['job_id']
 
 
 def test_the_best_offer_is_accepted_at_once(render, run):
