@@ -29,6 +29,7 @@ from nova_market.services.job.billing import Billing
 from nova_market.services.job.inputs import JobStores
 from nova_market.services.job.jobs import Jobs
 from nova_market.services.job.settings import JobsSettings, WorkerImage
+from nova_market.services.tender.settling import OfferSettling
 from tests.support.job_records import id_of, job, new_jobs, queue
 from tests.support.market.api import make_market
 from tests.support.simulated_workers import SimulatedWorkers
@@ -113,6 +114,7 @@ class JobBed:
             'hosts': self.cloud,
             'url': self.url,
             'billing': Billing(around(self.ledger), around(self.accounts)),
+            'settling': OfferSettling(around(self.market.stores.offers), around(self.ledger)),
             'leadership': leader or SoleLeader(),
             'clock': self.clock,
             'settings': self.settings,
