@@ -93,10 +93,16 @@ def cloud_room(
     for one in workers:
         if one.id in host_of and one.id in there and is_idle(one):
             free[:, host_of[one.id]] += _amounts(one)
+    # with the room of servers that go: it was given to others that are to be made
+    later = free.copy()
+    for one in workers:
+        if one.id in host_of and one.id in there and one.intention is DesiredWorkerState.GONE:
+            later[:, host_of[one.id]] += _amounts(one)
     open_ = np.array([host.enabled and host.answering for host in hosts], dtype=np.bool_)
     for one in workers:
         if one.id in host_of and one.id not in there and _will_be(one):
-            host_of[one.id] = _likely_host(free, open_, one, host_of[one.id])
+            host_of[one.id] = _likely_host(later, open_, one, host_of[one.id])
+            later[:, host_of[one.id]] -= _amounts(one)
             free[:, host_of[one.id]] -= _amounts(one)
     free = np.clip(free, 0.0, whole)
     free[:, [not one.answering for one in hosts]] = 0.0
