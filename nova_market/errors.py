@@ -75,6 +75,10 @@ class BadLease(NovaMarketError):
     """A request for a lease, a host of its cluster or a setting of its placement that cannot be."""
 
 
+class BadPower(NovaMarketError):
+    """A setting of power that cannot be: names the value, its limits and what to do."""
+
+
 class BadTime(NovaMarketError):
     """A text that is no time: says what to give."""
 
@@ -145,6 +149,26 @@ class BadJob(NovaMarketError):
 
 class BadTask(NovaMarketError):
     """A task that no tender can make an offer for: names what was given and what is allowed."""
+
+
+class TooManyOffers(Conflict):
+    """A project has as many offers that are open or held as it may have."""
+
+
+class OfferEnded(Conflict):
+    """An offer was accepted, released, or has expired: nothing becomes of it any more."""
+
+
+class OfferGone(Conflict):
+    """What was offered cannot be had any more, for no more and no later: nothing was charged."""
+
+
+class PromisesChanged(Conflict):
+    """Room was promised to others since it was read: decide again."""
+
+
+class BadOffer(NovaMarketError):
+    """A request for offers, or a hold, that cannot be: names the entry, its value, the limit, what to do."""
 
 
 class BadQueue(NovaMarketError):

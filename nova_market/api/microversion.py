@@ -13,7 +13,7 @@ SERVICE = 'market'
 HEADER = 'OpenStack-API-Version'
 MAJOR = 1
 MIN_MINOR = 1
-MAX_MINOR = 4
+MAX_MINOR = 5
 FORM = re.compile(r'(\d{1,3})\.(\d{1,6})', re.ASCII)
 
 
@@ -32,6 +32,7 @@ APPS = Version(2)
 DRAINING = Version(3)
 RESTING = Version(3)
 JOBS = Version(4)
+OFFERS = Version(5)
 
 
 def requested(header: str | None) -> Version:

@@ -14,6 +14,7 @@ from nova_market.api.handlers import (
     economy,
     history,
     job,
+    offer,
     plan,
     price,
     queue,
@@ -22,7 +23,7 @@ from nova_market.api.handlers import (
     version,
     worker,
 )
-from nova_market.api.microversion import APPS, JOBS, LOWEST, Version
+from nova_market.api.microversion import APPS, JOBS, LOWEST, OFFERS, Version
 from nova_market.api.schemas.job import QUEUE_REF
 from nova_market.api.schemas.shape import ACCOUNT_ID, BUDGET_ID, PERIOD, SERVER_ID
 from nova_market.core.json_schema import Schema
@@ -37,6 +38,7 @@ PATH_VALUES: Mapping[str, Schema] = {
     'worker_id': SERVER_ID,
     'queue_id': QUEUE_REF,
     'job_id': SERVER_ID,
+    'offer_id': SERVER_ID,
     'period': PERIOD,
     'plan_id': {'type': 'string', 'pattern': '^[A-Za-z0-9_-]{1,64}$'},
 }
@@ -115,6 +117,12 @@ ROUTES = (
     Route('POST', '/v1/jobs/{job_id}/requeue', job.requeue, since=JOBS),
     Route('GET', '/v1/jobs/{job_id}/output', job.output, since=JOBS),
     Route('GET', '/v1/jobs/{job_id}/events', job.events, since=JOBS),
+    Route('GET', '/v1/offers', offer.index, since=OFFERS),
+    Route('POST', '/v1/offers', offer.create, since=OFFERS),
+    Route('GET', '/v1/offers/{offer_id}', offer.show, since=OFFERS),
+    Route('POST', '/v1/offers/{offer_id}/accept', offer.accept, since=OFFERS),
+    Route('POST', '/v1/offers/{offer_id}/hold', offer.hold, since=OFFERS),
+    Route('POST', '/v1/offers/{offer_id}/release', offer.release, since=OFFERS),
     Route('GET', '/v1/rounds', history.index),
     Route('GET', '/v1/rounds/{period}', history.show),
     Route('GET', '/v1/rounds/{period}/allocations', history.allocations),

@@ -15,14 +15,17 @@ from nova_market.ports import (
     EventStore,
     Flavors,
     History,
+    JobStateStore,
     JobStore,
     LedgerStore,
+    OfferStore,
     PlanStore,
     QueueStore,
     ServerOwners,
     SlotStore,
     Trusts,
 )
+from nova_market.services.tender.offers import OfferSettings
 
 
 class Apps(AppStore, SlotStore, Protocol):
@@ -43,6 +46,8 @@ class ApiStores:
     queues: QueueStore
     jobs: JobStore
     attempts: AttemptStore
+    states: JobStateStore
+    offers: OfferStore
     trusts: Trusts
     owners: ServerOwners
     flavors: Flavors
@@ -58,6 +63,7 @@ class Settings:
     job_policies:    the policies of queues that are installed
     report_interval: least seconds between two reports of an application or of one of its servers
     worker_pace:     how often agents of workers call
+    offers:          how long offers are good, what a hold costs, and what comes back of a late job
     """
 
     period: float = 60.0
@@ -72,4 +78,5 @@ class Settings:
     trust_roles: tuple[str, ...] = ('member',)
     report_interval: float = 1.0
     worker_pace: WorkerPace = field(default_factory=WorkerPace)
+    offers: OfferSettings = field(default_factory=OfferSettings)
     response_validation: str = 'warn'

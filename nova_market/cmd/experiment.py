@@ -21,6 +21,7 @@ from nova_market.experiments.guests import (
 )
 from nova_market.experiments.simulated import (
     cloudalloc_algorithms,
+    cloudalloc_power,
     grid_beyond,
     grid_fig5,
     grid_fig6,
@@ -102,6 +103,10 @@ def _parser() -> argparse.ArgumentParser:
     _add_jobs(commands)
     text = 'Leases on random families: time of each algorithm, and its distance to a proved bound; simulated.'
     _add_simulated(commands, cloudalloc_algorithms.NAME, cloudalloc_algorithms, text)
+    text = (
+        'What a day draws with all hosts on, and with hosts powered down, and its price; simulated.'
+    )
+    _add_simulated(commands, cloudalloc_power.NAME, cloudalloc_power, text)
     _add_grid(commands)
     return parser
 

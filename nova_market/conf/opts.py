@@ -11,12 +11,25 @@ from nova_market.conf import (
     host,
     jobs,
     market,
+    offers,
     openstack,
     rebalancing,
     steering,
 )
 
-GROUPS = (api, controller, fairness, exchange, host, jobs, market, openstack, rebalancing, steering)
+GROUPS = (
+    api,
+    controller,
+    fairness,
+    exchange,
+    host,
+    jobs,
+    market,
+    offers,
+    openstack,
+    rebalancing,
+    steering,
+)
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:

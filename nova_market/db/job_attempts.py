@@ -122,12 +122,19 @@ def _report(connection: Connection, report: AttemptReport) -> StoredAttempt:
     before = stored_attempt(row)
     if before.state in OPEN_ATTEMPT:
         connection.execute(update(job_attempts).where(*chosen).values(**_changes(before, report)))
+        insert_events(connection, [_marked(report, mark) for mark in report.marks])
     elif AttemptState(report.state) not in OPEN_ATTEMPT and not _same(before, report):
         raise AttemptEnded(
             f'attempt {report.number} of job {report.job_id} is {before.state}: this result comes too late '
             'and does not count'
         )
     return before
+
+
+def _marked(report: AttemptReport, mark: str) -> JobEvent:
+    return JobEvent(
+        job_id=report.job_id, at=report.at, action='marked', attempt=report.number, reason=mark
+    )
 
 
 def _same(before: StoredAttempt, report: AttemptReport) -> bool:

@@ -30,6 +30,10 @@ class DatabaseJobStates:
         """Keep it in place of what is there."""
         self._database.write(_write, name, packed(document))
 
+    def exchange(self, name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+        """Keep `after` if `before` is there still; whether it was."""
+        return self._database.write(_exchange, name, packed(before), packed(after))
+
 
 def _read(connection: Connection, name: str) -> dict[str, Any]:
     query = select(job_states.c.document).where(job_states.c.name == name)
@@ -38,9 +42,26 @@ def _read(connection: Connection, name: str) -> dict[str, Any]:
 
 
 def _write(connection: Connection, name: str, document: bytes) -> None:
-    own = job_states.c.name == name
-    there = connection.execute(select(job_states.c.name).where(own).with_for_update()).first()
+    _put(connection, name, document, there=_locked(connection, name) is not None)
+
+
+def _exchange(connection: Connection, name: str, before: bytes, after: bytes) -> bool:
+    there = _locked(connection, name)
+    if (packed({}) if there is None else there) != before:
+        return False
+    _put(connection, name, after, there=there is not None)
+    return True
+
+
+def _locked(connection: Connection, name: str) -> bytes | None:
+    query = select(job_states.c.document).where(job_states.c.name == name).with_for_update()
+    found = connection.execute(query).scalar()
+    return None if found is None else bytes(found)
+
+
+def _put(connection: Connection, name: str, document: bytes, *, there: bool) -> None:
     if there:
+        own = job_states.c.name == name
         connection.execute(update(job_states).where(own).values(document=document))
         return
     try:

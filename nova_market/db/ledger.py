@@ -139,8 +139,8 @@ def post_in(connection: Connection, batch: Sequence[Posting], by: str, now: floa
         _refuse_excess(book, posting)
         fresh[posting.key] = posting
         rows.append(_row(posting, book, by, now))
-    _refuse_purged(connection, rows)
     if rows:
+        _refuse_purged(connection, rows)
         _write(connection, rows, {n: book.balance(n) - held[n].balance for n in held})
     return len(rows)
 

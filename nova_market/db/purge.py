@@ -33,6 +33,7 @@ from nova_market.db.market_tables import (
     round_documents,
     rounds,
 )
+from nova_market.db.offers import some_offers
 from nova_market.db.rounds import OPEN
 
 BATCH = 2000
@@ -66,6 +67,7 @@ def purge(database: Database, older_than: float, batch: int = BATCH) -> Purged:
         ):
             rows[table.name] = _repeat(database, _some_rows(table), period, batch)
     rows['jobs'] = _repeat(database, some_jobs, older_than, batch)
+    rows['offers'] = _repeat(database, some_offers, older_than, batch)
     rows['job_minutes'] = _repeat(database, some_minutes, older_than, batch)
     rows['apps'] = _repeat(database, _some_apps, older_than, batch)
     rows['bids'] = _repeat(database, _some_bids, older_than, batch)

@@ -35,6 +35,7 @@ from nova_market.ports.market_stores import (
     PlanStore,
     RoundStore,
 )
+from nova_market.ports.offer import OfferStore
 
 __all__ = [
     'AccountStore',
@@ -58,6 +59,7 @@ __all__ = [
     'MarketCloud',
     'Membership',
     'Notices',
+    'OfferStore',
     'OwnerCloud',
     'PlanStore',
     'ProviderTraits',

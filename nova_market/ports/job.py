@@ -166,6 +166,9 @@ class JobStateStore(Protocol):
     def write(self, name: str, document: Mapping[str, Any]) -> None:
         """Keep it in place of what is there. name: at most 20 characters."""
 
+    def exchange(self, name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+        """Keep `after` if `before` ({}: nothing) is there still; whether it was: of several one succeeds."""
+
 
 class AttemptStore(Protocol):
     """Attempts, their output, and the workers that run them."""

@@ -30,14 +30,17 @@ from nova_market.db.bids import DatabaseBids
 from nova_market.db.database import Database
 from nova_market.db.job_attempts import DatabaseJobAttempts
 from nova_market.db.job_decisions import DatabaseJobDecisions
+from nova_market.db.job_states import DatabaseJobStates
 from nova_market.db.ledger import DatabaseLedger
+from nova_market.db.offers import DatabaseOffers
 from nova_market.db.plans import DatabasePlans
 from nova_market.db.queues import DatabaseQueues
 from nova_market.db.rounds import DatabaseRounds
 from nova_market.errors import ConfigurationError
 from nova_market.ports import Flavors, ServerOwners, Trusts
+from nova_market.services.tender.offers import OfferSettings
 from nova_market.wiring.database import connect
-from nova_market.wiring.policies import job_policies, traits_by_policy
+from nova_market.wiring.policies import job_policies, traits_by_policy, utilities
 
 PROGRAM = 'nova-market-api'
 
@@ -89,6 +92,8 @@ def database_stores(
         queues=DatabaseQueues(database, wall),
         jobs=DatabaseJobDecisions(database, wall),
         attempts=DatabaseJobAttempts(database),
+        states=DatabaseJobStates(database),
+        offers=DatabaseOffers(database, wall),
         trusts=trusts,
         owners=owners,
         flavors=flavors,
@@ -111,7 +116,22 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
         trust_roles=tuple(conf.api.trust_roles),
         report_interval=conf.api.report_interval,
         worker_pace=worker_pace(conf),
+        offers=offer_settings(conf),
         response_validation=conf.api.response_validation,
+    )
+
+
+def offer_settings(conf: cfg.ConfigOpts) -> OfferSettings:
+    """How offers are made."""
+    options = conf.offers
+    return OfferSettings(
+        valid=options.valid,
+        most=options.max_open,
+        longest_hold=options.longest_hold,
+        hold_fee=options.hold_fee,
+        late_refund=options.late_refund,
+        forecast_age=options.forecast_age,
+        utilities=utilities(),
     )
 
 

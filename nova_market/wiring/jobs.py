@@ -25,6 +25,7 @@ from nova_market.db.job_attempts import DatabaseJobAttempts
 from nova_market.db.job_decisions import DatabaseJobDecisions
 from nova_market.db.job_states import DatabaseJobStates
 from nova_market.db.ledger import DatabaseLedger
+from nova_market.db.offers import DatabaseOffers
 from nova_market.db.queues import DatabaseQueues
 from nova_market.errors import BadAmount, ConfigurationError
 from nova_market.ports import Clock, JobHosts, OwnerCloud
@@ -35,6 +36,7 @@ from nova_market.services.job.metrics import JobsCollector
 from nova_market.services.job.notices import JobNotices
 from nova_market.services.job.settings import JobsSettings, WorkerImage
 from nova_market.services.job.statistics import JobStatistics
+from nova_market.services.tender.settling import OfferSettling
 from nova_market.wiring.api import worker_pace
 from nova_market.wiring.database import ready
 from nova_market.wiring.leadership import JOBS, leadership
@@ -73,13 +75,15 @@ def build(
     stores = stores_of(database, clock)
     notices = MessagingNotices(conf, settings.name)
     leads = leadership(conf, settings.name, clock, JOBS)
+    ledger = DatabaseLedger(database, clock.wall)
     collector = JobsCollector(leads.leading)
     made = Jobs(
         stores=stores,
         cloud=cloud or NovaOwnerCloud.from_conf(conf, SERVICE, WORKER_MARKS),
         hosts=hosts or NovaCloud(connector(conf, SERVICE), clock),
         url=HttpWorkerUrl(settings.image.url, settings.image.certificates),
-        billing=Billing(DatabaseLedger(database, clock.wall), DatabaseAccounts(database)),
+        billing=Billing(ledger, DatabaseAccounts(database)),
+        settling=OfferSettling(DatabaseOffers(database, clock.wall), ledger),
         leadership=leads,
         clock=clock,
         settings=settings,

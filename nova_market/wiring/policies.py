@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which scaling policies are installed, and what each declares of itself (core.app.policies.traits)."""
+"""Which policies and utilities are installed, and what scaling policies declare of themselves."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -10,11 +10,13 @@ from stevedore import extension
 from nova_market.core.app.policies.traits import Policy, PolicyTraits, traits_of
 from nova_market.core.app.template import Goal
 from nova_market.core.job.policy_interface import Selection
+from nova_market.core.tender.utility import Utility
 
 LOG = logging.getLogger(__name__)
 
 NAMESPACE = 'nova_market.scaling'
 JOB_NAMESPACE = 'nova_market.job_policy'
+UTILITY_NAMESPACE = 'nova_market.utility'
 
 
 def policies() -> Mapping[str, Policy]:
@@ -51,6 +53,14 @@ def job_plugins() -> Mapping[str, Callable[..., Selection]]:
 def job_policies() -> tuple[str, ...]:
     """Names of the policies of queues that are installed."""
     return tuple(job_plugins())
+
+
+def utilities() -> Mapping[str, Utility]:
+    """Utilities of offers that can be loaded, by name; a warning names one that can't be."""
+    manager: extension.ExtensionManager[Any] = extension.ExtensionManager(
+        UTILITY_NAMESPACE, on_load_failure_callback=_left_out
+    )
+    return {name: manager[name].plugin for name in sorted(manager.names())}
 
 
 def traits_by_policy() -> Mapping[str, PolicyTraits]:

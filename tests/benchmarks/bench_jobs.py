@@ -12,10 +12,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nova_market.core.job.cloud_room import Cloud, cloud_room
 from nova_market.core.job.columns import Hosts, Owners, Placement, Queues, RunningJobs, WaitingJobs
+from nova_market.core.job.pass_input import PassMemory, StoredWork, gathered
 from nova_market.core.job.policies.flexible import flexible
 from nova_market.core.job.policy_interface import JobSnapshot, PolicyState
 from nova_market.core.job.selection import decide
+from nova_market.core.job.store_values import WaitingRows
+from nova_market.core.market.inventory import CloudHost
+from tests.support.job_records import id_of, queue
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.alone]
 
@@ -84,6 +89,45 @@ def in_use(rng: np.random.Generator) -> np.ndarray:
 
 def empty(_: np.random.Generator) -> np.ndarray:
     return np.full(HOSTS, CORES)
+
+
+def rows(seen: JobSnapshot) -> StoredWork:
+    """The same jobs as rows of the database; ids are strings of their own, as a driver makes them."""
+    waiting, jobs = seen.waiting, len(seen.waiting)
+    queues = [queue(f'q{n}', f'project-{n}') for n in range(len(seen.queues))]
+    chosen = [queues[row] for row in waiting.queue.tolist()]
+    column = WaitingRows(
+        ids=[id_of(f'job {n}') for n in range(jobs)],
+        queue_ids=[''.join(one.id) for one in chosen],
+        project_ids=[''.join(one.project_id) for one in chosen],
+        flavors=['small'] * jobs, reasons=['room'] * jobs, number=np.arange(jobs),
+        best_effort=waiting.best_effort, priority=waiting.priority, weight=waiting.weight,
+        amount=waiting.amount, servers=waiting.servers, time_limit=waiting.time_limit,
+        submitted_at=waiting.submitted, not_before=np.zeros(jobs),
+        value=np.zeros(jobs, dtype=np.int64), expected_start=np.full(jobs, np.nan),
+    )  # fmt: skip
+    return StoredWork(waiting=column, active=(), attempts={}, workers=(), queues=queues)
+
+
+def test_gathering_what_a_pass_reads() -> None:
+    """From rows to the arrays of a pass; less than the pass itself, and growth with the number of jobs."""
+    counted = {'VCPU': CORES, 'MEMORY_MB': 131072.0, 'DISK_GB': 1000.0}
+    hosts = [
+        CloudHost(name=f'h{n}', cores=CORES, memory_mib=131072.0, counted=counted)
+        for n in range(HOSTS)
+    ]
+    room = cloud_room(Cloud(hosts=hosts, servers=(), aggregates={}), [], [''])
+    ratio: dict[int, float] = {}
+    print()
+    for jobs in (10_000, 30_000, 100_000):
+        seen = cloud(jobs, in_use)
+        work, w = rows(seen), seen.waiting
+        sort = seconds(lambda w=w: np.lexsort((w.submitted, -w.weight, w.priority, w.queue)))
+        spent = seconds(lambda work=work: gathered(work, room, PassMemory(), now=1e5))
+        ratio[jobs] = spent / sort
+        print(f'{jobs:>7} jobs: {spent * 1e3:6.1f} ms, {spent / sort:5.1f} x a lexsort')
+    assert ratio[100_000] < 5.0
+    assert ratio[100_000] < 1.5 * ratio[10_000]
 
 
 def seconds(run: Callable[[], object]) -> float:

@@ -11,10 +11,13 @@ from nova_market.adapters.in_memory.cloud import MemoryCloud
 from nova_market.adapters.in_memory.owner_cloud import MemoryOwnerCloud
 from nova_market.adapters.leadership import SoleLeader
 from nova_market.core.job.attempt import WorkerPace
+from nova_market.core.job.billing import new_holds
 from nova_market.core.job.part_fate import ProgressSettings
 from nova_market.core.job.queue import WORKER_MARKS
 from nova_market.core.job.record import ACTIVE, ENDED, JobKind, JobState, StoredJob
 from nova_market.core.job.store_values import JobFilter, JobQuotas
+from nova_market.core.ledger.account import Account
+from nova_market.core.ledger.posting import MINT, AccountId, Posting, Reason, account
 from nova_market.core.market.inventory import CloudHost
 from nova_market.core.market.owner_server import ServerFlavor
 from nova_market.core.resource import HostName
@@ -26,6 +29,7 @@ from nova_market.services.job.billing import Billing
 from nova_market.services.job.inputs import JobStores
 from nova_market.services.job.jobs import Jobs
 from nova_market.services.job.settings import JobsSettings, WorkerImage
+from nova_market.services.tender.settling import OfferSettling
 from tests.support.job_records import id_of, job, new_jobs, queue
 from tests.support.market.api import make_market
 from tests.support.simulated_workers import SimulatedWorkers
@@ -110,6 +114,7 @@ class JobBed:
             'hosts': self.cloud,
             'url': self.url,
             'billing': Billing(around(self.ledger), around(self.accounts)),
+            'settling': OfferSettling(around(self.market.stores.offers), around(self.ledger)),
             'leadership': leader or SoleLeader(),
             'clock': self.clock,
             'settings': self.settings,
@@ -130,10 +135,15 @@ class JobBed:
         sleep: float = 30.0,
         code: int = 0,
         array: int = 0,
+        project: str = '',
         **more: Any,
     ) -> str:
-        """A job that sleeps and exits; its id. array: so many elements, `name-0` and so on."""
-        project = self.stores.queues.queue(queue).project_id
+        """A job that sleeps and exits; its id. array: so many elements, `name-0` and so on.
+
+        project: who submits it, and has an account where the queue has a price; default: the queue's own
+        """
+        of_queue = self.stores.queues.queue(queue)
+        project = project or of_queue.project_id
         flavor = FLAVORS[more.get('flavor', 'small')]
         values = {
             'cores': flavor.vcpus, 'memory_mib': flavor.memory_mib, 'time_limit': 600,
@@ -149,8 +159,20 @@ class JobBed:
                 for n in range(array)
             ]
         text = f'#!/bin/sh\nsleep {sleep}\nexit {code}\n'
-        self.stores.jobs.submit(new_jobs(*made, script=text), JobQuotas(most_waiting=10_000))
+        new = replace(new_jobs(*made, script=text), holds=new_holds(made, {of_queue.id: of_queue}))
+        self.stores.jobs.submit(new, JobQuotas(most_waiting=10_000))
         return made[0].id
+
+    def grant(self, project: str, amount: int) -> None:
+        """Open the project's account and mint for it."""
+        name = account('project', project)
+        self.accounts.open([Account(id=name, project_id=project)])
+        key = f'grant:0:{project}'
+        minted = Posting(key=key, reason=Reason.GRANT, debit=MINT, credit=name, amount=amount)
+        self.ledger.post([minted], by='admin')
+
+    def balance(self, name: AccountId) -> int:
+        return self.ledger.balances([name]).get(name, 0)
 
     def pass_(self, service: Jobs | None = None) -> None:
         """Guests, then the service, then time."""

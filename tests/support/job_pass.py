@@ -4,19 +4,16 @@
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
 from nova_market.core.job.cloud_room import Cloud, cloud_room
 from nova_market.core.job.pass_input import PassMemory, StoredWork, gathered
 from nova_market.core.job.pass_steps import starting, steps_of
 from nova_market.core.job.policies.easy import easy
 from nova_market.core.job.policies.flexible import flexible
 from nova_market.core.job.queue import WORKER_MARKS
-from nova_market.core.job.record import JobKind, JobState
+from nova_market.core.job.record import JobState
 from nova_market.core.job.selection import decide
-from nova_market.core.job.store_values import WaitingRows
 from nova_market.core.market.inventory import CloudHost, CloudServer
-from tests.support.job_records import id_of
+from tests.support.job_records import id_of, waiting_rows
 
 POLICIES = {'flexible': flexible, 'easy': easy}
 NOW = 100_000.0
@@ -36,37 +33,6 @@ def server(name, on='h', cores=1.0, memory=1024.0, worker_id='', **more):
     )  # fmt: skip
 
 
-def waiting_rows(jobs):
-    """As JobStore.waiting gives them: those that wait, by number."""
-    rows = sorted(
-        (one for one in jobs if one.state is JobState.WAITING), key=lambda one: one.number
-    )
-
-    def column(name, kind):
-        return np.array([getattr(one, name) for one in rows], dtype=kind)
-
-    starts = [one.expected_start for one in rows]
-    sizes = np.array([[one.cores, one.memory_mib, one.disk_gib] for one in rows]).reshape(-1, 3)
-    return WaitingRows(
-        ids=tuple(one.id for one in rows),
-        queue_ids=tuple(one.queue_id for one in rows),
-        project_ids=tuple(one.project_id for one in rows),
-        flavors=tuple(one.flavor for one in rows),
-        reasons=tuple(one.reason.code if one.reason else '' for one in rows),
-        number=column('number', np.int64),
-        best_effort=np.array([one.kind is JobKind.BEST_EFFORT for one in rows], dtype=np.bool_),
-        priority=column('priority', np.int64),
-        weight=column('weight', np.float64),
-        amount=sizes.T,
-        servers=column('servers', np.int64),
-        time_limit=column('time_limit', np.float64),
-        submitted_at=column('submitted_at', np.float64),
-        not_before=column('not_before', np.float64),
-        value=column('value', np.int64),
-        expected_start=np.array([np.nan if one is None else one for one in starts]),
-    )
-
-
 class Passes:
     """jobs, workers, attempts: rows by id, in lists; hosts, servers, aggregates: of the cloud."""
 
@@ -83,8 +49,10 @@ class Passes:
 
     def input(self, jobs=None):
         jobs = self.jobs if jobs is None else jobs
+        waiting = [one for one in jobs if one.state is JobState.WAITING]
+        waiting.sort(key=lambda one: one.number)
         work = StoredWork(
-            waiting=waiting_rows(jobs),
+            waiting=waiting_rows(waiting),
             active=[one for one in jobs if one.state not in (JobState.WAITING, JobState.HELD)],
             attempts=self.attempts, workers=self.workers, queues=self.queues,
             lifecycles=self.lifecycles,

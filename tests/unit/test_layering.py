@@ -52,7 +52,7 @@ TOPICS: tuple[frozenset[str], ...] = (
     frozenset({'calendar', 'market'}),
     frozenset({'scheduler', 'rebalancing', 'exchange'}),
     frozenset({'job', 'lease'}),
-    frozenset({'tender'}),
+    frozenset({'tender', 'power'}),
     frozenset({'app', 'fairness'}),
 )
 

@@ -6,7 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import group
+
+# three interpreters start, which takes a busy machine a minute and more
+pytestmark = pytest.mark.timeout(300)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -25,7 +30,7 @@ def run(directory: Path, *arguments: str, **modules: str) -> tuple[int, str]:
         cwd=directory,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=280,
         check=False,
     )
     return done.returncode, done.stdout

@@ -102,8 +102,7 @@ def result(call: Call) -> Any:
     worker = _proven(call)
     given = _checked_result(call)
     job, own = _part(call, worker, given.job_id, given.attempt)
-    now = call.stores.wall()
-    verdict = verdict_of(job, worker, own, given, now)
+    verdict = verdict_of(job, worker, own, given, call.stores.wall())
     fate = fate_of_result(job, own, verdict)
     if fate is Fate.OVER:
         raise _over(own)
@@ -113,14 +112,8 @@ def result(call: Call) -> Any:
         _take_back(call, job, replace(own, state=AttemptState.RUNNING, ended_at=0.0))
     _report(
         call, own, state=verdict.state, exit_code=verdict.exit_code, usage=verdict.usage,
-        text=verdict.text, saved=given.checkpoint == 0, output=given.output,
+        text=verdict.text, saved=given.checkpoint == 0, output=given.output, marks=verdict.marks,
     )  # fmt: skip
-    events = [
-        JobEvent(job_id=job.id, at=now, action='marked', attempt=own.number, reason=mark)
-        for mark in verdict.marks
-    ]
-    if events:
-        call.stores.attempts.tell(events)
     return {'order': Order.WAIT, 'seconds': 0}
 
 

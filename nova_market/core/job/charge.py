@@ -11,13 +11,14 @@ that was lost, the time in which its server was suspended, and, where the servic
 did after its last checkpoint.
 
 A preempted job is paid for that lost time by who displaced it, at its own price. The displacer pays for a
-core at most what it would pay for one of its own until its time limit, and for one job at most its own cost
-limit. So a queue's owner cannot set the price at which the jobs of others pay him.
+core at most what it would pay for one of its own until its time limit, and for each job that it displaced at
+most its own cost limit. So a queue's owner cannot set the price at which the jobs of others pay him.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import inf
 from typing import Any
 
 from nova_market.core.job.queue import StoredQueue
@@ -25,6 +26,8 @@ from nova_market.core.job.record import (
     ACTIVE,
     QUEUED,
     AttemptState,
+    JobAction,
+    JobEvent,
     JobState,
     JobWish,
     StoredAttempt,
@@ -33,6 +36,9 @@ from nova_market.core.job.record import (
 from nova_market.core.job.store_values import JobStep
 
 HOUR = 3600
+
+Pause = tuple[float, float]
+"""Seconds since the epoch: from, until; inf: it lasts still."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +50,7 @@ class EndedRun:
     parts:     of the attempt that has ended, all ranks, as the step stores them; (): no attempt ended
     displacer: job for which it was preempted; None: none, or it is not stored any more
     displacer_price: of the displacer's queue
-    suspended: seconds in which the servers of this attempt were suspended or shelved
+    pauses:    (from, until) of the times in which the servers of this attempt were suspended or shelved
     """
 
     job: StoredJob
@@ -53,7 +59,7 @@ class EndedRun:
     parts: tuple[StoredAttempt, ...] = ()
     displacer: StoredJob | None = None
     displacer_price: int = 0
-    suspended: float = 0.0
+    pauses: tuple[Pause, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +102,7 @@ def attempt_charge(run: EndedRun) -> int:
 
 def charged_core_seconds(run: EndedRun) -> float:
     """Core-seconds of the attempt that its owner pays for."""
-    return run.job.cores * sum(max(_kept(run, one) - run.suspended, 0.0) for one in run.parts)
+    return run.job.cores * sum(_kept(run, one) for one in run.parts)
 
 
 def lost_core_seconds(run: EndedRun, most: float = float('inf')) -> float:
@@ -105,7 +111,7 @@ def lost_core_seconds(run: EndedRun, most: float = float('inf')) -> float:
     most: seconds that count of each server
     """
     return run.job.cores * sum(
-        min(max(_run_time(one) - _saved_time(one), 0.0), most)
+        min(_run_time(run, _saved_at(one), one.ended_at), most)
         for one in run.parts
         if _was_displaced(run.job, one)
     )
@@ -142,11 +148,25 @@ def payable(jobs: Sequence[StoredJob], queues: Mapping[str, StoredQueue]) -> int
     return sum(job.cost_limit for job in jobs if not is_free(job, queues[job.queue_id]))
 
 
+def pauses(events: Sequence[JobEvent], attempt: int) -> tuple[Pause, ...]:
+    """The times in which the servers of an attempt were suspended or shelved. events: of its job."""
+    found: list[Pause] = []
+    since = inf
+    for one in sorted(events, key=lambda event: event.number):
+        if one.attempt == attempt and one.action == JobAction.SUSPENDED:
+            since = min(since, one.at)
+        elif one.attempt == attempt and one.action == JobAction.RESUMED and since < inf:
+            found.append((since, one.at))
+            since = inf
+    return (*found, (since, inf)) if since < inf else tuple(found)
+
+
 def _kept(run: EndedRun, one: StoredAttempt) -> float:
     """Seconds of its run that are charged."""
     if one.state is AttemptState.LOST:
         return 0.0
-    return _saved_time(one) if _was_displaced(run.job, one) else _run_time(one)
+    until = _saved_at(one) if _was_displaced(run.job, one) else one.ended_at
+    return _run_time(run, one.started_at, until)
 
 
 def _was_displaced(job: StoredJob, one: StoredAttempt) -> bool:
@@ -154,12 +174,14 @@ def _was_displaced(job: StoredJob, one: StoredAttempt) -> bool:
     return one.state is AttemptState.PREEMPTED and job.wish is JobWish.RUN
 
 
-def _run_time(one: StoredAttempt) -> float:
-    return max(one.ended_at - one.started_at, 0.0) if one.started_at else 0.0
+def _run_time(run: EndedRun, begin: float, end: float) -> float:
+    """Seconds between these times in which its servers ran."""
+    if not begin:
+        return 0.0  # it has never started
+    paused = sum(max(min(end, until) - max(begin, since), 0.0) for since, until in run.pauses)
+    return max(end - begin - paused, 0.0)
 
 
-def _saved_time(one: StoredAttempt) -> float:
-    """From its start to its last checkpoint."""
-    if not one.started_at or one.saved_at <= one.started_at:
-        return 0.0
-    return min(one.saved_at - one.started_at, _run_time(one))
+def _saved_at(one: StoredAttempt) -> float:
+    """Time of its last checkpoint, or of its start."""
+    return min(max(one.saved_at, one.started_at), one.ended_at) if one.started_at else 0.0

@@ -12,8 +12,11 @@ none.
 Units and shapes as in columns.py.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from nova_market.core.calendar.calendar import Calendar
 from nova_market.core.job.columns import Placement
 from nova_market.core.job.lookahead import Lookahead
 from nova_market.core.job.policy_interface import JobSnapshot
@@ -26,13 +29,20 @@ FOR_ROOM = (ReasonCode.ROOM, ReasonCode.GANG, ReasonCode.RESERVED, ReasonCode.RO
 """Reasons of jobs that start as soon as there is room."""
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Expectation:
+    """starts: (waiting jobs,) times after now, NaN where it is not known
+    calendar: what is free behind all that runs and has an expected start
+    """
+
+    starts: Array
+    calendar: Calendar
+
+
 def expected_starts(
     seen: JobSnapshot, starts: Rows, placement: Placement, code: Values, known: Array | None = None
-) -> Array:
-    """(waiting jobs,): times after now; NaN where it is not known.
-
-    starts, placement, code: as the pass decided; known: expected starts that it gave (reservations)
-    """
+) -> Expectation:
+    """starts, placement, code: as the pass decided; known: expected starts that it gave (reservations)"""
     expected = np.full(len(seen.waiting), np.nan) if known is None else known.copy()
     ahead = Lookahead(after(seen, placement, starts))
     rows = np.flatnonzero(~np.isnan(expected))
@@ -52,4 +62,4 @@ def expected_starts(
         start = ahead.reserve(int(seen.shapes.of[job]), float(seen.waiting.time_limit[job]))
         if start is not None:
             expected[job] = start
-    return expected
+    return Expectation(starts=expected, calendar=ahead.calendar())

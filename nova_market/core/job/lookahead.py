@@ -134,6 +134,11 @@ class Lookahead:
                 return None
         return None
 
+    def calendar(self) -> Calendar:
+        """What is free beside all that was started and reserved."""
+        self._book()
+        return self._calendar
+
     def _take(self, found: GangStart, amount: Array, duration: float) -> None:
         count = len(found.hosts)
         reserved = bookings(

@@ -136,22 +136,22 @@ def gathered(
     used = [one for one in work.usage if one[0] in queue_row]
     left = _left_behind(room, holding, queue_row)
     behind = [(one.queue_id, queues[queue_row[one.queue_id]].project_id) for one in left]
-    owners = OwnerRows(waits.owners, [*held, *used, *behind])
+    owners = OwnerRows(waits, [*held, *used, *behind], queue_row)
     more = _allowed(queues, [*holding, *suspended], queue_row)
     claims = {*memory.claims, *(one.displaced_by for one in holding if one.displaced_by)}
     occupied = waits.among({one.job_id for one in work.workers if one.job_id})
-    policies = tuple(dict.fromkeys(_policy(one) for one in queues))
+    policy_of = [_policy(one) for one in queues]
+    policies = {one: row for row, one in enumerate(dict.fromkeys(policy_of))}
     running = running_columns(
-        holding, work.attempts, room.host_of, work.lifecycles,
-        np.array([queue_row[one.queue_id] for one in holding], dtype=np.intp), owners.rows(held),
+        holding, work.attempts, room.host_of, work.lifecycles, _rows(holding, queue_row), owners.rows(held)
     )  # fmt: skip
     running = _with_left(running, left, owners.rows(behind), room, queue_row, now)
     seen = JobSnapshot(
         now=now,
-        waiting=waits.columns(owners.rows(waits.owners), claims),
+        waiting=waits.columns(owners.of_waiting, claims),
         running=running,
-        queues=_queue_columns(queues, policies, room),
-        owners=owners.columns(queue_row, queues, work.usage),
+        queues=_queue_columns(queues, [policies[one] for one in policy_of], room),
+        owners=owners.columns(queues, work.usage),
         hosts=Hosts(capacity=room.capacity, free=room.free, aggregates=room.aggregates),
         state=state_of(memory.order, [one.id for one in queues]),
         candidates=waits.is_suspended | ((more[waits.queue] > 0) & ~occupied),
@@ -161,7 +161,7 @@ def gathered(
     )
     return PassInput(
         snapshot=seen, job_ids=waits.ids, suspended=suspended, running=holding, attempts=work.attempts,
-        queues=queues, policies=policies, room=room, more=more, number=waits.number,
+        queues=queues, policies=tuple(policies), room=room, more=more, number=waits.number,
         reasons=waits.reasons, expected=waits.expected, claims=frozenset(claims), busy=_busy(work),
     )  # fmt: skip
 
@@ -186,14 +186,12 @@ def _with_left(
     return with_leaving(running, left, room.host_of, now, queue, owner)
 
 
-def _queue_columns(
-    queues: Sequence[StoredQueue], policies: Sequence[Policy], room: CloudRoom
-) -> Queues:
+def _queue_columns(queues: Sequence[StoredQueue], policy: Sequence[int], room: CloudRoom) -> Queues:
     return Queues(
         share=np.array([one.share for one in queues], dtype=np.float64),
         aggregate=np.array([room.aggregate_row[one.aggregate] for one in queues], dtype=np.intp),
         short_below=np.array([one.short_below for one in queues], dtype=np.float64),
-        policy=np.array([policies.index(_policy(one)) for one in queues], dtype=np.intp),
+        policy=np.array(policy, dtype=np.intp),
     )
 
 
@@ -217,8 +215,13 @@ def _most(queue: StoredQueue) -> float:
 
 def _counts(jobs: Sequence[StoredJob], queue_row: Mapping[str, int]) -> Array:
     """(queues,): how many of these jobs each has."""
-    rows = np.array([queue_row[one.queue_id] for one in jobs], dtype=np.intp)
+    rows = _rows(jobs, queue_row)
     return np.bincount(rows, minlength=len(queue_row)).astype(np.float64)
+
+
+def _rows(jobs: Sequence[StoredJob], queue_row: Mapping[str, int]) -> Rows:
+    """(jobs,): row of the queue of each."""
+    return np.array([queue_row[one.queue_id] for one in jobs], dtype=np.intp)
 
 
 def _busy(work: StoredWork) -> frozenset[str]:

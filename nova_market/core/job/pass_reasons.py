@@ -9,6 +9,7 @@ Shapes (jobs,) as in columns.py; times in seconds.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import repeat
 
 import numpy as np
 
@@ -76,11 +77,14 @@ def explanations(
     number = {word: place for place, word in enumerate(dict.fromkeys([*words, LIMIT]))}
     group = np.array([number[word] for word in words])[code]
     group[full] = number[LIMIT]
-    stored = np.array([number.get(word, -1) for word in seen.reasons[:waiting]], dtype=np.intp)
+    for word in OF_A_START:
+        number.setdefault(word, len(number))
+    reasons = seen.reasons[:waiting]
+    stored = np.fromiter(map(number.get, reasons, repeat(-1)), np.intp, waiting)
     expected = _minutes(plan.expected_start, waiting)
     now = seen.expected[:waiting]
     moved = ~((expected == now) | (np.isnan(expected) & np.isnan(now)))
-    paused = np.array([word in OF_A_START for word in seen.reasons[:waiting]], dtype=np.bool_)
+    paused = np.isin(stored, [number[word] for word in OF_A_START])
     said = (group != number['']) & ~(paused & (code == ReasonCode.NOT_BEFORE))
     rows = _chosen(said, (group != stored) | moved, seen.number[:waiting], turn)
     return tuple(

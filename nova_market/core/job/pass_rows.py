@@ -6,7 +6,10 @@ already: all that is done for each of them is to look up its queue and its owner
 columns.py.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -36,34 +39,37 @@ FREES_NO_ROOM = PreemptAction.SUSPEND
 class WaitingColumns:
     """Jobs that wait, by submission, then those that are suspended.
 
-    queue: (jobs,) row of each; owners: of each; number, reasons, expected: as stored
+    queue: (jobs,) row of each; projects: id of each; number, reasons, expected: as stored
     """
 
     def __init__(
         self, waiting: WaitingRows, suspended: Sequence[StoredJob], queue_row: Mapping[str, int]
     ) -> None:
-        kept = [name in queue_row for name in waiting.queue_ids]
-        self._all = all(kept)
-        self._kept = np.array(kept, dtype=np.bool_)
+        stored = _numbers(waiting.queue_ids, queue_row)
+        self._kept: Flags = stored >= 0
+        self._all = bool(self._kept.all())
         self._waiting, self._suspended = waiting, suspended
-        queue_ids = [*self._texts(waiting.queue_ids), *(one.queue_id for one in suspended)]
-        projects = [*self._texts(waiting.project_ids), *(one.project_id for one in suspended)]
+        rest = _numbers([one.queue_id for one in suspended], queue_row)
+        self.queue: Rows = np.concatenate([stored[self._kept], rest])
         self.ids = (*self._texts(waiting.ids), *(one.id for one in suspended))
+        self.projects = (
+            *self._texts(waiting.project_ids),
+            *(one.project_id for one in suspended),
+        )
         self.reasons = (*self._texts(waiting.reasons), *('' for _ in suspended))
-        self.queue: Rows = np.array([queue_row[name] for name in queue_ids], dtype=np.intp)
-        self.owners: list[Owner] = list(zip(queue_ids, projects, strict=True))
         self.is_suspended: Flags = np.zeros(len(self.ids), dtype=np.bool_)
         self.is_suspended[len(self.ids) - len(suspended) :] = True
         self.number: Rows = self._column(waiting.number, 'number').astype(np.intp)
         self.expected = self._joined(waiting.expected_start, [np.nan] * len(suspended))
 
-    def among(self, ids: Collection[str]) -> Flags:
+    def among(self, ids: AbstractSet[str]) -> Flags:
         """Which of them have one of these ids, (jobs,)."""
         if not ids:
             return np.zeros(len(self.ids), dtype=np.bool_)
-        return np.array([name in ids for name in self.ids], dtype=np.bool_)
+        found: Flags = np.fromiter(map(ids.__contains__, self.ids), np.bool_, len(self.ids))
+        return found
 
-    def columns(self, owner: Rows, claims: Collection[str]) -> WaitingJobs:
+    def columns(self, owner: Rows, claims: AbstractSet[str]) -> WaitingJobs:
         """As a pass takes them. owner: (jobs,) row of each."""
         waiting, rest = self._waiting, self._suspended
         amount = np.array([[one.cores, one.memory_mib, one.disk_gib] for one in rest])
@@ -102,37 +108,46 @@ class WaitingColumns:
 
 
 class OwnerRows:
-    """Who submits, in the order of ids: (queue, project) -> row."""
+    """Who submits, in the order of queues and of the ids of projects.
 
-    def __init__(self, owners: Sequence[Owner], more: Sequence[Owner]) -> None:
-        self.all = sorted({*owners, *more})
-        self._row = {one: row for row, one in enumerate(self.all)}
+    of_waiting: (jobs,) row of each; an owner is looked up by one number, which its queue and project give
+    """
+
+    def __init__(
+        self, waits: WaitingColumns, more: Sequence[Owner], queue_row: Mapping[str, int]
+    ) -> None:
+        """more: owners who need not have jobs that wait."""
+        self._queue_row = queue_row
+        self._names = sorted({*waits.projects, *(project for _, project in more)})
+        self._project_row = {name: row for row, name in enumerate(self._names)}
+        own = waits.queue * len(self._names) + _numbers(waits.projects, self._project_row)
+        both = np.concatenate([own, self._keys_of(more)])
+        self._keys, rows = np.unique(both, return_inverse=True)
+        self.of_waiting: Rows = rows[: len(own)]
 
     def rows(self, owners: Sequence[Owner]) -> Rows:
-        """Of each of these."""
-        row = self._row
-        return np.array([row[one] for one in owners], dtype=np.intp)
+        """Of each of these, who are among those that were given."""
+        return np.searchsorted(self._keys, self._keys_of(owners))
 
-    def columns(
-        self,
-        queue_row: Mapping[str, int],
-        queues: Sequence[StoredQueue],
-        usage: Mapping[Owner, float],
-    ) -> Owners:
+    def columns(self, queues: Sequence[StoredQueue], usage: Mapping[Owner, float]) -> Owners:
         """With the weights that queues give their customers as shares."""
-        projects = {name: row for row, name in enumerate(sorted({one for _, one in self.all}))}
-        mine = [queue_row[queue_id] for queue_id, _ in self.all]
-        weights = [
-            queues[row].weights.get(project, 1.0)
-            for row, (_, project) in zip(mine, self.all, strict=True)
+        queue, project = np.divmod(self._keys, max(len(self._names), 1))
+        both = [
+            (queues[row], self._names[name])
+            for row, name in zip(queue.tolist(), project.tolist(), strict=True)
         ]
         return Owners(
-            queue=np.array(mine, dtype=np.intp),
-            project=np.array([projects[one] for _, one in self.all], dtype=np.intp),
-            project_share=np.array(weights, dtype=np.float64),
-            user_share=np.ones(len(mine)),
-            usage=np.array([usage.get(one, 0.0) for one in self.all], dtype=np.float64),
+            queue=queue,
+            project=project,
+            project_share=np.array([one.weights.get(name, 1.0) for one, name in both], np.float64),
+            user_share=np.ones(len(both)),
+            usage=np.array([usage.get((one.id, name), 0.0) for one, name in both], np.float64),
         )
+
+    def _keys_of(self, owners: Sequence[Owner]) -> Rows:
+        queue = _numbers([queue for queue, _ in owners], self._queue_row)
+        project = _numbers([project for _, project in owners], self._project_row)
+        return queue * len(self._names) + project
 
 
 def newest(job: StoredJob, attempts: Mapping[str, Sequence[StoredAttempt]]) -> list[StoredAttempt]:
@@ -239,16 +254,22 @@ def is_leaving(job: StoredJob) -> bool:
 
 
 def _placement(parts: Sequence[Sequence[StoredAttempt]], host_of: Mapping[str, int]) -> Placement:
-    spots: dict[tuple[int, int], int] = {}
-    for row, own in enumerate(parts):
-        for one in own:
-            if (host := host_of.get(one.worker_id)) is not None:
-                spots[row, host] = spots.get((row, host), 0) + 1
+    spots = Counter(
+        (row, host_of[one.worker_id])
+        for row, own in enumerate(parts)
+        for one in own
+        if one.worker_id in host_of
+    )
     return Placement(
         job=np.array([row for row, _ in spots], dtype=np.intp),
         host=np.array([host for _, host in spots], dtype=np.intp),
         servers=np.array(list(spots.values()), dtype=np.int64),
     )
+
+
+def _numbers(names: Sequence[str], number: Mapping[str, int]) -> Rows:
+    """Of each name, or -1; names may be many, so that nothing else is done for each of them."""
+    return np.fromiter(map(number.get, names, repeat(-1)), np.intp, len(names))
 
 
 def _both(

@@ -85,11 +85,12 @@ class Victims:
 
         Empty when it has room already; None when all of them together would not help. `room` stays as it is.
         """
+        if servers == 1:
+            there = room.spot(amount, servers, aggregate) is not None
+            return [] if there else self._on_one_host(room, amount, aggregate)
         fit = room.fitting(amount, aggregate)
         if fit.sum() >= servers:
             return []
-        if servers == 1:
-            return self._on_one_host(room, amount, aggregate)
         return self._on_hosts(room.copy(), fit, amount, servers, aggregate)
 
     def remove(self, chosen: list[int], room: Room) -> None:

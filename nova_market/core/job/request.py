@@ -141,10 +141,12 @@ def content_of(where: str, entry: Mapping[str, Any], content_id: str, digest: st
     )
 
 
-def flavor_of(
+def flavors_of(
     where: str, entry: Mapping[str, Any], queue: StoredQueue, facts: AdmissionFacts
-) -> str:
-    """The flavor of a job's servers: the one it names, or the first of the queue that has what it needs.
+) -> list[str]:
+    """Flavors that a job's servers may have: the one it names, or all of the queue that have what it needs.
+
+    The preferred one is first.
 
     :raises BadJob: there is none, or it fits no host.
     """
@@ -163,9 +165,13 @@ def flavor_of(
             f'{where}.resources: {_text(least)}: no flavor of queue {queue.name} has that; it has '
             + '; '.join(f'{one} with {_text(facts.flavors[one])}' for one in known)
         )
-    for one in enough:
-        if not facts.hosts or any(_fits(facts.flavors[one], host) for host in facts.hosts):
-            return one
+    fitting = [
+        one
+        for one in enough
+        if not facts.hosts or any(_fits(facts.flavors[one], host) for host in facts.hosts)
+    ]
+    if fitting:
+        return fitting
     raise BadJob(
         f'{where}.flavor: {enough[0]} takes {_text(facts.flavors[enough[0]])} and fits no host; the largest '
         f'has {_text(max(facts.hosts))}: choose a smaller flavor'
@@ -187,7 +193,7 @@ def _job(
     after: tuple[str, ...],
 ) -> StoredJob:
     queue = _queue(where, entry, by, facts)
-    flavor = flavor_of(where, entry, queue, facts)
+    flavor = flavors_of(where, entry, queue, facts)[0]
     size = facts.flavors[flavor]
     servers, time_limit = int(entry.get('servers', 1)), int(entry['time_limit'])
     return StoredJob(
@@ -231,6 +237,12 @@ def _queue(
         )
     if queue.state is not QueueState.OPEN:
         raise QueueClosed(f'{where}.queue: {queue.name} is {queue.state}: name another one')
+    check_limits(where, entry, queue)
+    return queue
+
+
+def check_limits(where: str, entry: Mapping[str, Any], queue: StoredQueue) -> None:
+    """:raises BadJob: the queue takes no jobs that are so long, or so many."""
     limits = queue.limits
     for name, limit in (
         ('time_limit', limits.max_time_limit),
@@ -242,7 +254,6 @@ def _queue(
             raise BadJob(
                 f'{where}.{name}: {given}: queue {queue.name} takes at most {limit}: give less'
             )
-    return queue
 
 
 def _priority(where: str, entry: Mapping[str, Any], by: Submitter, queue: StoredQueue) -> int:

@@ -183,16 +183,19 @@ class _Pass:
             amount = shapes.amount[:, shape]
             rest = int(shapes.servers[shape]), int(shapes.aggregate[shape])
             needed = victims.needed(room, amount, *rest)
-            if not needed:
+            if needed is None:
                 continue
             victims.remove(needed, room)
             spot = room.spot(amount, *rest)
             if spot is None:  # sums of fractions of cores may miss by 1e-16
                 victims.restore(needed, room)
                 continue
+            # also by a job that needs nobody to go: what the victims of an earlier one leave is its own
             room.take(amount, spot)
             helped.append(job)
             spots.append(spot)
+            if not needed:
+                continue
             gone[needed] = True
             self._chosen += [(victim, job) for victim in needed]
             row = np.array([job], dtype=np.intp)

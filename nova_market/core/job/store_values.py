@@ -133,6 +133,7 @@ class AttemptReport:
     state:  RUNNING for a heartbeat; FINISHED, FAILED, PREEMPTED or CANCELLED for a result
     saved:  its checkpoint was written; False: nothing new of it
     output: the tail of output, which replaces the one before; None: as before
+    marks:  what is not credible in it; an event each, which is kept with the report
     """
 
     job_id: str
@@ -147,3 +148,4 @@ class AttemptReport:
     saved: bool = False
     output: bytes | None = None
     output_total: int = 0
+    marks: tuple[str, ...] = ()

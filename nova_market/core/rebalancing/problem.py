@@ -59,7 +59,7 @@ def placement_of(view: MarketView, resting: Collection[str] = ()) -> Layout:
         bids=_and_nothing(view.outcome.bids.astype(np.float64), len(others)),
         caps=_and_nothing(view.snapshot.caps, len(others)),
         ideal=_and_nothing(view.outcome.ideal, len(others)),
-        capacity=view.snapshot.capacity,
+        capacity=_handed_out(view.snapshot),
         size=size,
         room=room,
         movable=np.array(movable, dtype=np.bool_) & answering[host],
@@ -68,6 +68,11 @@ def placement_of(view: MarketView, resting: Collection[str] = ()) -> Layout:
         host_zone=_rows([zones[host.zone] for host in view.hosts]),
         apart=_rows([_group(server, groups) for server in everybody]),
     )
+
+
+def _handed_out(snapshot: MarketSnapshot) -> Array:
+    """(resources, hosts): the capacity; where a resource is not sold (B5), as much as anybody can use."""
+    return np.where(snapshot.sells, snapshot.capacity, snapshot.caps.sum(axis=1)[:, None])
 
 
 def may_move(server: CloudServer, resting: Collection[str] = ()) -> bool:

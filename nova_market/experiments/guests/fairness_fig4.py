@@ -132,11 +132,12 @@ def run(setting: Setting) -> dict[str, Any]:
 
         observer = Observer({name: host.uri for name, host in hosts.items()})
         stack.callback(observer.close)
-        _load(machines, setting)
-        observer.look(0.0)
         # what services need to start is left out of the time: on a slow machine it can be most of it
         split = setting.duration * BASELINE
         with running(*services(0.0, dry_run=True)):
+            # only now: beside guests that burn, a service needs half a minute to start
+            _load(machines, setting)
+            observer.look(0.0)
             observer.watch(time.monotonic(), split, setting.interval)
         supply = disk_supply(observer.recording, setting)
         with running(*services(supply, dry_run=not setting.enforce)) as both:

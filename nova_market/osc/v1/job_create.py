@@ -84,7 +84,7 @@ class CreateJob(MarketShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         try:
-            name, script = _script(parsed_args)
+            name, script = script_of(parsed_args)
             typed, late = script_values(script)
         except BadScript as error:
             raise exceptions.CommandError(f'{parsed_args.script or "--wrap"}: {error}') from None
@@ -148,7 +148,7 @@ def waited(read: Callable[[], Sequence[Any]], named: str, interval: float) -> Se
         line.end()
 
 
-def _script(parsed_args: argparse.Namespace) -> tuple[str, str]:
+def script_of(parsed_args: argparse.Namespace) -> tuple[str, str]:
     """Name and text of what is submitted.
 
     :raises BadScript: it is none.

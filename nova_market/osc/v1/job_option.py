@@ -48,7 +48,7 @@ def add_job_options(parser: argparse.ArgumentParser) -> None:
         help='Longest run, such as 90s, 15m, 2h, 1d12h, or as Slurm writes it: 1-02:30:00',
         **absent,
     )
-    _add_size(parser, absent)
+    add_size(parser, absent)
     _add_order(parser, absent)
     _add_preemption(parser, absent)
     parser.add_argument(
@@ -70,7 +70,8 @@ def add_job_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_size(parser: argparse.ArgumentParser, absent: Any) -> None:
+def add_size(parser: argparse.ArgumentParser, absent: Any) -> None:
+    """A flavor, or what it must have at least, and the number of servers."""
     parser.add_argument(
         '--flavor',
         metavar='<flavor>',

@@ -25,6 +25,8 @@ from nova_market.sdk.v1.economy import (
 )
 from nova_market.sdk.v1.job import Job, JobEvent, JobOutput
 from nova_market.sdk.v1.market_resource import MarketResource
+from nova_market.sdk.v1.offer import MICROVERSION as OFFERS_VERSION
+from nova_market.sdk.v1.offer import Offer
 from nova_market.sdk.v1.plan import Plan
 from nova_market.sdk.v1.price import PastPrice, Price, Quote
 from nova_market.sdk.v1.queue import MICROVERSION as JOBS_VERSION
@@ -306,6 +308,51 @@ class Proxy(proxy.Proxy):
     def job_events(self, job_id: str, **query: Any) -> Iterator[JobEvent]:
         """What happened to a job and why, newest first."""
         return self._pages(JobEvent, job_id=job_id, **query)
+
+    def offers(self, **query: Any) -> Iterator[Offer]:
+        """Offers one was made, newest first; `queue`, `request_id` and `state` choose."""
+        return self._pages(Offer, **query)
+
+    def get_offer(self, offer: str | Offer) -> Offer:
+        """One offer."""
+        return self._get(Offer, offer)
+
+    def create_offers(self, **request: Any) -> tuple[Sequence[Offer], Sequence[str]]:
+        """(offers for a job, the best one first; why there is none, or none of a flavor).
+
+        `queue`, `time_limit`; also `flavor` or `resources`, `servers`, `deadline`, `utility`, `weight`.
+        """
+        answer = self.post('/offers', json=request, microversion=OFFERS_VERSION)
+        exceptions.raise_from_response(answer)
+        body, connection = answer.json(), self._get_connection()
+        return [Offer.existing(connection=connection, **one) for one in body['offers']], body['why']
+
+    def accept_offer(self, offer_id: str, *, key: str | None = None, **job: Any) -> Offer:
+        """Submit a job for an offer: `script` at least; its id is the offer's `job_id`.
+
+        The same `key` accepts once however often it is sent. What cannot be had any more is refused with
+        market.offer.gone; the error has `alternatives`.
+        """
+        answer = self.post(
+            f'/offers/{offer_id}/accept',
+            json={'job': job},
+            headers={'Idempotency-Key': key or str(uuid.uuid4())},
+            microversion=OFFERS_VERSION,
+            connect_retries=3,
+        )
+        exceptions.raise_from_response(answer)
+        return Offer.existing(connection=self._get_connection(), **answer.json()['offer'])
+
+    def hold_offer(self, offer_id: str, seconds: float) -> Offer:
+        """Keep the room of an offer from others for so long, for a fee."""
+        path = f'/offers/{offer_id}/hold'
+        answer = self.post(path, json={'seconds': seconds}, microversion=OFFERS_VERSION)
+        return self._read(Offer, answer)
+
+    def release_offer(self, offer_id: str) -> Offer:
+        """Give up an offer that is open or held."""
+        answer = self.post(f'/offers/{offer_id}/release', microversion=OFFERS_VERSION)
+        return self._read(Offer, answer)
 
     def _newest(self) -> str:
         """The newest version that both sides know: an older service has applications too."""

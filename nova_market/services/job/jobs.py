@@ -10,6 +10,7 @@ F5 of doc/source/specs/jobs.rst. Seconds. One pass, in this order:
 3. jobs start, others are preempted: each decision is stored before anything is asked of the cloud
 4. servers of workers are made, suspended, brought back and deleted
 5. queues that are being deleted end with their last worker
+6. jobs that were done later than an offer promised get money back (services.tender.settling)
 
 Any number of services may run; those that do not lead do nothing. Killed at any point, the next one goes on
 from the rows. What fails for one queue does not stop the others; while the cloud is away, jobs that run go on
@@ -36,6 +37,7 @@ from nova_market.ports import Clock, JobHosts, Leadership, OwnerCloud, WorkerUrl
 from nova_market.services.failures import AWAY, DATABASE_AWAY, Failures
 from nova_market.services.job.billing import Billing
 from nova_market.services.job.closing import QueueClosing
+from nova_market.services.job.forecasting import ForecastWriter
 from nova_market.services.job.inputs import (
     CloudReader,
     HostSizes,
@@ -51,11 +53,13 @@ from nova_market.services.job.stored_state import UsageAccount, capacities, life
 from nova_market.services.job.worker_reconciler import WorkerReconciler
 from nova_market.services.job.worker_servers import ServerView, read_servers
 from nova_market.services.leader_loop import LeaderLoop
+from nova_market.services.tender.settling import OfferSettling
 
 LOG = logging.getLogger(__name__)
 
 LOST = 'no job is started or looked after, jobs that run go on'
 STAYS = 'workers are neither made nor deleted, jobs that run go on'
+ACTS = 'workers are made and deleted again'
 STATE = 'pass'
 """Name of what a pass leaves to the next one, among the documents of the service."""
 
@@ -119,6 +123,7 @@ class Jobs(LeaderLoop):
         hosts: JobHosts,
         url: WorkerUrl,
         billing: Billing,
+        settling: OfferSettling,
         leadership: Leadership,
         clock: Clock,
         settings: JobsSettings,
@@ -149,6 +154,8 @@ class Jobs(LeaderLoop):
         self._listening = Listening(url, clock.wall)
         self._sizes = HostSizes(stores.queues)
         self._usage = UsageAccount(stores.states)
+        self._settling = settling
+        self._forecasts = ForecastWriter(stores.states)
         self._progressing = Progressing(stores, billing, settings)
         self._selecting = Selecting(stores.jobs, settings, new_id)
         self._reconciler = WorkerReconciler(stores.attempts, cloud, clock, settings)
@@ -157,8 +164,7 @@ class Jobs(LeaderLoop):
         self._capacity: Mapping[str, tuple[float, float]] = {}
         self._memory: PassMemory | None = None
         self._turn = 0
-        back = 'workers are made and deleted again'
-        self._owners_away = OutageLog(LOG, lost=STAYS, back=back)
+        self._owners_away = OutageLog(LOG, lost=STAYS, back=ACTS)
 
     def turn(self) -> None:
         """One pass.
@@ -184,6 +190,7 @@ class Jobs(LeaderLoop):
             one.workers = self._read_workers()
         read, memory = self._choose(one, memory)
         self._reconcile(one)
+        self._settling.settle({queue.id: queue for queue in one.queues})
         self._keep(memory, one.now)
         if self._sender is not None:
             self._sender.send()
@@ -295,6 +302,7 @@ class Jobs(LeaderLoop):
             one.steps += written
             one.workers = self._read_workers()
         self._stores.jobs.explain([*chosen.steps.explanations, *chosen.more])
+        self._forecasts.write(chosen.forecast, work.attempts.values(), one.workers)
         return chosen.steps.memory
 
     def _reconcile(self, one: _Pass) -> None:
@@ -367,6 +375,7 @@ class Jobs(LeaderLoop):
         self._sizes.forget()
         self._usage.forget()
         self._progressing.forget()
+        self._forecasts.forget()
         for one in (self._reporter, self._sender):
             if one is not None:
                 one.forget()

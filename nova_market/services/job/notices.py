@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sends the events of jobs as notifications, each at most once.
 
-For users of SVMSched, section 4.2, who wait for their jobs. Where the last one was is stored before they are
-sent: a service that is killed in between leaves some out, and none comes twice. Units: seconds.
+For users of SVMSched, section 4.2, who wait for their jobs. The number of the last one is stored before they
+are sent, in place of the one that was read: a service that is killed in between leaves some out, and of two
+that lead at the same moment one sends. Units: seconds.
 
 Numbers of events are given when they are inserted and seen when their transaction is committed, which may be
 in another order. What comes behind a number that is missing waits for PATIENCE: then no transaction that
 could still bring it is open, and it was rolled back or deleted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from nova_market.core.job.notices import job_notices
 from nova_market.core.job.record import JobEvent
@@ -39,7 +41,7 @@ class JobNotices:
         self._states = states
         self._notices = notices
         self._clock = clock
-        self._after: int | None = None
+        self._last: Mapping[str, Any] | None = None
         self._seen: dict[int, float] = {}
 
     def send(self) -> None:
@@ -47,20 +49,23 @@ class JobNotices:
 
         :raises DatabaseUnavailable: a later call makes up for it.
         """
-        if self._after is None:
-            self._after = int(self._states.read(STATE).get('number', 0))
-        ready = self._ready(self._after, self._attempts.events_since(self._after))
+        if self._last is None:
+            self._last = self._states.read(STATE)
+        after = int(self._last.get('number', 0))
+        ready = self._ready(after, self._attempts.events_since(after))
         if not ready:
             return
         jobs = self._jobs.by_ids(list(dict.fromkeys(one.job_id for one in ready)))
-        self._states.write(STATE, {'number': ready[-1].number})
-        self._after = ready[-1].number
+        before, self._last = self._last, {'number': ready[-1].number}
+        if not self._states.exchange(STATE, before, self._last):
+            self._last = None  # another service sends them
+            return
         for notice in job_notices(ready, jobs):
             self._notices.tell(notice.event, notice.project_id, notice.payload)
 
     def forget(self) -> None:
         """Another service has led meanwhile."""
-        self._after = None
+        self._last = None
         self._seen = {}
 
     def _ready(self, after: int, events: Sequence[JobEvent]) -> list[JobEvent]:

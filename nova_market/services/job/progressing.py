@@ -9,7 +9,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from nova_market.core.job.charge import EndedRun, Settled, ended_run
+from nova_market.core.job.attempt import KEPT
+from nova_market.core.job.charge import EndedRun, Pause, Settled, ended_run, pauses
 from nova_market.core.job.dependency import release
 from nova_market.core.job.part_fate import ActiveJob
 from nova_market.core.job.progress import progress
@@ -33,6 +34,9 @@ LOG = logging.getLogger(__name__)
 
 BATCH = 200
 """Steps in one transaction: rows of jobs are locked until it ends, and their owners wait."""
+
+MOST_EVENTS = 1000
+"""Of one job; no more are kept."""
 
 NO_FUNDS = 'its project cannot pay another run'
 
@@ -145,8 +149,15 @@ class Progressing:
                 continue
             run = ended_run(step, job, attempts.get(job.id, ()), queue)
             if run is not None:
+                run = replace(run, pauses=self._pauses(job))
                 found.append(_with_displacer(run, displacers.get(job.displaced_by), queues))
         return found
+
+    def _pauses(self, job: StoredJob) -> tuple[Pause, ...]:
+        """Of its newest attempt."""
+        if job.preempt_action not in KEPT or not job.requeues:
+            return ()
+        return pauses(self._stores.attempts.events(job.id, limit=MOST_EVENTS), job.attempt)
 
 
 def _with_displacer(

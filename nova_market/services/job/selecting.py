@@ -15,6 +15,7 @@ import numpy as np
 from nova_market.core.job.cloud_room import CloudRoom
 from nova_market.core.job.columns import Placement
 from nova_market.core.job.expected_start import expected_starts
+from nova_market.core.job.forecast import Forecast, forecast_of
 from nova_market.core.job.pass_input import (
     PassInput,
     PassMemory,
@@ -42,10 +43,14 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """steps: what is to be stored; more: reasons that the selection does not know of."""
+    """steps: what is to be stored; more: reasons that the selection does not know of
+
+    forecast: what it leaves, for offers
+    """
 
     steps: PassSteps
     more: Sequence[JobExplanation]
+    forecast: Forecast
 
 
 class Selecting:
@@ -77,12 +82,10 @@ class Selecting:
         broken: dict[int, str] = {}
         policies = [self._policy(n, one, broken) for n, one in enumerate(seen.policies)]
         plan = decide(snapshot, policies)
-        plan = replace(
-            plan,
-            expected_start=expected_starts(
-                snapshot, plan.starts, plan.placement, plan.code, plan.expected_start
-            ),
+        expected = expected_starts(
+            snapshot, plan.starts, plan.placement, plan.code, plan.expected_start
         )
+        plan = replace(plan, expected_start=expected.starts)
         steps = steps_of(
             plan,
             seen,
@@ -94,7 +97,11 @@ class Selecting:
             now=now,
             pace=self._settings.pace,
         )
-        return Chosen(steps=steps, more=_explained(seen, held, broken))
+        return Chosen(
+            steps=steps,
+            more=_explained(seen, held, broken),
+            forecast=forecast_of(seen, plan, expected.calendar),
+        )
 
     def _policy(self, number: int, policy: Policy, broken: dict[int, str]) -> JobPolicy:
         """The policy, which starts nothing when it fails, and says why in `broken`."""

@@ -22,7 +22,7 @@ from nova_market.core.job.request import (
     indices,
     may_submit,
 )
-from nova_market.core.job.store_values import JobQuotas
+from nova_market.core.job.store_values import JobQuotas, NewJobs
 from nova_market.core.ledger.posting import account
 from nova_market.errors import BadJob, KeyReused, QueueChanged, QueueClosed
 from nova_market.ports import Flavors, JobStore, LedgerStore, QueueStore
@@ -86,6 +86,19 @@ class Submissions:
     def _admit(
         self, entries: Entries, identify: Callable[[str], str], digest: str, *, fresh: bool
     ) -> tuple[Sequence[StoredJob], bool]:
+        return self._stores.jobs.submit(*self._checked(entries, identify, digest, fresh=fresh))
+
+    def checked(self, entry: Mapping[str, Any], job_id: str) -> tuple[NewJobs, JobQuotas]:
+        """One job, which is not stored yet, and the quotas that hold for it.
+
+        :raises BadJob, BalanceTooLow, QueueClosed: as submit.
+        """
+        digest = _digest([entry], self._by.user_id)
+        return self._checked([entry], lambda path: job_id, digest, fresh=True)
+
+    def _checked(
+        self, entries: Entries, identify: Callable[[str], str], digest: str, *, fresh: bool
+    ) -> tuple[NewJobs, JobQuotas]:
         named = tuple(dict.fromkeys(entry['queue'] for entry in entries))
         queues, hosts = self._stores.queues.admission(named, fresh=fresh)
         by = self._submitter(entries, queues)
@@ -104,7 +117,7 @@ class Submissions:
             most_waiting=self._quotas.most_waiting,
             of_queue={one.id: one.limits.max_waiting for one in queues.values()},
         )
-        return self._stores.jobs.submit(new, quotas)
+        return new, quotas
 
     def _stored(
         self, entries: Entries, identify: Callable[[str], str], digest: str

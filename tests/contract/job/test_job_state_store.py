@@ -13,3 +13,13 @@ def test_what_was_written_last_is_read(database):
     store.write('pass', {'order': ['a', 'b'], 'at': 2.5})
     assert store.read('pass') == {'order': ['a', 'b'], 'at': 2.5}
     assert store.read('notices') == {'after': 7}
+
+
+def test_of_two_that_read_the_same_one_exchanges_it(database):
+    """Also the first time, when nothing is there; what is there stays as the first one has left it."""
+    store = DatabaseJobStates(database)
+    for before in ({}, {'number': 7}):
+        assert store.read('notices') == before
+        assert store.exchange('notices', before, {'number': 7 + len(before)})
+        assert not store.exchange('notices', before, {'number': 99})
+    assert store.read('notices') == {'number': 8}

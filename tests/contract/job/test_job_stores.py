@@ -400,9 +400,12 @@ def test_heartbeats_and_one_result(store, attempts):
         text='x' * 5000,
         output=b'y' * 70_000,
         output_total=70_000,
+        marks=('its clock is off',),
     )
     for _ in range(2):
         attempts.report(result)
+    marks = [one for one in attempts.events(id_of('a')) if one.action == 'marked']
+    assert [(one.reason, one.attempt) for one in marks] == [('its clock is off', 1)]
     attempts.report(report(at=80.0, output=b'late'))
     (found,) = attempts.attempts([id_of('a')])[id_of('a')]
     assert (found.state, found.ended_at, found.exit_code) == ('failed', 70.0, 3)

@@ -39,7 +39,7 @@ def boot(**more):
 
 @pytest.mark.parametrize('python', [True, False], ids=['python', 'no python'])
 def test_user_data_starts_an_agent(database, place, python):
-    """worker.py with Python 3.6, worker.sh without; in a directory with a blank and a quote, below a new one."""
+    """worker.py with Python 3.6, worker.sh without; its directory has a blank and a quote in its name."""
     bed = WorkerBed(make_market(database, worker_pace=PACE, wall=time.time), place)
     bed.serve()
     programs = place / 'bin'

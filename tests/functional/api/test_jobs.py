@@ -397,7 +397,7 @@ def test_what_runs_is_cancelled_by_the_service(market):
     answer = market.call('POST', f'{path}/requeue', MEMBER)
     assert (answer.status_code, answer.json['errors'][0]['code']) == (409, 'market.conflict')
     actions = [e['action'] for e in market.call('GET', f'{path}/events', MEMBER).json['events']]
-    assert actions == ['requeued', 'cancel asked', 'requeue asked', 'started']
+    assert actions == ['requeued', 'cancel asked', 'requeue asked', 'started', 'submitted']
 
 
 @pytest.mark.alone

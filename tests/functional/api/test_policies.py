@@ -10,8 +10,9 @@ from nova_market.api.routes import ROUTES
 from nova_market.core.ledger.account import Account
 from tests.support.market.api import ALICE, ALSO_OF_ALICE, BOB, OF_ALICE, OPERATOR
 from tests.support.market.applications import APP, TEMPLATE, add_app
-from tests.support.market.queues import JOB, JOB_ENTRY, QUEUE, add_job
+from tests.support.market.queues import JOB, JOB_ENTRY, NIGHT, QUEUE, add_job
 from tests.support.market.rounds import PERIOD, add_plan, add_round
+from tests.support.offer_builders import offer
 
 pytestmark = pytest.mark.functional
 
@@ -34,6 +35,7 @@ BY_MEMBERS = (TOKEN, MISSING, NO, ASKED, ASKED, MISSING, MISSING, ASKED)
 BID = {'cpu': 1, 'memory': 1}
 text = json.dumps
 WORKER = '00000000-0000-4000-8000-0000000000ff'
+OFFER = '00000000-0000-4000-8000-00000000dddd'
 HEARTBEAT = {'credential': 'x', 'job_id': WORKER, 'attempt': 1}
 ENDED = {**HEARTBEAT, 'end': 'stopped', 'wall_seconds': 0}
 
@@ -127,6 +129,23 @@ MATRIX = {
     ('POST', f'/v1/jobs/{JOB}/requeue', None): (
         TOKEN, MISSING, NO, TAKEN, TAKEN, MISSING, MISSING, TAKEN,
     ),
+    ('GET', f'/v1/offers?project_id={ALICE}', None): OF_READERS,
+    ('GET', '/v1/offers?all_projects=true', None): ADMINS,
+    # the queue takes Alice's jobs alone
+    ('POST', '/v1/offers', text({'queue': 'night', 'time_limit': 600})): (
+        TOKEN, NO, NO, MADE, MADE, BAD, NO, BAD,
+    ),
+    ('GET', f'/v1/offers/{OFFER}', None): OF_TENANTS,
+    # there is no forecast; an admin of another project may see it, and not spend for it
+    ('POST', f'/v1/offers/{OFFER}/accept', text({'job': {'script': JOB_ENTRY['script']}})): (
+        TOKEN, MISSING, NO, TAKEN, TAKEN, MISSING, MISSING, NO,
+    ),
+    ('POST', f'/v1/offers/{OFFER}/hold', text({'seconds': 60})): (
+        TOKEN, MISSING, NO, TAKEN, TAKEN, MISSING, MISSING, NO,
+    ),
+    ('POST', f'/v1/offers/{OFFER}/release', None): (
+        TOKEN, MISSING, NO, OK, OK, MISSING, MISSING, NO,
+    ),
     ('GET', '/v1/rounds', None): EVERYBODY,
     ('GET', f'/v1/rounds/{PERIOD}', None): EVERYBODY,
     ('GET', f'/v1/rounds/{PERIOD}/allocations', None): (TOKEN, NO, OK, OK, OK, OK, NO, OK),
@@ -161,6 +180,7 @@ def full(market):
         market.stores.accounts.open([_budget(name)])
     add_app(market)
     add_job(market)
+    market.stores.offers.create([offer('open', ALICE, id=OFFER, queue_id=NIGHT)], 9)
     bid = market.call('PUT', f'/v1/bids/{OF_ALICE}', admin, json=BID)
     assert bid.status_code == 200
     return market
@@ -203,7 +223,7 @@ def test_the_matrix_has_every_route():
         pattern = route.path
         values = {
             'account_id': OWN, 'budget_id': BUDGET, 'server_id': OF_ALICE, 'period': str(PERIOD),
-            'plan_id': PLAN, 'app_id': APP, 'queue_id': 'night', 'job_id': JOB,
+            'plan_id': PLAN, 'app_id': APP, 'queue_id': 'night', 'job_id': JOB, 'offer_id': OFFER,
             'worker_id': WORKER,
         }  # fmt: skip
         some = {pattern.format(**values), pattern.format(**{**values, 'budget_id': 'budget:empty'})}

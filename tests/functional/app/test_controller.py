@@ -490,6 +490,9 @@ def test_a_database_that_is_away_is_logged_once(bed, caplog):
 
     class Away:
         def __getattr__(self, name):
+            return self.ask
+
+        def ask(self, *_, **__):
             raise DatabaseUnavailable('gone') from DBConnectionError()
 
     controller = bed.another(bed.leader, stores=replace(bed.stores, apps=Away()))

@@ -93,7 +93,7 @@ def test_the_sdk_has_queues_and_jobs(market_service, connect):
     with pytest.raises(ConflictException):
         market.requeue_job(one.id)
     assert market.cancel_job(one.id).ended
-    assert [event.action for event in market.job_events(one.id)] == ['cancelled']
+    assert [event.action for event in market.job_events(one.id)] == ['cancelled', 'submitted']
     with pytest.raises(ConflictException):
         market.delete_queue(made.id)
     other = connect('bob').market

@@ -12,7 +12,7 @@ from nova_market.core.job.record import (
     PreemptAction,
 )
 from nova_market.core.job.store_values import JobFilter
-from tests.support.job_bed import STEP, id_of
+from tests.support.job_bed import STEP, JobBed, host, id_of
 
 pytestmark = [pytest.mark.functional, pytest.mark.timeout(900)]
 
@@ -75,18 +75,29 @@ def test_a_production_job_preempts_the_newest_best_effort_job(small):
     assert events.index('preempting') < events.index('preempted') < events.index('requeued')
 
 
-def test_a_suspended_job_goes_on_where_it_was(small):
-    """Shelved when a production job needs its room, brought back behind it, in the same attempt."""
-    rests = small.submit(
-        'rests', 'night', sleep=60.0, best_effort=True, flavor='large',
+def test_a_suspended_job_goes_on_where_it_was(fast):
+    """Shelved when a production job needs its room, brought back behind it, in the same attempt.
+
+    The time in which it was shelved is not charged (J2).
+    """
+    bed = JobBed(fast, hosts=[host('a', cores=2.0, mib=2048.0)])
+    bed.add_queue('night', 'red', share=1.0, price_core_hour=3600)
+    rests = bed.submit(
+        'rests', 'night', sleep=200.0, best_effort=True, flavor='large', cost_limit=10_000,
         preempt_action=PreemptAction.SHELVE,
     )  # fmt: skip
-    small.until(lambda: small.guests.running())
-    urgent = small.submit('urgent', 'night', sleep=20.0)
-    small.until(lambda: small.job(rests).state is JobState.SUSPENDED)
-    small.until(small.all_ended)
-    assert small.guests.ends(urgent) == small.guests.ends(rests) == ['exit']
-    assert small.job(rests).attempt == 1
+    bed.until(lambda: bed.guests.running())
+    urgent = bed.submit('urgent', 'night', sleep=20.0)
+    bed.until(lambda: bed.job(rests).state is JobState.SUSPENDED)
+    bed.until(bed.all_ended)
+    assert bed.guests.ends(urgent) == bed.guests.ends(rests) == ['exit']
+    assert bed.job(rests).attempt == 1
+    at = {one.action: one.at for one in bed.stores.attempts.events(rests, limit=100)}
+    (part,) = bed.stores.attempts.attempts([rests])[rests]
+    away = at['resumed'] - at['suspended']
+    assert away >= 20.0
+    # two cores at one micro-credit a second
+    assert bed.job(rests).charged == 2 * (part.ended_at - part.started_at - away)
 
 
 def test_a_gang_starts_together_or_not_at_all(bed):

@@ -2,31 +2,40 @@
 """The command nova-market-jobs, and what wiring makes of options."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from nova_market.cmd import jobs as command
-from nova_market.cmd.program import EXIT_NOT_RUNNING
+from nova_market.cmd.program import EXIT_CONFIGURATION, EXIT_NOT_RUNNING
 from nova_market.services.job.jobs import STATE
 from nova_market.services.job.status import status_document
 from tests.support.job_bed import SETTINGS, id_of
 
-pytestmark = pytest.mark.functional
+pytestmark = [pytest.mark.functional, pytest.mark.timeout(300)]
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
-def configured(url, tmp_path):
-    """configured(**options of group [jobs]): arguments of the command."""
+def command(url, tmp_path):
+    """command(*arguments, **options of group [jobs]): a process; oslo.config parses once in each."""
 
-    def write(**options):
+    def run(*arguments, **options):
         path = tmp_path / 'nova_market.conf'
         lines = [f'{name} = {value}' for name, value in options.items()]
         path.write_text(
             '\n'.join([f'[database]\nconnection = {url}', '[jobs]', *lines, '']), encoding='utf-8'
         )
-        return ['--config-file', str(path)]
+        return subprocess.run(
+            [sys.executable, '-m', 'nova_market.cmd.jobs', '--config-file', str(path), *arguments],
+            capture_output=True, text=True, cwd=ROOT, timeout=200, check=False,
+            env=os.environ | {'PYTHONPATH': str(ROOT)},
+        )  # fmt: skip
 
-    return write
+    return run
 
 
 def test_status_counts_jobs_and_workers(bed):
@@ -47,27 +56,29 @@ def test_status_counts_jobs_and_workers(bed):
     assert not status_document(bed.stores, bed.clock.wall)['alive']
 
 
-def test_status_ends_with_3_when_passes_are_overdue(bed, configured, capsys):
+def test_status_ends_with_3_when_passes_are_overdue(bed, command):
     """From the database alone; the last pass of this bed was long ago by the real clock."""
     bed.stores.states.write(STATE, {'at': 1_700_000_000.0, 'turn': 7, 'interval': 5.0})
-    assert command.main([*configured(), 'status', '-f', 'json']) == EXIT_NOT_RUNNING
-    assert json.loads(capsys.readouterr().out)['passes'] == 7
-    assert command.main([*configured(), 'status']) == EXIT_NOT_RUNNING
-    assert 'NOT LOOKED AFTER' in capsys.readouterr().out
+    found = command('status', '-f', 'json')
+    assert (found.returncode, json.loads(found.stdout)['passes']) == (EXIT_NOT_RUNNING, 7)
+    found = command('status')
+    assert found.returncode == EXIT_NOT_RUNNING and 'NOT LOOKED AFTER' in found.stdout
 
 
-def test_forget_needs_a_queue_that_is_being_deleted(bed, configured, capsys):
+def test_forget_needs_a_queue_that_is_being_deleted(bed, command):
     """Then it names what may be left in the cloud."""
     bed.submit('a', 'night', sleep=5.0)
     bed.until(bed.all_ended)
     (server,) = bed.owners.made
-    assert command.main([*configured(), 'forget', 'nothing']) == 1
-    assert command.main([*configured(), 'forget', 'night']) == 1
-    assert 'openstack market queue delete night' in capsys.readouterr().err
+    assert command('forget', 'nothing').returncode == 1
+    refused = command('forget', 'night')
+    assert refused.returncode == 1 and 'openstack market queue delete night' in refused.stderr
     bed.stores.queues.delete(id_of('night'))
-    assert command.main([*configured(), 'forget', 'night']) == 0
-    printed = capsys.readouterr().out
-    assert f'server {server} may be left' in printed and 'trust trust-1 may be left' in printed
+    done = command('forget', 'night')
+    assert done.returncode == 0, done.stderr
+    assert (
+        f'server {server} may be left' in done.stdout and 'trust trust-1 may be left' in done.stdout
+    )
     assert bed.stores.queues.queue('night') is None
 
 
@@ -86,6 +97,6 @@ def test_forget_needs_a_queue_that_is_being_deleted(bed, configured, capsys):
         ),
     ],
 )
-def test_options_that_cannot_work_are_named(database, configured, capsys, options, text):
-    assert command.main([*configured(**options), 'once', '--wait', '0']) == 78
-    assert text in capsys.readouterr().err
+def test_options_that_cannot_work_are_named(database, command, options, text):
+    found = command('once', '--wait', '0', **options)
+    assert (found.returncode, text in found.stderr) == (EXIT_CONFIGURATION, True), found.stderr

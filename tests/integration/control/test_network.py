@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Network classes in a real kernel: guests, bridge and uplink are network namespaces of our own."""
 
+import contextlib
 import os
 import re
 import signal
@@ -137,10 +138,10 @@ def test_a_guest_alone_has_the_whole_device_whatever_its_weight(
 def test_the_host_keeps_its_share(bed: NetworkBed):
     """What is no guest's has default_share, here a quarter, and as much of what others leave."""
     classes = NetworkClasses('up0', RATE, netns=bed.host, default_share=0.25)
-    classes.write(dict.fromkeys(('guest-1', 'guest-2', 'guest-3'), 100), bed.seen())
-    check_division(bed, [HOST, *addresses(bed, 1, 2, 3)], [0.25] * 4)
-    check_division(bed, [HOST, bed.address(1)], [0.5, 0.5], 0.03)
-    classes.close()
+    with contextlib.closing(classes):
+        classes.write(dict.fromkeys(('guest-1', 'guest-2', 'guest-3'), 100), bed.seen())
+        check_division(bed, [HOST, *addresses(bed, 1, 2, 3)], [0.25] * 4)
+        check_division(bed, [HOST, bed.address(1)], [0.5, 0.5], 0.03)
 
 
 @pytest.mark.alone

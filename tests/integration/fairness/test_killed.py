@@ -19,7 +19,7 @@ from tests.support.hypervisor.worlds import LibvirtBed, WorldOfLibvirt, uuid_of
 pytestmark = [
     pytest.mark.alone,
     pytest.mark.integration('libvirtd', 'virtlogd', 'qemu-system-x86_64'),
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(400),
 ]
 
 CROWD = 30
@@ -36,21 +36,24 @@ SMALL = 500
 """Bytes; a file of originals of the whole crowd is larger, an empty one is smaller."""
 
 
-@pytest.fixture
+@pytest.fixture(scope='module')
 def world() -> Iterator[WorldOfLibvirt]:
+    """The crowd runs through all tests: each ends with the weights that it began with."""
     bed = LibvirtBed()
-    made = WorldOfLibvirt(bed)
-    yield made
-    made.close()
-    bed.remove()
+    try:
+        made = WorldOfLibvirt(bed)
+        for number in range(CROWD):
+            made.start(number, owner='few' if number % 10 == 0 else 'many')
+        yield made
+        made.close()
+    finally:
+        bed.remove()
 
 
 class Crowd:
     """What the kernel says of many guests, and what the service has noted of them."""
 
     def __init__(self, world: WorldOfLibvirt, service: ServiceProcess) -> None:
-        for number in range(CROWD):
-            world.start(number, owner='few' if number % 10 == 0 else 'many')
         guests = [item.guest for item in world.host.sample().guests]
         world.host.cgroups.search(guests)
         groups = {guest.id: world.host.cgroups.locate(guest, 'cpu') for guest in guests}

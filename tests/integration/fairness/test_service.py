@@ -92,7 +92,7 @@ def command(service: ServiceProcess, *words: str) -> subprocess.CompletedProcess
 
 def test_figure3_on_real_guests(state: Path, tmp_path: Path):
     """Two busy VMs of d and one of e: off, e has a third; on, half of the CPU, and d1 alone all of it."""
-    for enforce, duration in ((False, 20.0), (True, 80.0)):
+    for enforce, duration in ((False, 20.0), (True, 50.0)):
         summary = fairness_fig3.run(
             fairness_fig3.Setting(
                 interval=INTERVAL,
@@ -115,7 +115,7 @@ def test_figure3_beside_a_process_that_is_no_guest(state: Path, tmp_path: Path):
     summary = fairness_fig3.run(
         fairness_fig3.Setting(
             interval=INTERVAL,
-            duration=80.0,
+            duration=50.0,
             enforce=True,
             state=state,
             output=tmp_path,
@@ -134,7 +134,7 @@ def test_figure4_on_real_guests_over_a_real_broker(state: Path, tmp_path: Path):
     """e also uses host b, so on host a d gets more; nobody on b is hurt."""
     summary = fairness_fig4.run(
         fairness_fig4.Setting(
-            interval=INTERVAL, duration=120.0, enforce=True, state=state, output=tmp_path
+            interval=INTERVAL, duration=90.0, enforce=True, state=state, output=tmp_path
         )
     )
     assert summary['hosts_in_totals'] == 2
@@ -145,12 +145,12 @@ def test_idle_users_change_nothing_on_real_guests(state: Path, tmp_path: Path):
     """Beside five of them e still has three quarters of what it shares with d, who is heavy on b too, and no
     idle guest outweighs the busy ones. A result that is there is not run again."""
     setting = fairness_bystanders.Setting(
-        interval=INTERVAL, duration=80.0, enforce=True, counts=[5], state=state, output=tmp_path
+        interval=INTERVAL, duration=60.0, enforce=True, counts=[5], state=state, output=tmp_path
     )
     summary = fairness_bystanders.run(setting)
     assert summary['passed'], json.dumps(summary)
     assert fairness_bystanders.run(setting) == summary
-    assert fairness_bystanders.stored(replace(setting, duration=81.0), 5) is None
+    assert fairness_bystanders.stored(replace(setting, duration=61.0), 5) is None
 
 
 def test_killed_at_any_moment(service: ServiceProcess, guests: dict[str, Guest]):

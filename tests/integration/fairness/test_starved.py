@@ -71,14 +71,17 @@ class PaidBy:
         self.confirmed = tuple(servers)
 
 
-def service_of(world: WorldOfLibvirt, directory: Path) -> ServiceProcess:
-    return ServiceProcess(
-        directory / 'service',
+@pytest.fixture
+def service(world: WorldOfLibvirt, tmp_path: Path) -> Iterator[ServiceProcess]:
+    made = ServiceProcess(
+        tmp_path / 'service',
         {
             'fairness': {'interval': 1, 'resources': 'cpu', 'span': 1},
             'host': {'name': 'starved', 'libvirt_uri': world.bed.uri, 'cpus': '0'},
         },
     )
+    yield made
+    made.stop()
 
 
 def share_files(world: WorldOfLibvirt, count: int) -> list[Path]:
@@ -150,7 +153,9 @@ def test_twenty_guests_with_the_least_weight(world: WorldOfLibvirt, tmp_path: Pa
     assert shares(files) == [1024] * (PAYING + STARVED)
 
 
-def test_a_guest_that_answers_nothing_holds_up_nobody(world: WorldOfLibvirt, tmp_path: Path):
+def test_a_guest_that_answers_nothing_holds_up_nobody(
+    world: WorldOfLibvirt, service: ServiceProcess
+):
     """Its QEMU is stopped: rounds go on, the other guests have their values, and lose them at the stop."""
     for number in range(3):
         world.start(number, 'burn', owner=('d', 'd', 'e')[number])
@@ -158,7 +163,7 @@ def test_a_guest_that_answers_nothing_holds_up_nobody(world: WorldOfLibvirt, tmp
     world.host.cgroups.search(guests)
     stuck = world.host.cgroups.pid(guests[0])
     assert stuck is not None
-    files, service = share_files(world, 3), service_of(world, tmp_path)
+    files = share_files(world, 3)
     with frozen(stuck):
         service.start()
         try:
@@ -175,11 +180,11 @@ def test_a_guest_that_answers_nothing_holds_up_nobody(world: WorldOfLibvirt, tmp
     assert shares(files) == [1024] * 3
 
 
-def test_a_libvirtd_that_hangs(world: WorldOfLibvirt, tmp_path: Path):
+def test_a_libvirtd_that_hangs(world: WorldOfLibvirt, service: ServiceProcess):
     """`status` names the round that hangs, a stop has an end, and the next run restores the values."""
     for number in range(3):
         world.start(number, 'burn', owner=('d', 'd', 'e')[number])
-    files, service = share_files(world, 3), service_of(world, tmp_path)
+    files = share_files(world, 3)
     service.start()
     eventually(lambda: shares(files)[2] > 1200, 20)
     with frozen(world.bed.libvirtd_pid()):

@@ -161,7 +161,9 @@ def test_expected_starts_lie_ahead(seen: JobSnapshot, policy: JobPolicy) -> None
     """And those that a pass reserved are kept."""
     seen = production(seen)
     plan = policy(seen)
-    found = expected_starts(seen, plan.starts, plan.placement, plan.code, plan.expected_start)
+    found = expected_starts(
+        seen, plan.starts, plan.placement, plan.code, plan.expected_start
+    ).starts
     assert plan.expected_start is not None
     reserved = ~np.isnan(plan.expected_start)
     assert np.array_equal(found[reserved], plan.expected_start[reserved])
@@ -179,7 +181,7 @@ def test_the_head_of_a_queue_that_waits_for_room_has_a_reservation(
     assert found.expected_start is not None
     possible = expected_starts(
         seen, found.starts, found.placement, found.code, found.expected_start
-    )
+    ).starts
     waiting, left = seen.waiting, seen.candidates.copy()
     left[found.starts] = False
     for queue in range(len(seen.queues)):

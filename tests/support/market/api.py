@@ -20,8 +20,9 @@ from nova_market.api.microversion import HEADER
 from nova_market.api.stores import ApiStores, Settings
 from nova_market.conf import api as api_options
 from nova_market.db.database import Database
+from nova_market.services.tender.offers import OfferSettings
 from nova_market.wiring.api import database_stores
-from nova_market.wiring.policies import job_policies, traits_by_policy
+from nova_market.wiring.policies import job_policies, traits_by_policy, utilities
 from tests.support.servers.databases import Wall
 
 IMPLIED = {
@@ -96,7 +97,7 @@ class Market:
         return self.client.open(path, method=method, headers=headers, **arguments)
 
 
-LATER = ('/v1/apps', '/v1/economy', '/v1/purchasing-power', '/v1/queues', '/v1/jobs')
+LATER = ('/v1/apps', '/v1/economy', '/v1/purchasing-power', '/v1/queues', '/v1/jobs', '/v1/offers')
 """What version 1.1 does not have."""
 
 
@@ -111,7 +112,10 @@ def make_market(database: Database, **options: Any) -> Market:
     conf([], project='nova_market', default_config_files=[])
     metrics_token = options.pop('metrics_token', None)
     whole = Settings(
-        response_validation='error', policies=traits_by_policy(), job_policies=job_policies()
+        response_validation='error',
+        policies=traits_by_policy(),
+        job_policies=job_policies(),
+        offers=OfferSettings(utilities=utilities()),
     )
     settings = replace(whole, **options)
     application = make_application(conf, stores, settings, known_tokens, metrics_token)

@@ -38,6 +38,7 @@ from tests.support.market.api import (
     Market,
     make_market,
 )
+from tests.support.servers.databases import NO_WAIT
 
 PASSWORD = 'a password'
 SERVICES = (('identity', 'identity/v3'), ('compute', 'compute/v2.1'), ('market', 'market'))
@@ -113,7 +114,7 @@ class _Quiet(WSGIRequestHandler):
 def market_service(tmp_path: Path, empty_tables: Path) -> Iterator[MarketService]:
     """The service with an account for each project, and nothing in them."""
     copy = shutil.copy(empty_tables, tmp_path / 'market.sqlite')
-    database = Database({'connection': f'sqlite:///{copy}'})
+    database = Database({'connection': f'sqlite:///{copy}', **NO_WAIT})
     yield from serving_market(make_market(database, max_limit=5), database)
     database.close()
 

@@ -2,14 +2,21 @@
 """What a job is charged, and paid for being preempted (rules J2, J4): as numbers and as properties."""
 
 from dataclasses import replace
+from math import inf
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nova_market.core.job.billing import keys_of, new_holds, settlement
-from nova_market.core.job.charge import EndedRun, attempt_charge, compensation_due, ended_run
-from nova_market.core.job.record import AttemptState, JobState, JobWish
+from nova_market.core.job.charge import (
+    EndedRun,
+    attempt_charge,
+    compensation_due,
+    ended_run,
+    pauses,
+)
+from nova_market.core.job.record import AttemptState, JobEvent, JobState, JobWish
 from nova_market.core.job.request import most_cost
 from nova_market.core.job.store_values import JobStep
 from nova_market.core.ledger.money import MICRO
@@ -60,8 +67,34 @@ def test_what_the_service_has_lost_is_not_charged():
 
 
 def test_time_in_suspension_is_not_charged():
-    assert attempt_charge(ended(priced(), part(HOUR), suspended=HOUR / 2)) == MICRO // 2
-    assert attempt_charge(ended(priced(), part(HOUR), suspended=2 * HOUR)) == 0
+    """Neither to its owner nor, of what it has lost since its checkpoint, to who displaced it."""
+    half = ((START + HOUR / 4, START + HOUR * 3 / 4),)
+    assert attempt_charge(ended(priced(), part(HOUR), pauses=half)) == MICRO // 2
+    assert attempt_charge(ended(priced(), part(HOUR), pauses=((START - 1, inf),))) == 0
+    lost = part(HOUR, AttemptState.PREEMPTED, saved=HOUR / 2)
+    run = ended(priced(), lost, then=WAITING, pauses=half)
+    assert attempt_charge(run) == MICRO // 4
+    displaced = replace(run, displacer=priced('b'), displacer_price=MICRO)
+    assert compensation_due(displaced) == MICRO // 4
+
+
+def test_all_attempts_together_cost_at_most_what_is_held():
+    """Two hours are held, and one and three quarters were charged before: of an hour a quarter is left."""
+    one = replace(priced(), charged=MICRO * 7 // 4)
+    assert attempt_charge(ended(one, part(HOUR))) == MICRO // 4
+    assert attempt_charge(ended(replace(one, charged=2 * MICRO), part(HOUR))) == 0
+
+
+def test_pauses_last_from_suspended_to_resumed():
+    """Of one attempt, in the order of their numbers; the last one may last still."""
+    actions = [(1, 'suspended'), (1, 'resumed'), (2, 'suspended'), (2, 'resumed'), (2, 'suspended')]
+    events = [
+        JobEvent(job_id='j', at=100.0 * n, action=action, attempt=number, number=n)
+        for n, (number, action) in enumerate(actions, 1)
+    ]
+    assert pauses(events[::-1], 1) == ((100.0, 200.0),)
+    assert pauses(events[::-1], 2) == ((300.0, 400.0), (500.0, inf))
+    assert pauses(events, 3) == ()
 
 
 def test_a_preempted_run_is_charged_until_its_last_checkpoint():

@@ -58,6 +58,16 @@ def busy(found, name='run', on='h', cores=4.0, **more):
     return one
 
 
+def test_a_running_job_ends_a_time_limit_after_its_script_has_begun():
+    """Its attempt began earlier, as its server had to boot; while it boots, it ends a limit after that."""
+    found = Passes([queue(share=1.0)], [host()])
+    busy(found, started_at=NOW - 100, time_limit=600)
+    busy(found, 'boots', state=JobState.STARTING, started_at=0.0, time_limit=600)
+    running = found.input().snapshot.running
+    assert running.started.tolist() == [NOW - 1000, NOW - 1000]
+    assert running.ends.tolist() == [NOW + 500, NOW - 400]
+
+
 def test_a_job_starts_in_a_new_worker_whose_row_and_attempt_are_stored_with_it():
     found = Passes([queue(share=1.0)], [host()], jobs=[waits('a', attempt=3)])
     (step,) = found.run().steps
@@ -172,6 +182,19 @@ def test_a_queue_has_as_many_active_jobs_as_it_allows():
     for said in (first.explanations, found.run().explanations):
         assert [(one.job_id, one.reason.code) for one in said] == [(id_of('c'), 'limit')]
     assert not found.run().steps
+
+
+def test_nobody_is_preempted_for_a_job_that_its_queues_limit_keeps_waiting():
+    """Two may be active: one is, and the first one that waits is the second."""
+    limits = QueueLimits(max_running=2)
+    jobs = [waits('first', 1, cores=2.0), waits('wide', 2, cores=6.0)]
+    found = Passes([queue(share=1.0, limits=limits)], [host()], jobs=jobs)
+    busy(found)
+    assert [one.job_id for one in found.run().steps] == [id_of('first')]
+    # without the limit
+    found = Passes([queue(share=1.0)], [host()], jobs=jobs)
+    busy(found)
+    assert [one.job_id for one in found.run().steps] == [id_of('run'), id_of('first')]
 
 
 def test_a_best_effort_job_is_preempted_for_a_production_job_which_starts_before_all_others():

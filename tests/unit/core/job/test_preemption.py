@@ -243,6 +243,14 @@ def test_the_newest_goes_on_whatever_host_it_is() -> None:
     assert victims(plan([Job(cores=8)], runs, hosts=(8, 8))) == [1]
 
 
+def test_what_a_large_victim_leaves_is_taken_once() -> None:
+    """A victim of four cores makes room for four jobs; the fifth displaces the other one in the same pass."""
+    runs = [best_effort(0, started=900.0), best_effort(0, started=100.0)]
+    found = plan([Job(submitted=float(n)) for n in range(6)], runs)
+    assert victims(found) == [0, 1]
+    assert found.preemptions.displacer.tolist() == [0, 4]
+
+
 def test_nobody_is_preempted_twice_and_what_is_not_needed_goes_to_best_effort_jobs() -> None:
     """Two jobs displace one each; a victim of six cores leaves two, which are not free yet."""
     runs = [best_effort(0, cores=4, started=900.0), best_effort(0, cores=6, started=100.0)]

@@ -143,6 +143,16 @@ def test_a_preempted_job_whose_worker_is_silent_is_queued_again_after_its_notice
     assert life.worker_of().intention is GONE and life.worker_of().job_id == life.job.id
 
 
+def test_a_preempted_job_whose_server_is_gone_waits_again_and_no_retry_is_taken():
+    """It was leaving: that its host fails meanwhile is no loss of its own."""
+    life = Life(retries=0).runs()
+    preempt(life)
+    life.server(0, None)
+    life.settle()
+    assert (life.job.state, life.job.lost, life.job.requeues) == (JobState.WAITING, 0, 1)
+    assert life.actions()[-2:] == ['preempted', 'requeued']
+
+
 def test_a_worker_that_is_stopped_though_nothing_displaces_its_job_has_it_queued_again():
     life = Life(preempt_action=PreemptAction.STOP).runs()
     life.reports(AttemptState.PREEMPTED)

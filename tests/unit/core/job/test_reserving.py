@@ -275,7 +275,7 @@ def test_expected_starts_under_a_policy_without_reservations() -> None:
         shares=(1.0, 0.6, 1.0),
     )
     plan = flexible(seen)
-    found = expected_starts(seen, plan.starts, plan.placement, plan.code)
+    found = expected_starts(seen, plan.starts, plan.placement, plan.code).starts
     np.testing.assert_array_equal(found, [HOUR, 3 * HOUR, NAN, 2 * HOUR])
 
 
@@ -285,7 +285,9 @@ def test_expected_starts_keep_what_is_reserved() -> None:
         [Job(cores=8), Job(cores=8)], [Run(hosts=[0], cores=4, queue=1)], shares=(1.0, 1.0)
     )
     plan = easy(seen)
-    found = expected_starts(seen, plan.starts, plan.placement, plan.code, plan.expected_start)
+    found = expected_starts(
+        seen, plan.starts, plan.placement, plan.code, plan.expected_start
+    ).starts
     assert found.tolist() == [HOUR, 2 * HOUR]
 
 
@@ -293,7 +295,7 @@ def test_expected_starts_are_behind_what_starts_now() -> None:
     seen = snapshot([Job(cores=8, limit=700), Job(queue=1, cores=8)], shares=(1.0, 1.0))
     plan = easy(seen)
     assert plan.starts.tolist() == [0]
-    found = expected_starts(seen, plan.starts, plan.placement, plan.code)
+    found = expected_starts(seen, plan.starts, plan.placement, plan.code).starts
     np.testing.assert_array_equal(found, [NAN, 700.0])
 
 
@@ -303,7 +305,7 @@ def test_expected_starts_are_computed_for_the_first_of_each_queue() -> None:
         [Job(cores=8)] * 3, [Run(hosts=[0], cores=8, queue=1)], shares=(1.0, 1.0), settings=few
     )
     plan = flexible(seen)
-    found = expected_starts(seen, plan.starts, plan.placement, plan.code)
+    found = expected_starts(seen, plan.starts, plan.placement, plan.code).starts
     np.testing.assert_array_equal(found, [HOUR, NAN, NAN])
 
 

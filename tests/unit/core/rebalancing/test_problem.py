@@ -3,8 +3,10 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from nova_market.core.market.round import decide
 from nova_market.core.rebalancing.layout import NOWHERE
 from nova_market.core.rebalancing.move_order import ordered_moves
 from nova_market.core.rebalancing.plan import StoredMove
@@ -44,6 +46,14 @@ def test_who_may_not_move_stays(change):
     """Pinned, busy, held together, or at home in a zone that no other host is in."""
     servers = [replace(server(name, 'h1'), **change) for name in 'ab']
     assert moved(view_of(HOSTS, servers)) == set()
+
+
+def test_a_host_that_does_not_sell_memory_has_enough_of_it():
+    """It gives each server what its flavor says (B5), so that a server which bids for memory may go there."""
+    view = view_of(HOSTS, [server('a', 'h1'), server('b', 'h1')])
+    sold = np.array([[True, True], [True, False]])
+    snapshot = replace(view.snapshot, capacity=view.snapshot.capacity * sold, sold=sold)
+    assert len(moved(replace(view, snapshot=snapshot, outcome=decide(snapshot)))) == 1
 
 
 def test_who_has_just_moved_rests():

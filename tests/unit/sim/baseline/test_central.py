@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The central scheduler by worth, and the bound that no scheduler surpasses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -69,24 +71,24 @@ def test_the_bound_knows_windows_and_widths():
 
 
 def test_nobody_is_above_the_bound():
-    """Market, batch schedulers and the central one, on crowded workloads; more slots only lower it."""
+    """Market, batch schedulers and the central one, where not all can be done; more slots only lower it."""
     for seed in range(3):
         rng = np.random.default_rng(seed)
         work = generate(40, kind_for(8), rng)
-        work = Workload(
-            **{name: getattr(work, name) for name in work.__slots__} | {'submit': work.submit / 50}
-        )
+        # one after the other on one processor: there the best of them, EDF, comes within 0.25 of the bound
+        work = replace(work, submit=work.submit / 400, processors=np.ones_like(work.processors))
         terms_of = terms(work, rng)
-        bound = satisfaction_bound(work, 8, terms_of)
-        assert bound <= satisfaction_bound(work, 8, terms_of, 10) + 1e-9
+        bound = satisfaction_bound(work, 1, terms_of)
+        assert bound < 0.96
+        assert bound <= satisfaction_bound(work, 1, terms_of, 10) + 1e-9
         schedules = [
-            fcfs(work, 8), easy(work, 8), edf(work, 8, terms_of), by_worth(work, 8, terms_of),
+            fcfs(work, 1), easy(work, 1), edf(work, 1, terms_of), by_worth(work, 1, terms_of),
         ]  # fmt: skip
         for policy in (full_deadline, value_density):
-            run = undivided_run(work, terms_of, (8.0, 1e9), policy, MarketSetting())
+            run = undivided_run(work, terms_of, (1.0, 1e9), policy, MarketSetting())
             schedules.append(run.run().schedule)
-        for schedule in schedules:
-            assert schedule.satisfaction(terms_of) <= bound + 1e-6
+        found = [schedule.satisfaction(terms_of) for schedule in schedules]
+        assert bound - 0.25 < max(found) <= bound + 1e-6
 
 
 def test_nothing_is_bounded_by_nothing():

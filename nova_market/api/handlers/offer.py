@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Offers for jobs: asked for, listed, shown, accepted, held, released (rules O1 to O4).
+
+An offer is seen and used by the project that asked for it. HTTP becomes a request (services.tender.offers)
+and back.
+"""
+
+from typing import Any
+
+from nova_market.api.call import Answer, Call
+from nova_market.api.contract import gives, takes_body, takes_header, takes_query
+from nova_market.api.errors import ApiError, not_found
+from nova_market.api.handlers.job import HEADER
+from nova_market.api.handlers.job_view import short
+from nova_market.api.handlers.queue import visible
+from nova_market.api.schemas import offer as schemas
+from nova_market.api.schemas.account import IDEMPOTENCY_KEY
+from nova_market.api.schemas.job import QUEUE_REF
+from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, SERVER_ID, marker
+from nova_market.core.job.request import Submitter
+from nova_market.core.json_schema import described
+from nova_market.core.tender.stored_offer import OfferFilter, OfferState, StoredOffer
+from nova_market.core.timestamp import stamp
+from nova_market.services.job.submission import SubmissionQuotas, Submissions, SubmissionStores
+from nova_market.services.tender.offers import Gone, Made, OfferRequests, OfferStores
+
+NUMBER = {'type': 'integer', 'minimum': 0, 'maximum': 2**53}
+
+
+@takes_query(
+    project_id=OF_PROJECT,
+    all_projects=ALL_PROJECTS,
+    queue=described(QUEUE_REF, 'for jobs in this queue'),
+    request_id=described(SERVER_ID, 'of this request'),
+    state=schemas.STATE,
+    limit=LIMIT,
+    marker=marker(NUMBER),
+)
+@gives(200, schemas.OFFERS)
+def index(call: Call) -> Any:
+    """Offers, newest first."""
+    state = call.query.get('state')
+    chosen = OfferFilter(
+        now=call.stores.wall(),
+        project_id=call.whose('offers:list'),
+        queue_id=visible(call, call.query['queue']).id if 'queue' in call.query else None,
+        request_id=call.query.get('request_id'),
+        states=(OfferState(state),) if state else (),
+    )
+    found = call.stores.offers.offers(chosen, call.query.get('marker', 0), call.limit + 1)
+    names = call.stores.queues.names([one.queue_id for one in found])
+    lines = [shown(call, one, names) for one in found]
+    return call.page('offers', lines, found, lambda one: one.number)
+
+
+@takes_body(schemas.OFFER_NEW)
+@gives(201, schemas.OFFERS_MADE)
+def create(call: Call) -> Any:
+    """Ask what a job would cost and when it would be done. None of the offers is a booking."""
+    call.authorize('offers:create', call.project_id)
+    return Answer(body=_made(call, _requests(call).create(call.body)), status=201)
+
+
+@gives(200, schemas.OFFER)
+def show(call: Call) -> Any:
+    """One offer."""
+    return _one(call, _seen(call))
+
+
+@takes_header(HEADER, IDEMPOTENCY_KEY)
+@takes_body(schemas.OFFER_ACCEPT)
+@gives(200, schemas.OFFER_ACCEPTED)
+@gives(201, schemas.OFFER_ACCEPTED)
+def accept(call: Call) -> Any:
+    """Submit the job of an offer, for no more than it costs.
+
+    The offer is computed again: if it can be had for no more and no later, it is honoured, and the better of
+    both terms counts. Otherwise the error is market.offer.gone, and it has alternatives. 200: it was accepted
+    before with the same Idempotency-Key.
+    """
+    offer = _changed(call)
+    try:
+        found, job_id, new = _requests(call).accept(offer, call.body['job'], call.key)
+    except Gone as error:
+        raise _gone(call, error) from error
+    job = call.stores.jobs.job(job_id)
+    if job is None:
+        raise not_found('job', job_id)
+    body = {**_one(call, found), 'job': short(job)}
+    return Answer(body=body, status=201 if new else 200)
+
+
+@takes_body(schemas.OFFER_HOLD)
+@gives(200, schemas.OFFER)
+def hold(call: Call) -> Any:
+    """Keep the room of an offer from other offers for some seconds, for a fee that is paid at once."""
+    offer = _changed(call)
+    try:
+        return _one(call, _requests(call).hold(offer, call.body['seconds']))
+    except Gone as error:
+        raise _gone(call, error) from error
+
+
+@gives(200, schemas.OFFER)
+def release(call: Call) -> Any:
+    """Give up an offer that is open or held."""
+    offer = _changed(call)
+    found = call.stores.offers.release(offer.id)
+    if found is None:
+        raise not_found('offer', offer.id)
+    return _one(call, found)
+
+
+def shown(call: Call, offer: StoredOffer, names: Any) -> dict[str, Any]:
+    """An offer as it is sent. names: of queues, by id."""
+    now = call.stores.wall()
+    begins = offer.accepted_at or now
+    finish = offer.due_at or begins + offer.seconds
+    return {
+        'id': offer.id,
+        'number': offer.number,
+        'request_id': offer.request_id,
+        'project_id': offer.project_id,
+        'user_id': offer.user_id,
+        'queue_id': offer.queue_id,
+        'queue': names.get(offer.queue_id, ''),
+        'state': offer.state_at(now),
+        'flavor': offer.flavor,
+        'servers': offer.servers,
+        'time_limit': offer.time_limit,
+        'how': offer.how,
+        'count': offer.count,
+        'cost': offer.cost,
+        'prices': {'core_hour': offer.price_core_hour},
+        'seconds': offer.seconds,
+        'start': stamp(finish - offer.time_limit),
+        'finish': stamp(finish),
+        'utility': offer.utility,
+        'weight': offer.weight,
+        'deadline': stamp(offer.deadline) if offer.deadline else None,
+        'created_at': stamp(offer.created_at),
+        'valid_until': stamp(offer.valid_until),
+        'fees': offer.fees,
+        'accepted_at': stamp(offer.accepted_at) if offer.accepted_at else None,
+        'job_id': offer.job_id or None,
+        'refunded': offer.refunded,
+    }
+
+
+def _requests(call: Call) -> OfferRequests:
+    assert call.context is not None, 'a public route has no caller'
+    stores, settings = call.stores, call.settings
+    by = Submitter(
+        user_id=call.user_id, project_id=call.project_id, roles=tuple(call.context.roles)
+    )
+    submissions = Submissions(
+        SubmissionStores(
+            queues=stores.queues,
+            jobs=stores.jobs,
+            ledger=stores.ledger,
+            flavors=stores.flavors,
+            wall=stores.wall,
+        ),
+        by,
+        SubmissionQuotas(
+            most_waiting=settings.max_waiting_jobs, most_jobs=settings.max_jobs_per_request
+        ),
+        lambda queue: False,
+    )
+    return OfferRequests(
+        OfferStores(
+            offers=stores.offers,
+            queues=stores.queues,
+            attempts=stores.attempts,
+            states=stores.states,
+            accounts=stores.accounts,
+            flavors=stores.flavors,
+            wall=stores.wall,
+        ),
+        by,
+        submissions,
+        settings.offers,
+    )
+
+
+def _seen(call: Call) -> StoredOffer:
+    """:raises ApiError: 404, in the same words when there is none."""
+    name = call.path['offer_id']
+    offer = call.stores.offers.offer(name)
+    allowed = call.may('offers:show', offer.project_id if offer else '')
+    if offer is None or not allowed:
+        raise not_found('offer', name)
+    return offer
+
+
+def _changed(call: Call) -> StoredOffer:
+    """An offer of the token's own project: what it costs is paid by that one."""
+    offer = _seen(call)
+    call.authorize('offers:change', offer.project_id)
+    if offer.project_id != call.project_id:
+        raise ApiError(
+            403,
+            'market.policy.forbidden',
+            f'offer {offer.id} is of another project than your token: only that one can use it',
+        )
+    return offer
+
+
+def _one(call: Call, offer: StoredOffer) -> dict[str, Any]:
+    return {'offer': shown(call, offer, call.stores.queues.names([offer.queue_id]))}
+
+
+def _made(call: Call, made: Made) -> dict[str, Any]:
+    names = call.stores.queues.names([one.queue_id for one in made.offers])
+    return {
+        'request_id': made.request_id,
+        'offers': [shown(call, one, names) for one in made.offers],
+        'why': list(made.why),
+    }
+
+
+def _gone(call: Call, error: Gone) -> ApiError:
+    alternatives = _made(call, error.instead)['offers']
+    return ApiError(409, 'market.offer.gone', str(error), alternatives=alternatives)

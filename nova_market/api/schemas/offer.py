@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schemas of offers: requests, what is shown, acceptance."""
+
+from nova_market.api.schemas.job import JOB_NEW, QUEUE_REF, SHORT
+from nova_market.api.schemas.shape import (
+    BALANCE,
+    NUMBER,
+    PROJECT_ID,
+    SERVER_ID,
+    TEXT,
+    TIME,
+    listed,
+    wrapped,
+)
+from nova_market.core.json_schema import WHEN, Schema, described, nullable, record
+from nova_market.core.tender.stored_offer import How, OfferState
+from nova_market.core.timestamp import FORM
+
+JOB = JOB_NEW['properties']
+UTILITY: Schema = {
+    'type': 'string',
+    'pattern': '^[a-z][a-z0-9_-]{0,31}$',
+    'description': 'name of an installed utility, such as cost_time; the best offer is the first',
+    'default': 'cost_time',
+}
+OFFER_NEW: Schema = record(
+    {
+        'queue': QUEUE_REF,
+        'time_limit': JOB['time_limit'],
+        'flavor': JOB['flavor'],
+        'resources': JOB['resources'],
+        'servers': JOB['servers'],
+        'deadline': described(WHEN, f'by which the job is to be done: {FORM}'),
+        'utility': UTILITY,
+        'weight': described(
+            {'type': 'number', 'minimum': 0, 'maximum': 1},
+            'of time, for utility "weighted": 0 as cheapest, 1 as fastest',
+            default=0.5,
+        ),
+    },
+    optional=('flavor', 'resources', 'servers', 'deadline', 'utility', 'weight'),
+)
+ACCEPTED_JOB: Schema = record(
+    {
+        name: JOB[name]
+        for name in (
+            'name', 'script', 'environment', 'retries', 'notice', 'checkpoint', 'preempt_action',
+            'output_url',
+        )
+    },
+    optional=(
+        'name', 'environment', 'retries', 'notice', 'checkpoint', 'preempt_action', 'output_url'
+    ),
+)  # fmt: skip
+OFFER_ACCEPT: Schema = record({'job': ACCEPTED_JOB})
+OFFER_HOLD: Schema = record(
+    {
+        'seconds': described(
+            {'type': 'number', 'exclusiveMinimum': 0, 'maximum': 86_400},
+            'from now; the operator may allow fewer',
+        )
+    }
+)
+
+STATE: Schema = {'type': 'string', 'enum': [str(one) for one in OfferState]}
+OFFER_SHOWN = record(
+    {
+        'id': SERVER_ID,
+        'number': described({'type': 'integer'}, 'grows with each offer'),
+        'request_id': described(
+            SERVER_ID, 'of all offers of one request; one of them can be accepted'
+        ),
+        'project_id': PROJECT_ID,
+        'user_id': TEXT,
+        'queue_id': SERVER_ID,
+        'queue': described(TEXT, 'its name'),
+        'state': STATE,
+        'flavor': TEXT,
+        'servers': {'type': 'integer'},
+        'time_limit': {'type': 'integer'},
+        'how': described(
+            {'type': 'string', 'enum': [str(one) for one in How]},
+            'busy_worker: in the room of what runs now',
+        ),
+        'count': described({'type': 'integer'}, 'so many equal places there are'),
+        'cost': described(BALANCE, 'micro-credits, until the time limit'),
+        'prices': described(
+            record({'core_hour': BALANCE}), 'micro-credits: what the cost was computed from'
+        ),
+        'seconds': described(NUMBER, 'from acceptance to the end of the job'),
+        'start': described(TIME, 'if it is accepted now; of an accepted one: as promised'),
+        'finish': TIME,
+        'utility': TEXT,
+        'weight': NUMBER,
+        'deadline': nullable(TIME),
+        'created_at': TIME,
+        'valid_until': described(TIME, 'of an open offer, or of its hold'),
+        'fees': described(BALANCE, 'micro-credits that were paid for holding it'),
+        'accepted_at': nullable(TIME),
+        'job_id': nullable(SERVER_ID),
+        'refunded': described(BALANCE, 'micro-credits that came back because the job was late'),
+    }
+)
+OFFER = wrapped('offer', OFFER_SHOWN)
+OFFERS = listed('offers', OFFER_SHOWN)
+OFFERS_MADE = record(
+    {
+        'request_id': SERVER_ID,
+        'offers': described({'type': 'array', 'items': OFFER_SHOWN}, 'the best one first'),
+        'why': described(
+            {'type': 'array', 'items': TEXT}, 'why there is none, or none for a flavor'
+        ),
+    }
+)
+OFFER_ACCEPTED = record({'offer': OFFER_SHOWN, 'job': record(SHORT)})

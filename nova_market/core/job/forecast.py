@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is free for one more job, now and later, behind all that runs and waits.
+
+For offers of jobs (rules O1 and O2 of doc/source/specs/tender.rst) on the calendar of rule C1 and the
+expected starts of rule J6. A pass makes it, the service publishes it as a document, and whoever makes offers
+reads it. Seconds since the epoch, cores, MiB, GiB.
+
+A job that waits without an expected start stands in no calendar; so there is no forecast for the jobs that
+would come behind it in its queue. The use of a queue's share is that at the end of the pass: when it will be
+less is not forecast.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from nova_market.core.calendar.calendar import Calendar
+from nova_market.core.job.pass_input import PassInput
+from nova_market.core.job.policy_interface import JobPlan
+from nova_market.core.job.queue import StoredWorker
+from nova_market.core.job.reason import ReasonCode
+from nova_market.core.job.record import StoredAttempt
+from nova_market.core.job.share_use import ROUNDING, capacity_of, used
+from nova_market.core.job.started import after
+from nova_market.core.resource import Array, Flags
+
+START_SECONDS = 60.0
+"""Of a new worker, until one has been measured."""
+
+NOT_BOUND = ('fair_tree', 'value')
+"""Policies under which no share binds; under `rigid` it binds all jobs, under others the long ones (J3)."""
+
+NO_DELAY = (ReasonCode.NONE, ReasonCode.HELD, ReasonCode.NEVER, ReasonCode.NOT_BEFORE)
+"""Jobs that wait for this are not in the way of others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueForecast:
+    """unplaced: production jobs that wait, have no expected start, and do not wait for the share
+    over_share: those that wait for the share
+    left:       cores and MiB that its production jobs may take more until its share is reached
+    """
+
+    unplaced: int = 0
+    over_share: int = 0
+    left: tuple[float, float] = (math.inf, math.inf)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Forecast:
+    """at: of the pass; calendar: of all hosts; aggregates: (hosts,) by name, '' = all of them
+    start_seconds: from the decision to make a worker until its job runs
+    """
+
+    at: float
+    calendar: Calendar
+    aggregates: Mapping[str, Flags]
+    queues: Mapping[str, QueueForecast] = field(default_factory=dict)
+    start_seconds: float = START_SECONDS
+
+
+def forecast_of(
+    seen: PassInput, plan: JobPlan, calendar: Calendar, start_seconds: float = START_SECONDS
+) -> Forecast:
+    """What one pass leaves. calendar: core.job.expected_start.Expectation's."""
+    snapshot, expected = seen.snapshot, plan.expected_start
+    waits = ~snapshot.waiting.best_effort & ~np.isin(plan.code, NO_DELAY)
+    if expected is not None:
+        waits &= np.isnan(expected)
+    shared = waits & (plan.code == ReasonCode.SHARE)
+    rows, number = snapshot.waiting.queue, len(seen.queues)
+    over = np.bincount(rows[shared], minlength=number)
+    unplaced = np.bincount(rows[waits & ~shared], minlength=number)
+    left = _left(seen, plan)
+    return Forecast(
+        at=snapshot.now,
+        calendar=calendar,
+        aggregates={
+            name: seen.room.aggregates[row] for name, row in seen.room.aggregate_row.items()
+        },
+        queues={
+            one.id: QueueForecast(
+                unplaced=int(unplaced[row]),
+                over_share=int(over[row]),
+                left=(float(left[0, row]), float(left[1, row])),
+            )
+            for row, one in enumerate(seen.queues)
+        },
+        start_seconds=start_seconds,
+    )
+
+
+def measured_start(
+    attempts: Iterable[StoredAttempt], workers: Mapping[str, StoredWorker]
+) -> float | None:
+    """Median of the seconds in which workers that were made for these attempts came to run them."""
+    made = [
+        one.started_at - one.created_at
+        for one in attempts
+        if one.started_at > one.created_at
+        and (worker := workers.get(one.worker_id)) is not None
+        and worker.created_at >= one.created_at
+    ]
+    return float(median(made)) if made else None
+
+
+def binds(policy: str, time_limit: float, short_below: float) -> bool:
+    """Whether the share binds a production job of this length."""
+    if policy in NOT_BOUND:
+        return False
+    return policy == 'rigid' or time_limit >= short_below
+
+
+def document_of(forecast: Forecast) -> dict[str, Any]:
+    """As JSON has it."""
+    calendar = forecast.calendar
+    return {
+        'at': forecast.at,
+        'offsets': calendar.offsets.tolist(),
+        'times': [None if math.isinf(one) else one for one in calendar.times.tolist()],
+        'free': calendar.free.tolist(),
+        'largest': calendar.largest.tolist(),
+        'aggregates': {
+            name: np.flatnonzero(rows).tolist() for name, rows in forecast.aggregates.items()
+        },
+        'queues': {
+            name: [one.unplaced, one.over_share, *(_finite(left) for left in one.left)]
+            for name, one in forecast.queues.items()
+        },
+        'start_seconds': forecast.start_seconds,
+    }
+
+
+def forecast_from(document: Mapping[str, Any]) -> Forecast | None:
+    """The inverse; None of {}: nothing was published yet."""
+    if not document:
+        return None
+    times = [-math.inf if one is None else one for one in document['times']]
+    calendar = Calendar(
+        offsets=np.array(document['offsets'], dtype=np.intp),
+        times=np.array(times, dtype=np.float64),
+        free=np.array(document['free'], dtype=np.float64),
+        largest=np.array(document['largest'], dtype=np.float64),
+    )
+    return Forecast(
+        at=float(document['at']),
+        calendar=calendar,
+        aggregates={
+            name: _flags(rows, calendar.hosts) for name, rows in document['aggregates'].items()
+        },
+        queues={
+            name: QueueForecast(unplaced=unplaced, over_share=over, left=(_or_inf(a), _or_inf(b)))
+            for name, (unplaced, over, a, b) in document['queues'].items()
+        },
+        start_seconds=float(document['start_seconds']),
+    )
+
+
+def _left(seen: PassInput, plan: JobPlan) -> Array:
+    """(COUNTED, queues): what is left of the shares after what starts now."""
+    snapshot = after(seen.snapshot, plan.placement, plan.starts)
+    queues, hosts = snapshot.queues, snapshot.hosts
+    part = queues.share + ROUNDING - used(snapshot.running, queues, hosts)
+    whole: Array = np.maximum(part, 0.0) * capacity_of(hosts)[:, queues.aggregate]
+    return whole
+
+
+def _flags(rows: Sequence[int], hosts: int) -> Flags:
+    found = np.zeros(hosts, dtype=np.bool_)
+    found[rows] = True
+    return found
+
+
+def _finite(value: float) -> float | None:
+    return None if math.isinf(value) else value
+
+
+def _or_inf(value: float | None) -> float:
+    return math.inf if value is None else float(value)

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`openstack market offer`: what a job would cost and when it would be done; accepted, held, released."""
+
+import argparse
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from openstack.exceptions import HttpException
+from osc_lib import exceptions
+
+from nova_market.core.ledger.money import credit_text
+from nova_market.errors import BadScript
+from nova_market.osc.v1.account import add_projects, of_projects
+from nova_market.osc.v1.columns import Column, Credits, count_argument, listed, shown
+from nova_market.osc.v1.job_argument import (
+    DURATION,
+    NumberArgument,
+    duration_argument,
+    variable_argument,
+)
+from nova_market.osc.v1.job_columns import Duration, Given
+from nova_market.osc.v1.job_create import script_of
+from nova_market.osc.v1.job_option import RESOURCES, add_size
+from nova_market.osc.v1.job_wait import warn
+from nova_market.osc.v1.market_command import MarketLister, MarketShowOne, refusal
+
+STATES = ('open', 'held', 'accepted', 'closed', 'released', 'expired')
+MADE: tuple[Column, ...] = (
+    ('ID', 'id', None),
+    ('Cost', 'cost', Credits),
+    ('Finish', 'finish', None),
+    ('How', 'how', None),
+    ('Flavor', 'flavor', None),
+    ('Places', 'count', None),
+    ('State', 'state', None),
+)
+OFFERS: tuple[Column, ...] = (*MADE, ('Queue', 'queue', None), ('Job', 'job_id', Given))
+OFFER: tuple[Column, ...] = (
+    *OFFERS,
+    ('Servers', 'servers', None),
+    ('Time Limit', 'time_limit', Duration),
+    ('Seconds', 'seconds', None),
+    ('Start', 'start', None),
+    ('Utility', 'utility', None),
+    ('Deadline', 'deadline', Given),
+    ('Valid Until', 'valid_until', None),
+    ('Fees', 'fees', Credits),
+    ('Accepted', 'accepted_at', Given),
+    ('Refunded', 'refunded', Credits),
+    ('Request', 'request_id', None),
+)
+
+
+def add_script(parser: argparse.ArgumentParser) -> None:
+    """What the job runs."""
+    parser.add_argument(
+        'script', metavar='<script>', nargs='?', help='File with the script; - for standard input'
+    )
+    parser.add_argument(
+        '--wrap', metavar='<command>', help='Command for /bin/sh, in place of a script'
+    )
+    parser.add_argument(
+        '--name',
+        metavar='<name>',
+        help='Name of the job; default: the name of the script, or "wrap"',
+    )
+    parser.add_argument(
+        '--env',
+        metavar='<name>[=<value>]',
+        type=variable_argument,
+        action='append',
+        help='Environment variable of the script (repeat for several); without a value, the one that '
+        'it has here',
+    )
+
+
+def job_of(parsed_args: argparse.Namespace) -> dict[str, Any]:
+    """The job as it is sent.
+
+    :raises CommandError: there is no script, or it is none.
+    """
+    try:
+        name, script = script_of(parsed_args)
+    except BadScript as error:
+        raise exceptions.CommandError(f'{parsed_args.script or "--wrap"}: {error}') from None
+    body = {'name': parsed_args.name or name, 'script': script}
+    return body | ({'environment': dict(parsed_args.env)} if parsed_args.env else {})
+
+
+class CreateOffer(MarketLister):
+    """Ask what a job would cost, and when it would be done
+
+    The best offer is the first one: --utility chooses what is best. No offer is a booking: accept one in
+    time, or hold it. With --accept best, the job is submitted for the best one at once.
+
+    Examples, a look at what there is, and the cheapest way that is done by the evening::
+
+        openstack market offer create --queue render --time-limit 2h --cores 4
+        openstack market offer create --queue render --time-limit 2h --deadline 2026-11-22T18:00:00Z \\
+            --utility cheapest --accept best frame.sh
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('--queue', metavar='<queue>', required=True, help='Queue (name or id)')
+        parser.add_argument(
+            '--time-limit',
+            metavar=DURATION,
+            required=True,
+            type=duration_argument,
+            help='Longest run, such as 90s, 15m, 2h, 1d12h',
+        )
+        add_size(parser, {'default': argparse.SUPPRESS})
+        parser.add_argument(
+            '--deadline', metavar='<time>', help='Show only offers that are done by this time'
+        )
+        parser.add_argument(
+            '--utility',
+            metavar='<utility>',
+            help='What is best: cost_time (default), fastest, cheapest, weighted, or a plug-in',
+        )
+        parser.add_argument(
+            '--weight',
+            metavar='<0-1>',
+            type=NumberArgument(0, 'a weight'),
+            help='Weight of time against cost, for --utility weighted; default 0.5',
+        )
+        parser.add_argument(
+            '--accept', choices=('best',), help='Submit the script for the best offer'
+        )
+        add_script(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        names = ('queue', 'time_limit', 'flavor', 'servers', 'deadline', 'utility', 'weight')
+        given = vars(parsed_args)
+        request = {name: given[name] for name in names if given.get(name) is not None}
+        if sized := {name: given[name] for name in RESOURCES if name in given}:
+            request['resources'] = {'cores': 1, **sized}
+        accepts = parsed_args.accept is not None
+        if not accepts and (parsed_args.script or parsed_args.wrap):
+            raise exceptions.CommandError(
+                'a script without --accept best: give both, or accept an offer afterwards'
+            )
+        job = job_of(parsed_args) if accepts else {}
+        offers, why = self.market.create_offers(**request)
+        for sentence in why:
+            warn(f'no offer: {sentence}')
+        if accepts and not offers:
+            raise exceptions.CommandError('there is no offer to accept; nothing was submitted')
+        if accepts:
+            accepted = accepted_offer(self.market, offers[0].id, job, str(uuid.uuid4()))
+            warn(f'job {accepted.job_id} is submitted')
+            offers = [accepted, *offers[1:]]
+        return listed(MADE, offers)
+
+
+class ListOffer(MarketLister):
+    """List offers that one was made, newest first
+
+    Examples::
+
+        openstack market offer list
+        openstack market offer list --state accepted --queue render
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_projects(parser)
+        parser.add_argument('--queue', metavar='<queue>', help='Show those for this queue')
+        parser.add_argument(
+            '--state', choices=STATES, help=f'Show those in this state: {", ".join(STATES)}'
+        )
+        parser.add_argument(
+            '--limit', metavar='<n>', type=count_argument, help='Largest number of offers'
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        query = of_projects(self, parsed_args)
+        for name in ('queue', 'state'):
+            if (value := getattr(parsed_args, name)) is not None:
+                query[name] = value
+        return listed(OFFERS, self.market.offers(max_items=parsed_args.limit, **query))
+
+
+class OfOffer(MarketShowOne):
+    """A command about one offer."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('offer', metavar='<offer>', help='Id of an offer')
+        return parser
+
+
+class ShowOffer(OfOffer):
+    """Show an offer
+
+    Example::
+
+        openstack market offer show 7d1c6b0a-5f0e-4b5e-9d1a-1f2e3d4c5b6a
+    """
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        return shown(OFFER, self.market.get_offer(parsed_args.offer))
+
+
+class AcceptOffer(OfOffer):
+    """Submit a job for an offer
+
+    The offer is computed again. If it can be had for no more and no later, the job is submitted, and the
+    better of both terms counts; otherwise nothing is charged, and the offers that there are instead are
+    shown.
+
+    Example::
+
+        openstack market offer accept 7d1c6b0a-5f0e-4b5e-9d1a-1f2e3d4c5b6a frame.sh
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_script(parser)
+        parser.add_argument(
+            '--key',
+            metavar='<key>',
+            help='Idempotency key: sent twice with one key, it is accepted once. Default: a new key',
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        job, key = job_of(parsed_args), parsed_args.key or str(uuid.uuid4())
+        return shown(OFFER, accepted_offer(self.market, parsed_args.offer, job, key))
+
+
+class HoldOffer(OfOffer):
+    """Keep the room of an offer from other offers for a while, for a fee that is paid at once
+
+    Jobs that are submitted without an offer do not wait for it.
+
+    Example::
+
+        openstack market offer hold 7d1c6b0a-5f0e-4b5e-9d1a-1f2e3d4c5b6a --for 5m
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--for', dest='seconds', metavar=DURATION, type=duration_argument, default=300,
+            help='How long, default 5m',
+        )  # fmt: skip
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        return shown(OFFER, self.market.hold_offer(parsed_args.offer, parsed_args.seconds))
+
+
+class ReleaseOffer(OfOffer):
+    """Give up an offer that is open or held
+
+    Example::
+
+        openstack market offer release 7d1c6b0a-5f0e-4b5e-9d1a-1f2e3d4c5b6a
+    """
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        return shown(OFFER, self.market.release_offer(parsed_args.offer))
+
+
+def accepted_offer(market: Any, offer_id: str, job: dict[str, Any], key: str) -> Any:
+    """The offer as it was accepted.
+
+    :raises CommandError: it was not; what there is instead is written to standard error.
+    """
+    try:
+        return market.accept_offer(offer_id, key=key, **job)
+    except HttpException as error:
+        for line in _alternatives(error):
+            warn(line)
+        raise exceptions.CommandError(refusal(error)) from error
+
+
+def _alternatives(error: HttpException) -> Sequence[str]:
+    try:
+        found = error.response.json()['errors'][0].get('alternatives', ())  # type: ignore[union-attr]
+        return [
+            f'instead: {one["id"]} costs {credit_text(one["cost"])}, is done at {one["finish"]}, '
+            f'on {one["flavor"]}'
+            for one in found
+        ]
+    except (AttributeError, ValueError, LookupError, TypeError):
+        return ()

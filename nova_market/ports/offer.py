@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the API and the service of jobs need to keep offers for jobs.
+
+Any method may raise errors.DatabaseUnavailable.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from nova_market.core.job.record import StoredJob
+from nova_market.core.job.store_values import JobQuotas, NewJobs
+from nova_market.core.ledger.posting import Posting
+from nova_market.core.tender.stored_offer import OfferFilter, StoredOffer
+
+
+class OfferStore(Protocol):
+    """Offers, as their owners and the service see them."""
+
+    def create(self, made: Sequence[StoredOffer], most: int) -> Sequence[StoredOffer]:
+        """Keep the offers of one request; as they are stored.
+
+        :raises errors.TooManyOffers: their project would have more than `most` that are open or held.
+        """
+
+    def offer(self, offer_id: str) -> StoredOffer | None:
+        """One offer; None when there is none."""
+
+    def offers(
+        self, chosen: OfferFilter, before: int = 0, limit: int = 1000
+    ) -> Sequence[StoredOffer]:
+        """Newest first; before: number of the last one of a page, 0: from the newest."""
+
+    def promised(self, since: float) -> tuple[int, Sequence[StoredOffer]]:
+        """(the turn, offers that are held now or were accepted since, in the order of their numbers)."""
+
+    def accept(
+        self, offer: StoredOffer, turn: int, new: NewJobs, quotas: JobQuotas
+    ) -> tuple[StoredOffer, StoredJob]:
+        """Store the one job of an offer as it is honoured, and what is held for it. offer: as it will be.
+
+        :raises errors.PromisesChanged: somebody has taken a turn since it was read; decide again.
+        :raises errors.OfferEnded: it, or another one of its request, was accepted; or it has ended.
+        :raises errors.TooManyJobs, errors.QueueClosed, errors.QueueChanged, errors.BalanceTooLow: as
+            JobStore.submit.
+        """
+
+    def hold(self, offer: StoredOffer, turn: int, fees: Sequence[Posting]) -> StoredOffer:
+        """Store an offer as it is held. offer: as it will be.
+
+        :raises errors.PromisesChanged, errors.OfferEnded: as accept.
+        :raises errors.BalanceTooLow: the fee cannot be paid.
+        """
+
+    def release(self, offer_id: str) -> StoredOffer | None:
+        """Give up an offer that is open or held; what it is then. None: there is none.
+
+        :raises errors.OfferEnded: it was accepted.
+        """
+
+    def due(self, limit: int = 1000) -> Sequence[tuple[StoredOffer, StoredJob]]:
+        """Accepted offers whose jobs have ended, with these, by number."""
+
+    def close(self, offer_id: str, refunded: int) -> None:
+        """Its job has ended, and this much came back."""

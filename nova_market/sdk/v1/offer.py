@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Offers for jobs: what one would cost, and when it would be done (rules O1 to O4 of the tender)."""
+
+from openstack.resource import Body, QueryParameters
+
+from nova_market.sdk.v1.market_resource import MarketResource
+
+MICROVERSION = '1.5'
+
+
+class Offer(MarketResource):
+    """An offer. `seconds` count from its acceptance; amounts are micro-credits."""
+
+    base_path = '/offers'
+    resource_key = 'offer'
+    resources_key = 'offers'
+    allow_fetch = True
+    allow_list = True
+    _max_microversion = MICROVERSION
+    _query_mapping = QueryParameters('project_id', 'all_projects', 'queue', 'request_id', 'state')
+
+    number = Body('number', type=int)
+    request_id = Body('request_id')
+    project_id = Body('project_id')
+    user_id = Body('user_id')
+    queue_id = Body('queue_id')
+    queue = Body('queue')
+    state = Body('state')
+    flavor = Body('flavor')
+    servers = Body('servers', type=int)
+    time_limit = Body('time_limit', type=int)
+    how = Body('how')
+    count = Body('count', type=int)
+    cost = Body('cost', type=int)
+    prices = Body('prices', type=dict)
+    seconds = Body('seconds', type=float)
+    start = Body('start')
+    finish = Body('finish')
+    utility = Body('utility')
+    weight = Body('weight', type=float)
+    deadline = Body('deadline')
+    created_at = Body('created_at')
+    valid_until = Body('valid_until')
+    fees = Body('fees', type=int)
+    accepted_at = Body('accepted_at')
+    job_id = Body('job_id')
+    refunded = Body('refunded', type=int)
