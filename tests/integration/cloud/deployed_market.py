@@ -67,18 +67,21 @@ class MarketBed:
         }
 
     def start(self) -> None:
-        # credits of an earlier bed would change what a project is refused
-        database = Database({'connection': self._environment['NOVA_MARKET_DATABASE_URL']})
-        drop_tables(database)
-        database.close()
-        self.api.configure()
-        self.manage('db', 'sync')
+        self.make_tables()
         for service in self.services.values():
             service.start()
         self.api.launch()
         for engine in self.engines.values():
             engine.launch()
         within(60.0, self.answers)
+
+    def make_tables(self) -> None:
+        """Anew: credits of an earlier bed would change what a project is refused."""
+        database = Database({'connection': self._environment['NOVA_MARKET_DATABASE_URL']})
+        drop_tables(database)
+        database.close()
+        self.api.configure()
+        self.manage('db', 'sync')
 
     def close(self) -> None:
         for engine in self.engines.values():

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The service of jobs on the cloud in a box: the API, two services, and a witness of what guests have run.
+
+Workers are booted by the real Nova from the image `worker`, whose guest runs the user data of a config drive,
+and call the API at this machine's address in the network of the guests.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from nova_market.experiments.guests.service_process import Daemon
+from tests.integration.cloud.conftest import Cloud, within
+from tests.integration.cloud.deployed_market import MarketBed
+
+INTERVAL = 2.0
+SERVICES = ('jobs.one', 'jobs.two')
+PACE = {'poll': 3, 'heartbeat': 5, 'missed': 24}
+"""Two minutes of silence: guests under emulation may get a fraction of a CPU."""
+
+
+class Witness:
+    """An HTTP server in the network of the guests: each run of a job reports its start once.
+
+    seen: how often each path was asked for; it has what no database of ours has
+    """
+
+    def __init__(self, address: str) -> None:
+        self.seen: Counter[str] = Counter()
+        seen = self.seen
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                seen[self.path.strip('/')] += 1
+                self.send_response(200)
+                self.send_header('Content-Length', '0')
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer((address, 0), Handler)
+        self.url = f'http://{address}:{self._server.server_port}'
+        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class JobsBed:
+    """start() makes the tables anew and runs API and services; close() ends them."""
+
+    def __init__(self, cloud: Cloud, environment: Mapping[str, str], directory: Path) -> None:
+        url = environment['NOVA_MARKET_WORKER_URL']
+        self.cloud = cloud
+        self.market = MarketBed(cloud, environment, directory)
+        jobs = {
+            'interval': INTERVAL,
+            'worker_url': url,
+            'first_pause': 5,
+            'start_timeout': 300,
+            **PACE,
+        }
+        self.market.api.options = {**self.market.options(), 'jobs': PACE}
+        self.services = {
+            name: Daemon(
+                'jobs',
+                directory / name,
+                {**self.market.options(), 'jobs': {**jobs, 'name': name}},
+            )
+            for name in SERVICES
+        }
+        self.witness = Witness(str(urlsplit(url).hostname))
+
+    def start(self) -> None:
+        self.market.make_tables()
+        self.market.api.launch()
+        within(60.0, self.market.answers)
+        for service in self.services.values():
+            service.launch()
+
+    def leads(self, name: str) -> bool:
+        """Whether this service has announced that it leads, and runs."""
+        service = self.services[name]
+        if service.ended or not service.log.exists():
+            return False
+        lines = service.log.read_text().splitlines()
+        states = [line for line in lines if f'{name} leads' in line or f'{name} stands by' in line]
+        return bool(states) and 'leads' in states[-1]
+
+    def close(self) -> None:
+        for service in self.services.values():
+            service.stop()
+        self.witness.close()
+        self.market.close()
