@@ -58,7 +58,7 @@ class CloudRoom:
 
     aggregates: (aggregates, hosts), row 0 is the whole cloud; aggregate_row: by name
     host_of:   row of the host that each worker is on, or will be on, by its id
-    leaving:   workers that are to go, and whose servers are there still
+    leaving:   workers that are to go, whose servers are there still, and whose room nobody else has yet
     """
 
     names: tuple[str, ...]
@@ -93,10 +93,20 @@ def cloud_room(
     for one in workers:
         if one.id in host_of and one.id in there and is_idle(one):
             free[:, host_of[one.id]] += _amounts(one)
+    leaving = [
+        one
+        for one in workers
+        if one.intention is DesiredWorkerState.GONE and there.get(one.id) is not None
+    ]
+    # with the room of servers that go, which others have that are to be made
+    later = free.copy()
+    for one in leaving:
+        later[:, host_of[one.id]] += _amounts(one)
     open_ = np.array([host.enabled and host.answering for host in hosts], dtype=np.bool_)
     for one in workers:
         if one.id in host_of and one.id not in there and _will_be(one):
-            host_of[one.id] = _likely_host(free, open_, one, host_of[one.id])
+            host_of[one.id] = _likely_host(later, open_, one, host_of[one.id])
+            later[:, host_of[one.id]] -= _amounts(one)
             free[:, host_of[one.id]] -= _amounts(one)
     free = np.clip(free, 0.0, whole)
     free[:, [not one.answering for one in hosts]] = 0.0
@@ -114,11 +124,7 @@ def cloud_room(
         aggregate_row={name: number for number, name in enumerate(names)},
         calendar=unbooked(offered(whole)),
         host_of=host_of,
-        leaving=tuple(
-            one
-            for one in workers
-            if one.intention is DesiredWorkerState.GONE and there.get(one.id) is not None
-        ),
+        leaving=_with_room(leaving, later - free, host_of),
     )
 
 
@@ -172,6 +178,19 @@ def _worker_of(server: CloudServer, by_server: Mapping[str, str]) -> str:
     return by_server.get(server.id) or by_server.get(
         server.metadata.get(WORKER_MARKS.place, ''), ''
     )
+
+
+def _with_room(
+    leaving: Sequence[StoredWorker], coming: Array, host_of: Mapping[str, int]
+) -> tuple[StoredWorker, ...]:
+    """Those whose room nobody else has yet. coming: (AXES, hosts) free when all of them are gone."""
+    left = coming.copy()
+    found = []
+    for one in leaving:
+        if (left[:, host_of[one.id]] + ROUNDING >= _amounts(one)).all():
+            left[:, host_of[one.id]] -= _amounts(one)
+            found.append(one)
+    return tuple(found)
 
 
 def _will_be(worker: StoredWorker) -> bool:
