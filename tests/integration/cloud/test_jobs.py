@@ -363,7 +363,10 @@ def test_a_deleted_queue_leaves_no_server(bed: JobsBed, admin: openstack.connect
     for name, (owner, _) in OWNERS.items():
         bed.market.say(owner, 'queue', 'delete', name)
     passed = within(
-        OUTAGE, lambda: not json.loads(bed.market.say('admin', 'queue', 'list', '-f', 'json'))
+        OUTAGE,
+        lambda: (
+            not json.loads(bed.market.say('admin', 'queue', 'list', '--all-projects', '-f', 'json'))
+        ),
     )
     say(f'queues are gone after {passed:.1f} s')
     assert bed.cloud.servers() == {}
