@@ -111,16 +111,11 @@ def cloud_room(
     free = np.clip(free, 0.0, whole)
     free[:, [not one.answering for one in hosts]] = 0.0
     names = (WHOLE_CLOUD, *sorted({*cloud.aggregates, *wanted} - {WHOLE_CLOUD}))
-    aggregates = np.zeros((len(names), len(hosts)), dtype=np.bool_)
-    aggregates[0] = True
-    for number, name in enumerate(names[1:], 1):
-        known = [row[host] for host in cloud.aggregates.get(name, ()) if host in row]
-        aggregates[number, known] = True
     return CloudRoom(
         names=tuple(row),
         capacity=whole,
         free=free,
-        aggregates=aggregates,
+        aggregates=_members(cloud, names, row),
         aggregate_row={name: number for number, name in enumerate(names)},
         calendar=unbooked(offered(whole)),
         host_of=host_of,
@@ -178,6 +173,15 @@ def _worker_of(server: CloudServer, by_server: Mapping[str, str]) -> str:
     return by_server.get(server.id) or by_server.get(
         server.metadata.get(WORKER_MARKS.place, ''), ''
     )
+
+
+def _members(cloud: Cloud, names: Sequence[str], row: Mapping[str, int]) -> Flags:
+    """(aggregates, hosts): which hosts are in which; all are in the first."""
+    found = np.zeros((len(names), len(row)), dtype=np.bool_)
+    found[0] = True
+    for number, name in enumerate(names[1:], 1):
+        found[number, [row[host] for host in cloud.aggregates.get(name, ()) if host in row]] = True
+    return found
 
 
 def _with_room(
