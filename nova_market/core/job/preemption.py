@@ -110,17 +110,24 @@ class Victims:
         ready = self._ready_hosts(room, amount, aggregate)
         if not len(ready) or ready.min() == NEVER:
             return None
-        host = int(ready.argmin())
-        spots = self._spots_of(host)
-        spots = spots[self._position[spots] <= ready[host]]
-        free = room.free[:, host] + self._freed[:, spots].sum(axis=1)
-        chosen = spots.tolist()
-        for spot in chosen[-2::-1]:
-            if (free - self._freed[:, spot] >= amount).all():
-                free = free - self._freed[:, spot]
-                chosen.remove(spot)
-        victims: list[int] = self._job[chosen].tolist()
-        return victims
+        # a victim on several hosts may be the last that each of them needs
+        hosts = np.flatnonzero(ready == ready.min())
+        spots = self._spots_of(int(hosts[0]))
+        chosen: list[int] = self._job[spots[self._position[spots] <= ready.min()]].tolist()
+        for victim in chosen[-2::-1]:
+            rest = [one for one in chosen if one != victim]
+            if self._have_room(room, amount, hosts, rest):
+                chosen = rest
+        return chosen
+
+    def _have_room(self, room: Room, amount: Array, hosts: Rows, gone: list[int]) -> bool:
+        """Whether one of the hosts has room for one server when these have gone."""
+        for host in hosts.tolist():
+            spots = self._spots_of(host)
+            freed = self._freed[:, spots[np.isin(self._job[spots], gone)]].sum(axis=1)
+            if (room.free[:, host] + freed >= amount).all():
+                return True
+        return False
 
     def _ready_hosts(self, room: Room, amount: Array, aggregate: int) -> Rows:
         """The place in the order up to which victims must go so that each host has room, (hosts,); or NEVER.

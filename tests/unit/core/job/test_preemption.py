@@ -51,6 +51,13 @@ def test_a_newer_job_that_does_not_help_is_spared() -> None:
     assert victims(found) == [1, 0]
 
 
+def test_who_helps_on_one_host_only_is_spared_where_another_host_does_without() -> None:
+    """Both hosts have room when the older job has gone from both; the newer one on the first stays."""
+    runs = [best_effort(0, cores=2.0, started=900.0), best_effort(0, 1, started=100.0)]
+    found = plan([Job(cores=6)], runs, hosts=(6, 6))
+    assert victims(found) == [1]
+
+
 @pytest.mark.parametrize(
     ('order', 'victim'),
     [(PreemptOrder.NEWEST, 2), (PreemptOrder.OLDEST, 0), (PreemptOrder.LEAST_LOST, 1)],
