@@ -5,6 +5,7 @@ A job is seen and changed by the project that submitted it and by the project of
 submission (services.job.submission) and back; the service of jobs acts on what is stored.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -86,9 +87,23 @@ def create(call: Call) -> Any:
     200: the same request with the same Idempotency-Key was made before; these are its jobs.
     """
     call.authorize('jobs:create', call.project_id)
+    submissions = submissions_of(call, lambda queue: call.may('jobs:prioritize', queue.project_id))
+    made, new = submissions.submit(call.body['jobs'], call.key)
+    return Answer(body={'jobs': [short(one) for one in made]}, status=201 if new else 200)
+
+
+def submitter(call: Call) -> Submitter:
+    """Who asks."""
     assert call.context is not None, 'a public route has no caller'
-    stores = call.stores
-    submissions = Submissions(
+    return Submitter(
+        user_id=call.user_id, project_id=call.project_id, roles=tuple(call.context.roles)
+    )
+
+
+def submissions_of(call: Call, prioritizes: Callable[[StoredQueue], bool]) -> Submissions:
+    """Submissions by who asks. prioritizes: whether he may set priorities in a queue."""
+    stores, settings = call.stores, call.settings
+    return Submissions(
         SubmissionStores(
             queues=stores.queues,
             jobs=stores.jobs,
@@ -96,17 +111,12 @@ def create(call: Call) -> Any:
             flavors=stores.flavors,
             wall=stores.wall,
         ),
-        Submitter(
-            user_id=call.user_id, project_id=call.project_id, roles=tuple(call.context.roles)
-        ),
+        submitter(call),
         SubmissionQuotas(
-            most_waiting=call.settings.max_waiting_jobs,
-            most_jobs=call.settings.max_jobs_per_request,
+            most_waiting=settings.max_waiting_jobs, most_jobs=settings.max_jobs_per_request
         ),
-        lambda queue: call.may('jobs:prioritize', queue.project_id),
+        prioritizes,
     )
-    made, new = submissions.submit(call.body['jobs'], call.key)
-    return Answer(body={'jobs': [short(one) for one in made]}, status=201 if new else 200)
 
 
 @gives(200, schemas.JOB)

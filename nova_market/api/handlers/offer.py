@@ -10,21 +10,17 @@ from typing import Any
 from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_header, takes_query
 from nova_market.api.errors import ApiError, not_found
-from nova_market.api.handlers.job import HEADER
+from nova_market.api.handlers.job import HEADER, NUMBER, submissions_of, submitter
 from nova_market.api.handlers.job_view import short
 from nova_market.api.handlers.queue import visible
 from nova_market.api.schemas import offer as schemas
 from nova_market.api.schemas.account import IDEMPOTENCY_KEY
 from nova_market.api.schemas.job import QUEUE_REF
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, SERVER_ID, marker
-from nova_market.core.job.request import Submitter
 from nova_market.core.json_schema import described
 from nova_market.core.tender.stored_offer import OfferFilter, OfferState, StoredOffer
 from nova_market.core.timestamp import stamp
-from nova_market.services.job.submission import SubmissionQuotas, Submissions, SubmissionStores
 from nova_market.services.tender.offers import Gone, Made, OfferRequests, OfferStores
-
-NUMBER = {'type': 'integer', 'minimum': 0, 'maximum': 2**53}
 
 
 @takes_query(
@@ -148,25 +144,7 @@ def shown(call: Call, offer: StoredOffer, names: Any) -> dict[str, Any]:
 
 
 def _requests(call: Call) -> OfferRequests:
-    assert call.context is not None, 'a public route has no caller'
-    stores, settings = call.stores, call.settings
-    by = Submitter(
-        user_id=call.user_id, project_id=call.project_id, roles=tuple(call.context.roles)
-    )
-    submissions = Submissions(
-        SubmissionStores(
-            queues=stores.queues,
-            jobs=stores.jobs,
-            ledger=stores.ledger,
-            flavors=stores.flavors,
-            wall=stores.wall,
-        ),
-        by,
-        SubmissionQuotas(
-            most_waiting=settings.max_waiting_jobs, most_jobs=settings.max_jobs_per_request
-        ),
-        lambda queue: False,
-    )
+    stores = call.stores
     return OfferRequests(
         OfferStores(
             offers=stores.offers,
@@ -177,9 +155,9 @@ def _requests(call: Call) -> OfferRequests:
             flavors=stores.flavors,
             wall=stores.wall,
         ),
-        by,
-        submissions,
-        settings.offers,
+        submitter(call),
+        submissions_of(call, lambda queue: False),
+        call.settings.offers,
     )
 
 
