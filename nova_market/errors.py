@@ -79,6 +79,14 @@ class BadPower(NovaMarketError):
     """A setting of power that cannot be: names the value, its limits and what to do."""
 
 
+class PowerUnavailable(NovaMarketError):
+    """What switches a host does not answer now: names the host; try again next period."""
+
+
+class PowerRefused(NovaMarketError):
+    """A host cannot be switched as things are: names the host, what stands in the way and what to do."""
+
+
 class BadTime(NovaMarketError):
     """A text that is no time: says what to give."""
 
@@ -151,6 +159,34 @@ class BadTask(NovaMarketError):
     """A task that no tender can make an offer for: names what was given and what is allowed."""
 
 
+class BadBag(NovaMarketError):
+    """A bag of tasks that cannot be: names the entry, its value, the limit and what to do."""
+
+
+class TooManyBags(Conflict):
+    """A project has as many bags that have not ended as it may have."""
+
+
+class BagEnded(Conflict):
+    """A bag has ended or was cancelled: it can't be changed any more."""
+
+
+class TooManyLeases(Conflict):
+    """A project has as many leases that are not over as it may have."""
+
+
+class LeaseChanged(Conflict):
+    """A lease was changed since it was read, or its room has to be decided again."""
+
+
+class LeaseRefused(Conflict):
+    """A lease that cannot be met: names the requirement that fails; nothing was booked or charged."""
+
+
+class LeaseOver(Conflict):
+    """A lease is over: nothing of it can be changed."""
+
+
 class TooManyOffers(Conflict):
     """A project has as many offers that are open or held as it may have."""
 
@@ -169,6 +205,10 @@ class PromisesChanged(Conflict):
 
 class BadOffer(NovaMarketError):
     """A request for offers, or a hold, that cannot be: names the entry, its value, the limit, what to do."""
+
+
+class BadRegionAnswer(NovaMarketError):
+    """What another region answered to a request for offers is not to be used: names what is wrong."""
 
 
 class BadQueue(NovaMarketError):

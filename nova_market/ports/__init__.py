@@ -2,6 +2,7 @@
 """What the services need of the world: a few Protocols of one to four methods each."""
 
 from nova_market.ports.app import AppStore, EventStore, OwnerCloud, SlotStore, Trusts
+from nova_market.ports.bag import BagStore, OwnBags
 from nova_market.ports.exchange import (
     Allocations,
     Enforcement,
@@ -19,6 +20,7 @@ from nova_market.ports.job import (
     QueueStore,
     WorkerUrl,
 )
+from nova_market.ports.lease import LeaseStore
 from nova_market.ports.market import (
     Flavors,
     Leadership,
@@ -36,6 +38,8 @@ from nova_market.ports.market_stores import (
     RoundStore,
 )
 from nova_market.ports.offer import OfferStore
+from nova_market.ports.power import PowerActuator
+from nova_market.ports.region import ChildRegions, RegionReply
 
 __all__ = [
     'AccountStore',
@@ -43,7 +47,9 @@ __all__ = [
     'Allocations',
     'AppStore',
     'AttemptStore',
+    'BagStore',
     'BidStore',
+    'ChildRegions',
     'Clock',
     'Enforcement',
     'EventStore',
@@ -55,16 +61,20 @@ __all__ = [
     'JobStateStore',
     'JobStore',
     'Leadership',
+    'LeaseStore',
     'LedgerStore',
     'MarketCloud',
     'Membership',
     'Notices',
     'OfferStore',
+    'OwnBags',
     'OwnerCloud',
     'PlanStore',
+    'PowerActuator',
     'ProviderTraits',
     'QueueStore',
     'QuotaSource',
+    'RegionReply',
     'RoundStore',
     'ServerOwners',
     'SlotStore',

@@ -4,12 +4,14 @@
 Any method may raise errors.DatabaseUnavailable.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from nova_market.core.job.pe_line import Accepted
 from nova_market.core.job.record import StoredJob
 from nova_market.core.job.store_values import JobQuotas, NewJobs
 from nova_market.core.ledger.posting import Posting
+from nova_market.core.tender.outlook import ForecastMark, OfferRows
 from nova_market.core.tender.stored_offer import OfferFilter, StoredOffer
 
 
@@ -32,6 +34,12 @@ class OfferStore(Protocol):
 
     def promised(self, since: float) -> tuple[int, Sequence[StoredOffer]]:
         """(the turn, offers that are held now or were accepted since, in the order of their numbers)."""
+
+    def outlook(self, queue: str, known: ForecastMark) -> OfferRows | None:
+        """All that offers of a queue, given by id or name, are made by; None: there is no such queue.
+
+        known: the forecast that the caller has: it is not read again
+        """
 
     def accept(
         self, offer: StoredOffer, turn: int, new: NewJobs, quotas: JobQuotas
@@ -56,6 +64,9 @@ class OfferStore(Protocol):
 
         :raises errors.OfferEnded: it was accepted.
         """
+
+    def accepted(self, queue_ids: Sequence[str]) -> Mapping[str, Accepted]:
+        """How the jobs of these queues were accepted, until their offers are closed; by the id of the job."""
 
     def due(self, limit: int = 1000) -> Sequence[tuple[StoredOffer, StoredJob]]:
         """Accepted offers whose jobs have ended, with these, by number."""

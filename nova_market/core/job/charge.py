@@ -5,7 +5,8 @@ Implements the money of rules J2 and J4 of doc/source/specs/jobs.rst; SVMSched h
 micro-credits, core-seconds, micro-credits per core and hour. Amounts are rounded down, in the payer's favour.
 
 An attempt is charged when it has ended: cores x run time x price, over all of its servers. The price is the
-queue's, and never more than it was at submission (cost_limit over the time limit). All attempts together are
+queue's, and never more than it was at submission (cost_limit over the time limit); in a tender queue it is
+that of the accepted offer, memory and disk included, whatever the prices are now. All attempts together are
 charged at most cost_limit, since a job was submitted or was requeued by its owner. Not charged: an attempt
 that was lost, the time in which its server was suspended, and, where the service has preempted it, what it
 did after its last checkpoint.
@@ -97,7 +98,7 @@ def attempt_charge(run: EndedRun) -> int:
     """What the attempt that has ended costs: at most what is left of the cost limit."""
     job = run.job
     left = max(job.cost_limit - job.charged, 0)
-    return min(worth(job, run.queue.price_core_hour, charged_core_seconds(run)), left)
+    return min(worth(job, price_of(run.queue), charged_core_seconds(run)), left)
 
 
 def charged_core_seconds(run: EndedRun) -> float:
@@ -123,19 +124,25 @@ def compensation_due(run: EndedRun) -> int:
     if other is None:
         return 0
     return min(
-        worth(run.job, run.queue.price_core_hour, lost_core_seconds(run)),
+        worth(run.job, price_of(run.queue), lost_core_seconds(run)),
         worth(other, run.displacer_price, lost_core_seconds(run, most=other.time_limit)),
         other.cost_limit,
     )
 
 
-def worth(job: StoredJob, price: int, core_seconds: float) -> int:
+def price_of(queue: StoredQueue) -> float:
+    """Of a core and an hour; inf: of a tender queue, whose jobs are charged what they were offered for."""
+    return inf if queue.is_tender else float(queue.price_core_hour)
+
+
+def worth(job: StoredJob, price: float, core_seconds: float) -> int:
     """Micro-credits for so many core-seconds: at the price now or at submission, the lower one."""
     amount = Fraction(max(core_seconds, 0.0))
     size = Fraction(job.cores) * job.servers * job.time_limit
     if not size:
         return 0
-    return int(min(amount * price / HOUR, amount * job.cost_limit / size))
+    offered = amount * job.cost_limit / size
+    return int(offered if price == inf else min(amount * Fraction(price) / HOUR, offered))
 
 
 def is_free(job: StoredJob, queue: StoredQueue) -> bool:

@@ -25,7 +25,13 @@ from nova_market.core.job.reserving import by_turns
 from nova_market.core.job.started import after
 from nova_market.core.resource import Array, Rows, Values
 
-FOR_ROOM = (ReasonCode.ROOM, ReasonCode.GANG, ReasonCode.RESERVED, ReasonCode.ROOM_IS_MADE)
+FOR_ROOM = (
+    ReasonCode.ROOM,
+    ReasonCode.GANG,
+    ReasonCode.RESERVED,
+    ReasonCode.ROOM_IS_MADE,
+    ReasonCode.NEW_WORKER,
+)
 """Reasons of jobs that start as soon as there is room."""
 
 

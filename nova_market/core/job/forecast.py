@@ -20,10 +20,12 @@ import numpy as np
 
 from nova_market.core.calendar.calendar import Calendar
 from nova_market.core.job.pass_input import PassInput
+from nova_market.core.job.pe_line import Line, served, turns
 from nova_market.core.job.policy_interface import JobPlan
-from nova_market.core.job.queue import StoredWorker
+from nova_market.core.job.queue import TENDER, StoredWorker
 from nova_market.core.job.reason import ReasonCode
 from nova_market.core.job.record import StoredAttempt
+from nova_market.core.job.room import hosts_of
 from nova_market.core.job.share_use import ROUNDING, capacity_of, used
 from nova_market.core.job.started import after
 from nova_market.core.resource import Array, Flags
@@ -32,10 +34,37 @@ START_SECONDS = 60.0
 """Of a new worker, until one has been measured."""
 
 NOT_BOUND = ('fair_tree', 'value')
-"""Policies under which no share binds; under `rigid` it binds all jobs, under others the long ones (J3)."""
+"""Policies under which no share binds; under `rigid` and `tender` one binds all jobs, else the long ones."""
 
 NO_DELAY = (ReasonCode.NONE, ReasonCode.HELD, ReasonCode.NEVER, ReasonCode.NOT_BEFORE)
 """Jobs that wait for this are not in the way of others."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PeLine:
+    """Workers of one flavor of a tender queue. idle: how many are free; busy: when the others are, ascending
+
+    It is behind all that was promised them; nobody begins before the one who was promised one last.
+    waiting: how many jobs wait in the line. Of a worker that is made since, they have the first use
+    """
+
+    idle: int = 0
+    waiting: int = 0
+    busy: Array = field(default_factory=lambda: np.zeros(0))
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class TenderForecast:
+    """Of a tender queue. lines: by flavor; workers: all that it has, those counted that are still to be made
+
+    prices:   of a core, a MiB and a GiB, micro-credits for an hour
+    handover: seconds from the end of a job until the next one runs on its worker
+    """
+
+    prices: tuple[float, float, float]
+    lines: Mapping[str, PeLine] = field(default_factory=dict)
+    workers: int = 0
+    handover: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,12 +77,14 @@ class QueueForecast:
     unplaced: int = 0
     over_share: int = 0
     left: tuple[float, float] = (math.inf, math.inf)
+    tender: TenderForecast | None = None
+    """None: of a queue with another policy."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Forecast:
     """at: of the pass; calendar: of all hosts; aggregates: (hosts,) by name, '' = all of them
-    start_seconds: from the decision to make a worker until its job runs
+    start_seconds: from the decision to make a worker until its job runs; names: of the hosts
     """
 
     at: float
@@ -61,6 +92,7 @@ class Forecast:
     aggregates: Mapping[str, Flags]
     queues: Mapping[str, QueueForecast] = field(default_factory=dict)
     start_seconds: float = START_SECONDS
+    names: tuple[str, ...] = ()
 
 
 def forecast_of(
@@ -76,6 +108,7 @@ def forecast_of(
     over = np.bincount(rows[shared], minlength=number)
     unplaced = np.bincount(rows[waits & ~shared], minlength=number)
     left = _left(seen, plan)
+    tenders = _tenders(seen, plan)
     return Forecast(
         at=snapshot.now,
         calendar=calendar,
@@ -87,10 +120,12 @@ def forecast_of(
                 unplaced=int(unplaced[row]),
                 over_share=int(over[row]),
                 left=(float(left[0, row]), float(left[1, row])),
+                tender=tenders.get(row),
             )
             for row, one in enumerate(seen.queues)
         },
         start_seconds=start_seconds,
+        names=seen.room.names,
     )
 
 
@@ -112,7 +147,7 @@ def binds(policy: str, time_limit: float, short_below: float) -> bool:
     """Whether the share binds a production job of this length."""
     if policy in NOT_BOUND:
         return False
-    return policy == 'rigid' or time_limit >= short_below
+    return policy in ('rigid', TENDER) or time_limit >= short_below
 
 
 def document_of(forecast: Forecast) -> dict[str, Any]:
@@ -128,10 +163,16 @@ def document_of(forecast: Forecast) -> dict[str, Any]:
             name: np.flatnonzero(rows).tolist() for name, rows in forecast.aggregates.items()
         },
         'queues': {
-            name: [one.unplaced, one.over_share, *(_finite(left) for left in one.left)]
+            name: [
+                one.unplaced,
+                one.over_share,
+                *(_finite(left) for left in one.left),
+                _tender_document(one.tender),
+            ]
             for name, one in forecast.queues.items()
         },
         'start_seconds': forecast.start_seconds,
+        'names': list(forecast.names),
     }
 
 
@@ -153,10 +194,17 @@ def forecast_from(document: Mapping[str, Any]) -> Forecast | None:
             name: _flags(rows, calendar.hosts) for name, rows in document['aggregates'].items()
         },
         queues={
-            name: QueueForecast(unplaced=unplaced, over_share=over, left=(_or_inf(a), _or_inf(b)))
-            for name, (unplaced, over, a, b) in document['queues'].items()
+            name: QueueForecast(
+                unplaced=unplaced,
+                over_share=over,
+                left=(_or_inf(a), _or_inf(b)),
+                # documents of the version before have no more
+                tender=_tender_from(more[0]) if more else None,
+            )
+            for name, (unplaced, over, a, b, *more) in document['queues'].items()
         },
         start_seconds=float(document['start_seconds']),
+        names=tuple(document.get('names', ())),
     )
 
 
@@ -167,6 +215,75 @@ def _left(seen: PassInput, plan: JobPlan) -> Array:
     part = queues.share + ROUNDING - used(snapshot.running, queues, hosts)
     whole: Array = np.maximum(part, 0.0) * capacity_of(hosts)[:, queues.aggregate]
     return whole
+
+
+def _tenders(seen: PassInput, plan: JobPlan) -> dict[int, TenderForecast]:
+    """By row of the queue."""
+    snapshot, facts = seen.snapshot, seen.tender
+    if not any(one.is_tender for one in seen.queues):
+        return {}
+    hosts = hosts_of(plan.placement)
+    begun = {row: hosts[row] for row in plan.starts.tolist()}
+    limits = snapshot.waiting.time_limit.tolist()
+    lines = served(snapshot.lines, begun, limits, snapshot.now)
+    servers = snapshot.waiting.servers.tolist()
+    return {
+        row: TenderForecast(
+            prices=facts.prices[one.id],
+            lines={
+                line.flavor: _pe_line(line, servers, limits, snapshot.now)
+                for line in lines
+                if line.queue == row
+            },
+            workers=sum(
+                line.workers + sum(int(servers[job]) for job in line.new)
+                for line in lines
+                if line.queue == row
+            ),
+            handover=facts.handover,
+        )
+        for row, one in enumerate(seen.queues)
+        if one.is_tender and one.id in facts.prices
+    }
+
+
+def _pe_line(line: Line, servers: Sequence[int], limits: Sequence[float], now: float) -> PeLine:
+    """Behind the jobs that wait in it."""
+    free_at = line.free_at(now)
+    found = turns(free_at, [(servers[row], limits[row]) for row in line.jobs], line.handover)
+    begin = now + line.handover
+    free = np.maximum(np.sort(np.array(found.free_at, dtype=np.float64)), found.last)
+    # those whose job is past its limit are not idle
+    idle = min(int((free <= begin).sum()), len(line.idle))
+    return PeLine(idle=idle, waiting=len(line.jobs), busy=free[idle:])
+
+
+def _tender_document(tender: TenderForecast | None) -> dict[str, Any] | None:
+    if tender is None:
+        return None
+    return {
+        'prices': list(tender.prices),
+        'lines': {
+            name: [one.idle, one.waiting, one.busy.tolist()] for name, one in tender.lines.items()
+        },
+        'workers': tender.workers,
+        'handover': tender.handover,
+    }
+
+
+def _tender_from(document: Mapping[str, Any] | None) -> TenderForecast | None:
+    if document is None:
+        return None
+    core, memory, disk = document['prices']
+    return TenderForecast(
+        prices=(core, memory, disk),
+        lines={
+            name: PeLine(idle=idle, waiting=waiting, busy=np.array(busy, dtype=np.float64))
+            for name, (idle, waiting, busy) in document['lines'].items()
+        },
+        workers=int(document['workers']),
+        handover=float(document['handover']),
+    )
 
 
 def _flags(rows: Sequence[int], hosts: int) -> Flags:

@@ -16,18 +16,19 @@ a job that waits while a worker still has it, a host that is not there any more.
   `suspend`: Placement counts a suspended server as before, so it would make no room (J4, only where it
   helps). Their least run time is infinite.
 - A queue that has as many active jobs as it allows has no candidates.
+- Jobs that were promised a worker of a tender queue (core.job.pe_line) have a claim too.
 
 Units and shapes as in columns.py.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from nova_market.core.calendar.axes import AXES
 from nova_market.core.job.cloud_room import CloudRoom
-from nova_market.core.job.columns import Hosts, Queues, RunningJobs
+from nova_market.core.job.columns import Hosts, Queues, RunningJobs, WaitingJobs
 from nova_market.core.job.lifecycle import Lifecycle
 from nova_market.core.job.pass_rows import (
     OwnerRows,
@@ -35,6 +36,7 @@ from nova_market.core.job.pass_rows import (
     running_columns,
     with_leaving,
 )
+from nova_market.core.job.pe_line import Line, TenderFacts, held_until, lines_of, workers_of
 from nova_market.core.job.policy_interface import JobSettings, JobSnapshot
 from nova_market.core.job.queue import StoredQueue, StoredWorker
 from nova_market.core.job.queue_order import state_of
@@ -73,6 +75,7 @@ class StoredWork:
     usage: core-seconds that each project has used in each queue up to now, decayed
            (core.job.decayed_usage), by (queue id, project id)
     lifecycles: what flavors state of preemption, by the flavor as jobs name it
+    tender:  of tender queues
     """
 
     waiting: WaitingRows
@@ -82,6 +85,7 @@ class StoredWork:
     queues: Sequence[StoredQueue]
     usage: Mapping[tuple[str, str], float] = field(default_factory=dict)
     lifecycles: Mapping[str, Lifecycle] = field(default_factory=dict)
+    tender: TenderFacts = field(default_factory=TenderFacts)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -112,6 +116,7 @@ class PassInput:
     expected: Array
     claims: frozenset[str]
     busy: frozenset[str]
+    tender: TenderFacts = field(default_factory=TenderFacts)
 
 
 def gathered(
@@ -126,11 +131,7 @@ def gathered(
     """The input of one pass. price: micro-credits for one unit of each axis and second, (AXES,)."""
     queues = tuple(sorted(work.queues, key=lambda one: (one.name, one.id)))
     queue_row = {one.id: row for row, one in enumerate(queues)}
-    active = [one for one in work.active if one.queue_id in queue_row]
-    holding = tuple(one for one in active if one.state in HOLDS_ROOM)
-    suspended = tuple(
-        one for one in active if one.state is JobState.SUSPENDED and one.wish is JobWish.RUN
-    )
+    holding, suspended = _active(work.active, queue_row)
     waits = WaitingColumns(work.waiting, suspended, queue_row)
     held = [(one.queue_id, one.project_id) for one in holding]
     used = [one for one in work.usage if one[0] in queue_row]
@@ -139,6 +140,7 @@ def gathered(
     owners = OwnerRows(waits, [*held, *used, *behind], queue_row)
     more = _allowed(queues, [*holding, *suspended], queue_row)
     claims = {*memory.claims, *(one.displaced_by for one in holding if one.displaced_by)}
+    lines, room, busy = _lines(work, queues, waits, holding, room, now)
     occupied = waits.among({one.job_id for one in work.workers if one.job_id})
     policy_of = [_policy(one) for one in queues]
     policies = {one: row for row, one in enumerate(dict.fromkeys(policy_of))}
@@ -146,10 +148,11 @@ def gathered(
         holding, work.attempts, room.host_of, work.lifecycles, _rows(holding, queue_row), owners.rows(held)
     )  # fmt: skip
     running = _with_left(running, left, owners.rows(behind), room, queue_row, now)
+    waiting = waits.columns(owners.of_waiting, claims | _promised(lines, waits))
     seen = JobSnapshot(
         now=now,
-        waiting=waits.columns(owners.of_waiting, claims),
-        running=running,
+        waiting=waiting,
+        running=_held(running, lines, waiting, now),
         queues=_queue_columns(queues, [policies[one] for one in policy_of], room),
         owners=owners.columns(queues, work.usage),
         hosts=Hosts(capacity=room.capacity, free=room.free, aggregates=room.aggregates),
@@ -158,12 +161,69 @@ def gathered(
         calendar=room.calendar,
         price=np.zeros(len(AXES)) if price is None else price,
         settings=settings or JobSettings(),
+        lines=lines,
     )
     return PassInput(
         snapshot=seen, job_ids=waits.ids, suspended=suspended, running=holding, attempts=work.attempts,
-        queues=queues, policies=tuple(policies), room=room, more=more, number=waits.number,
-        reasons=waits.reasons, expected=waits.expected, claims=frozenset(claims), busy=_busy(work),
+        queues=queues, policies=tuple(policies), room=room, more=more, number=waits.number, busy=busy,
+        reasons=waits.reasons, expected=waits.expected, claims=frozenset(claims), tender=work.tender,
     )  # fmt: skip
+
+
+def _active(
+    jobs: Sequence[StoredJob], queue_row: Mapping[str, int]
+) -> tuple[tuple[StoredJob, ...], tuple[StoredJob, ...]]:
+    """(those that hold room, those that are suspended and are to go on)."""
+    active = [one for one in jobs if one.queue_id in queue_row]
+    return (
+        tuple(one for one in active if one.state in HOLDS_ROOM),
+        tuple(one for one in active if one.state is JobState.SUSPENDED and one.wish is JobWish.RUN),
+    )
+
+
+def _promised(lines: Sequence[Line], waits: WaitingColumns) -> set[str]:
+    """Ids of jobs that were promised a worker."""
+    return {waits.ids[row] for line in lines for row in (*line.jobs, *line.new)}
+
+
+def _lines(
+    work: StoredWork,
+    queues: Sequence[StoredQueue],
+    waits: WaitingColumns,
+    holding: Sequence[StoredJob],
+    room: CloudRoom,
+    now: float,
+) -> tuple[tuple[Line, ...], CloudRoom, frozenset[str]]:
+    """(of all tender queues, the room without what they hold, ids of workers that are busy or held)."""
+    mine, busy = [row for row, one in enumerate(queues) if one.is_tender], _busy(work)
+    if not mine:
+        return (), room, busy
+    rows = np.flatnonzero(np.isin(waits.queue, mine)).tolist()
+    waiting = [(row, waits.ids[row], queues[waits.queue[row]].id) for row in rows]
+    workers = workers_of(
+        work.tender, queues, holding, work.attempts, work.workers, room.host_of, busy, now
+    )
+    servers = {row: int(waits.servers[row]) for row in rows}
+    lines = lines_of(work.tender, queues, waiting, servers, workers)
+    held = frozenset(name for line in lines for name in line.held)
+    free = room.free.copy()
+    for one in work.workers:
+        if one.id in held:
+            free[:, room.host_of[one.id]] -= [one.cores, one.memory_mib, one.disk_gib]
+    return lines, replace(room, free=np.maximum(free, 0.0)), busy | held
+
+
+def _held(
+    running: RunningJobs, lines: Sequence[Line], waiting: WaitingJobs, now: float
+) -> RunningJobs:
+    """Running jobs, whose workers stay where they are for the jobs that were promised them."""
+    held = held_until(lines, waiting.servers.tolist(), waiting.time_limit.tolist(), now)
+    if not held:
+        return running
+    ends = running.ends.copy()
+    for row, end in held.items():
+        ends[row] = max(ends[row], end)
+    return replace(running, ends=ends)
 
 
 def _left_behind(

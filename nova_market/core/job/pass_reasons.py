@@ -44,6 +44,8 @@ WORDS: Mapping[ReasonCode, str] = {
     ReasonCode.ROOM_IS_MADE: 'room',
     ReasonCode.RESERVED: 'reservation',
     ReasonCode.PRICE: 'price',
+    ReasonCode.WORKER: 'worker',
+    ReasonCode.NEW_WORKER: 'worker',
 }
 """The code that owners see, of doc/source/user/jobs.rst."""
 
@@ -55,10 +57,11 @@ NUMBERS: Mapping[ReasonCode, Sequence[str]] = {
     ReasonCode.ROOM_IS_MADE: ('jobs',),
     ReasonCode.RESERVED: ('seconds',),
     ReasonCode.PRICE: ('value', 'price'),
+    ReasonCode.WORKER: ('place', 'workers', 'seconds'),
 }
 """Names of the first numbers; those of ROOM and NEVER are of the axis that is short."""
 
-BY_AXIS = (ReasonCode.ROOM, ReasonCode.NEVER)
+BY_AXIS = (ReasonCode.ROOM, ReasonCode.NEVER, ReasonCode.NEW_WORKER)
 
 
 def explanations(

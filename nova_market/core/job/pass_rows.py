@@ -39,7 +39,7 @@ FREES_NO_ROOM = PreemptAction.SUSPEND
 class WaitingColumns:
     """Jobs that wait, by submission, then those that are suspended.
 
-    queue: (jobs,) row of each; projects: id of each; number, reasons, expected: as stored
+    queue: (jobs,) row of each; projects: id of each; number, servers, reasons, expected: as stored
     """
 
     def __init__(
@@ -60,6 +60,7 @@ class WaitingColumns:
         self.is_suspended: Flags = np.zeros(len(self.ids), dtype=np.bool_)
         self.is_suspended[len(self.ids) - len(suspended) :] = True
         self.number: Rows = self._column(waiting.number, 'number').astype(np.intp)
+        self.servers = self._column(waiting.servers, 'servers')
         self.expected = self._joined(waiting.expected_start, [np.nan] * len(suspended))
 
     def among(self, ids: AbstractSet[str]) -> Flags:
@@ -83,7 +84,7 @@ class WaitingColumns:
             priority=self._column(waiting.priority, 'priority'),
             weight=self._column(waiting.weight, 'weight'),
             submitted=self._column(waiting.submitted_at, 'submitted_at'),
-            servers=self._column(waiting.servers, 'servers'),
+            servers=self.servers,
             amount=np.concatenate([stored, amount.reshape(len(rest), len(AXES)).T], axis=1),
             time_limit=self._column(waiting.time_limit, 'time_limit').astype(np.float64),
             predecessors=np.zeros(len(self.ids), dtype=np.int64),

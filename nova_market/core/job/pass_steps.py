@@ -34,6 +34,7 @@ from nova_market.core.job.record import (
     StoredAttempt,
     StoredJob,
 )
+from nova_market.core.job.room import hosts_of
 from nova_market.core.job.store_values import JobExplanation, JobStep
 from nova_market.core.resource import Array
 
@@ -124,12 +125,7 @@ def _starts(
 ) -> list[Start]:
     """Jobs that wait indeed, each with the host of each of its servers."""
     first_suspended = len(seen.job_ids) - len(seen.suspended)
-    hosts: dict[int, list[int]] = {}
-    spots = plan.placement
-    for row, host, servers in zip(
-        spots.job.tolist(), spots.host.tolist(), spots.servers.tolist(), strict=True
-    ):
-        hosts.setdefault(row, []).extend([host] * servers)
+    hosts = hosts_of(plan.placement)
     found = []
     for row in plan.starts.tolist():
         job = jobs.get(seen.job_ids[row])

@@ -33,6 +33,7 @@ from nova_market.core.job.columns import (
     WaitingJobs,
     check_rows,
 )
+from nova_market.core.job.pe_line import Line
 from nova_market.core.job.reason import WIDTH
 from nova_market.core.job.shape import Shapes, shapes_of
 from nova_market.core.resource import Array, Flags, Rows, Values
@@ -98,6 +99,7 @@ class JobSnapshot:
     calendar: hosts in the same rows; None where nothing but jobs is booked.
         It has the bookings of all but jobs (leases, plain servers); a policy that looks ahead adds those of
         `running`, because preemption asks it what it would do without some of them
+    lines: of tender queues, with what was promised of their workers (policy `tender`)
     known_shapes: of the waiting jobs; made here unless they are given
     price: of one unit of each axis for one second, micro-credits, (AXES,); 0 without a market
     """
@@ -113,6 +115,7 @@ class JobSnapshot:
     calendar: Calendar | None = None
     price: Array = field(default_factory=lambda: np.zeros(len(AXES)))
     settings: JobSettings = field(default_factory=JobSettings)
+    lines: tuple[Line, ...] = ()
     known_shapes: Shapes | None = None
 
     def __post_init__(self) -> None:

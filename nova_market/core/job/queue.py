@@ -20,6 +20,9 @@ SHORT_BELOW = 1800
 """Seconds of a short job's time limit: SVMSched, section 6 (30 minutes)."""
 
 IDLE_SECONDS = 600
+TENDER = 'tender'
+"""Policy of queues whose jobs are submitted by accepting offers (rules T1 to T4 of specs/tender.rst)."""
+
 MAX_SERVERS = 64
 MAX_ARRAY = 1000
 MAX_ARRAY_INDEX = 1_000_000
@@ -63,7 +66,8 @@ class StoredQueue:
     projects, roles: who may submit besides the queue's own project: these projects, and in them (and in its
                  own) whoever has one of the roles; no roles: every member
     weights:     of customers, by project; 1 for those that are not named [5.2.2]
-    price_core_hour: what a job is charged, to the queue's project; 0: nothing
+    price_core_hour: what a job is charged, to the queue's project; 0: nothing. Under `tender` the first price
+    price_rule:  by which a tender queue adapts its prices: core.job.tender_terms
     trust_id:    of the user who made the queue: its workers are made with it in its project
     """
 
@@ -88,12 +92,18 @@ class StoredQueue:
     roles: tuple[str, ...] = ()
     weights: Mapping[str, float] = field(default_factory=dict)
     price_core_hour: int = 0
+    price_rule: str = 'settled'
     state: QueueState = QueueState.OPEN
     generation: int = 0
     """Grows with each change; 0: not stored yet."""
 
     created_at: float = 0.0
     changed_at: float = 0.0
+
+    @property
+    def is_tender(self) -> bool:
+        """Whether its jobs come by accepted offers, at prices that follow the demand."""
+        return self.policy == TENDER
 
 
 class WorkerState(StrEnum):

@@ -11,6 +11,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from nova_market.core.job.queue import QueueLimits, QueueState, StoredQueue
+from nova_market.core.job.tender_terms import check_tender
 from nova_market.core.text import shown
 from nova_market.errors import BadQueue
 
@@ -18,7 +19,7 @@ UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', re.ASCII)
 PLAIN = frozenset(
     {
         'name', 'description', 'share', 'aggregate', 'policy', 'parameters', 'short_below', 'flavors',
-        'image', 'networks', 'reuse', 'idle_seconds', 'weights', 'price_core_hour',
+        'image', 'networks', 'reuse', 'idle_seconds', 'weights', 'price_core_hour', 'price_rule',
     }
 )  # fmt: skip
 OPERATORS = frozenset({'share', 'aggregate'})
@@ -90,6 +91,8 @@ def _check(
     if 'policy' in document and made.policy not in policies:
         known = ' or '.join(sorted(policies)) or 'another one'
         raise BadQueue(f'policy: {shown(made.policy)} is not installed: give {known}')
+    if made.is_tender:
+        check_tender(made)
     if 'flavors' in document:
         for name in made.flavors:
             if name not in flavors:

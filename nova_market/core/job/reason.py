@@ -40,6 +40,10 @@ class ReasonCode(IntEnum):
     """It would delay a job with a reservation. [seconds until that job's start, row of that job]"""
     PRICE = 9
     """It is worth less than the market's price. [value, price; micro-credits per core-second]"""
+    WORKER = 10
+    """It was promised a worker of its tender queue. [place in the line, workers, seconds until its turn]"""
+    NEW_WORKER = 11
+    """It was promised a new worker, and no host has room. [as ROOM]; nothing is preempted for it"""
 
 
 def sentence(code: ReasonCode | int, numbers: Sequence[float]) -> str:
@@ -92,6 +96,17 @@ def _price(value: float, price: float, *_: float) -> str:
     return f'price: worth {value:.4g} micro-credits per core-second, the price is {price:.4g}'
 
 
+def _worker(place: float, workers: float, seconds: float, *_: float) -> str:
+    return (
+        f'worker: {_count(workers, "worker")} of its flavor, number {place:g} in their line, its turn comes '
+        f'within {seconds:.0f} seconds'
+    )
+
+
+def _new_worker(axis: float, needed: float, most: float, servers: float) -> str:
+    return _room(axis, needed, most, servers).replace('room: ', 'worker: a new one: ', 1)
+
+
 _TEXTS: Mapping[ReasonCode, Callable[..., str]] = {
     ReasonCode.NONE: _none,
     ReasonCode.HELD: _held,
@@ -103,6 +118,8 @@ _TEXTS: Mapping[ReasonCode, Callable[..., str]] = {
     ReasonCode.ROOM_IS_MADE: _room_is_made,
     ReasonCode.RESERVED: _reserved,
     ReasonCode.PRICE: _price,
+    ReasonCode.WORKER: _worker,
+    ReasonCode.NEW_WORKER: _new_worker,
 }
 
 

@@ -64,6 +64,7 @@ class AdmissionFacts:
     known:   ids of jobs and arrays that are stored -> their project
     balance: of the submitter's project
     most_jobs: of one request, the elements of arrays counted
+    offered: cost of the offer that is accepted with this one job; None: no offer
     """
 
     queues: Mapping[str, StoredQueue]
@@ -72,6 +73,7 @@ class AdmissionFacts:
     known: Mapping[str, str] = field(default_factory=dict)
     balance: int = 0
     most_jobs: int = MAX_REQUEST
+    offered: int | None = None
     now: float
 
 
@@ -193,6 +195,11 @@ def _job(
     after: tuple[str, ...],
 ) -> StoredJob:
     queue = _queue(where, entry, by, facts)
+    if queue.is_tender and facts.offered is None:
+        raise BadJob(
+            f'{where}.queue: {queue.name} takes jobs for offers only: ask for them with "openstack market '
+            f'offer create --queue {queue.name}" and accept one'
+        )
     flavor = flavors_of(where, entry, queue, facts)[0]
     size = facts.flavors[flavor]
     servers, time_limit = int(entry.get('servers', 1)), int(entry['time_limit'])
@@ -219,7 +226,9 @@ def _job(
         preempt_action=PreemptAction(entry.get('preempt_action', PreemptAction.REQUEUE)),
         value=int(entry.get('value', 0)),
         not_before=_begin(where, entry.get('begin')),
-        cost_limit=most_cost(queue, size, servers, time_limit),
+        cost_limit=(
+            most_cost(queue, size, servers, time_limit) if facts.offered is None else facts.offered
+        ),
         submitted_at=facts.now,
         changed_at=facts.now,
         state=JobState.HELD if after else JobState.WAITING,

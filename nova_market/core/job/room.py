@@ -119,6 +119,16 @@ def joined(placements: list[Placement]) -> Placement:
     )
 
 
+def hosts_of(placement: Placement) -> dict[int, list[int]]:
+    """The host of each server, by row of the job."""
+    found: dict[int, list[int]] = {}
+    for job, host, servers in zip(
+        placement.job.tolist(), placement.host.tolist(), placement.servers.tolist(), strict=True
+    ):
+        found.setdefault(job, []).extend([host] * servers)
+    return found
+
+
 def room_of(placement: Placement, amount: Array, hosts: int) -> Array:
     """What placed servers take of each host, (AXES, hosts); amount: of each job, (AXES, jobs)."""
     taken = np.empty((len(AXES), hosts))

@@ -23,6 +23,7 @@ import numpy as np
 
 from nova_market.core.job.columns import Placement
 from nova_market.core.job.in_order import by_submission, started_in_order
+from nova_market.core.job.pe_line import served
 from nova_market.core.job.policy_interface import (
     JobPlan,
     JobPolicy,
@@ -32,7 +33,7 @@ from nova_market.core.job.policy_interface import (
 )
 from nova_market.core.job.preemption import Victims, preemptions, preference
 from nova_market.core.job.reason import ReasonCode
-from nova_market.core.job.room import Room, Spot, joined, placement_of, room_of
+from nova_market.core.job.room import Room, Spot, hosts_of, joined, placement_of, room_of
 from nova_market.core.job.started import after, without_running
 from nova_market.core.job.waiting_reasons import Reasons
 from nova_market.core.resource import Array, Flags, Rows
@@ -80,7 +81,7 @@ class _Pass:
         """Jobs with a claim start, or their room is held."""
         for policy, rows in self._groups(self.seen.candidates & self.seen.waiting.claim):
             self._start(policy(replace(self.seen, candidates=rows)))
-            left = rows & self.seen.candidates
+            left = rows & self.seen.candidates & ~self._promised()
             if left.any():
                 held = policy(self._with_room(self.coming, left))
                 self._hold(held.placement, held.starts)
@@ -159,8 +160,21 @@ class _Pass:
         lacking: Flags = (code == ReasonCode.ROOM) | (code == ReasonCode.GANG)
         return self.seen.candidates & lacking
 
+    def _promised(self) -> Flags:
+        """Candidates by accepted offers of tender queues: they come first, and no room is held for them."""
+        found = np.zeros(len(self.seen.waiting), dtype=np.bool_)
+        for line in self.seen.lines:
+            found[[*line.jobs, *line.new]] = True
+        return found
+
     def _start(self, chosen: Selection) -> None:
-        self.seen = replace(after(self.seen, chosen.placement, chosen.starts), state=chosen.state)
+        hosts = hosts_of(chosen.placement)
+        begun = {row: hosts[row] for row in chosen.starts.tolist()}
+        limits = self.seen.waiting.time_limit.tolist() if self.seen.lines else ()
+        lines = served(self.seen.lines, begun, limits, self.seen.now)
+        self.seen = replace(
+            after(self.seen, chosen.placement, chosen.starts), state=chosen.state, lines=lines
+        )
         self._starts.append(chosen.starts)
         self._placements.append(chosen.placement)
 

@@ -5,7 +5,7 @@ Implements rule J1 of doc/source/specs/jobs.rst (how long an idle worker is kept
 section 4.2.3. A worker goes
 
 - when it has been idle for `idle_seconds`; while jobs of its queue wait, not before HANDOVER, so that the
-  next pass can use it even where nothing is kept
+  next pass can use it even where nothing is kept; in a tender queue not at all, as it may be promised
 - when its queue uses no worker twice, no longer lists its flavor, is being deleted or is gone
 - when it was silent for as long as a worker may be
 - GRACE after its job was given up, if no message of it has taken the job back (JW5), and at once when its job
@@ -75,5 +75,7 @@ def _goes(
         return True
     if now - max(worker.seen_at, listening_since) > pace.silence:
         return True
+    if queue.is_tender and has_waiting:
+        return False
     kept = max(queue.idle_seconds, HANDOVER) if has_waiting else queue.idle_seconds
     return worker.idle_since > 0.0 and now - worker.idle_since >= kept

@@ -58,12 +58,9 @@ def near_options(hosts: Cluster, lease: LeaseRequest, rates: Rates) -> tuple[Nea
         wanted = np.concatenate([named, some[~np.isin(some, named)]])
         found.append((Change.OTHER_HOSTS, free, first_place(hosts, free, wanted)))
     found.append((Change.LATER, *_later(hosts, free, mine)))
-    for nodes in range(lease.nodes - 1, 0, -1):
+    if nodes := most_nodes(hosts, free, mine):
         fewer = replace(free, nodes=nodes)
-        place = first_place(hosts, fewer, mine)
-        if place is not None:
-            found.append((Change.FEWER_NODES, fewer, place))
-            break
+        found.append((Change.FEWER_NODES, fewer, first_place(hosts, fewer, mine)))
     return tuple(
         NearOption(
             change=change,
@@ -75,6 +72,18 @@ def near_options(hosts: Cluster, lease: LeaseRequest, rates: Rates) -> tuple[Nea
         for change, asked, place in found
         if place is not None
     )
+
+
+def most_nodes(hosts: Cluster, lease: LeaseRequest, rows: Rows) -> int:
+    """The largest number of nodes below the lease's that has a place on these hosts; 0: none."""
+    least, most = 0, max(min(lease.nodes - 1, len(rows)), 0)
+    while least < most:
+        nodes = (least + most + 1) // 2
+        if first_place(hosts, replace(lease, nodes=nodes), rows) is None:
+            most = nodes - 1
+        else:
+            least = nodes
+    return least
 
 
 def _later(

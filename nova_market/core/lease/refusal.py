@@ -15,6 +15,7 @@ from nova_market.core.calendar.calendar import touched
 from nova_market.core.calendar.settling import UNITS
 from nova_market.core.lease.cluster import Cluster, eligible, node_amounts
 from nova_market.core.lease.greedy import first_place
+from nova_market.core.lease.near_option import most_nodes
 from nova_market.core.lease.request import LeaseRequest
 
 WHOLE = 'whole'
@@ -60,14 +61,13 @@ def faults(hosts: Cluster, lease: LeaseRequest) -> tuple[Fault, ...]:
     if first_place(hosts, lease, rows) is not None:
         return ()
     one = replace(lease, nodes=1)
-    alone = [row for row in rows.tolist() if first_place(hosts, one, np.array([row])) is None]
-    if lease.hosts and alone:
-        return tuple(_on_host(hosts, lease, row) for row in alone)
-    if len(alone) == len(rows):
-        return (_anywhere(hosts, lease, alone),)
-    most = max(
-        n for n in range(1, lease.nodes) if first_place(hosts, replace(lease, nodes=n), rows)
-    )
+    if lease.hosts:
+        alone = [row for row in rows.tolist() if first_place(hosts, one, np.array([row])) is None]
+        if alone:
+            return tuple(_on_host(hosts, lease, row) for row in alone)
+    if first_place(hosts, one, rows) is None:
+        return (_anywhere(hosts, lease, rows.tolist()),)
+    most = most_nodes(hosts, lease, rows)
     return (
         Fault(
             requirement=NODES, host='', start=lease.earliest, end=lease.finish,

@@ -52,6 +52,7 @@ class Promise:
     """Servers that were promised room since the forecast: behind them comes whoever asks now.
 
     queue_id, flavor, servers: whose idle workers they take
+    how:   of a tender queue: where; until: when they are free again, at the latest; 0: it is not accepted yet
     """
 
     queue_id: str
@@ -59,6 +60,8 @@ class Promise:
     size: Size
     servers: int
     time_limit: int
+    how: Kind = Kind.NEW
+    until: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -78,14 +81,20 @@ def job_offers(
     *,
     idle: Mapping[str, int],
     promises: Sequence[Promise] = (),
+    calendar: Calendar | None = None,
     now: float,
 ) -> JobOffers:
-    """All offers that can be made now. idle: workers of the queue without a job, by flavor."""
+    """All offers that can be made now.
+
+    idle:     workers of the queue without a job, by flavor
+    calendar: the forecast's behind the promises; None: it is made here
+    """
     ahead = forecast.queues.get(queue.id)
     if (refusal := _not_forecast(need, queue, ahead)) is not None:
-        return JobOffers(offers=_none(), why=(refusal,))
+        return no_offers(refusal)
     assert ahead is not None
-    calendar = _behind(promises, forecast, now)
+    if calendar is None:
+        calendar = behind(promises, forecast.calendar, now)
     mine = [one for one in promises if one.queue_id == queue.id]
     rows: list[tuple[int, float, Kind, int, int]] = []
     why: list[str] = []
@@ -96,7 +105,30 @@ def job_offers(
             why.append(f'{flavor}: {found}')
         else:
             rows.append((*found, row))
-    return JobOffers(offers=_columns(rows), why=tuple(why))
+    return JobOffers(offers=columns(rows), why=tuple(why))
+
+
+def no_offers(why: str) -> JobOffers:
+    """None, for this reason."""
+    return JobOffers(offers=columns([]), why=(why,))
+
+
+def behind(promises: Sequence[Promise], calendar: Calendar, now: float) -> Calendar:
+    """The calendar with what was promised since, each at its earliest start, in the order of promising."""
+    for one in promises:
+        wanted = request(one.size, one.time_limit, now)
+        found = earliest_gang(calendar, wanted, one.servers)
+        if found is None:
+            continue
+        count = len(found.hosts)
+        taken = bookings(
+            host=found.hosts,
+            start=np.full(count, found.start),
+            end=np.full(count, found.start + wanted.duration),
+            amounts=wanted.amounts[:, None] * np.ones(count),
+        )
+        calendar = booked(calendar, taken)
+    return calendar
 
 
 def _not_forecast(need: JobNeed, queue: StoredQueue, ahead: QueueForecast | None) -> str | None:
@@ -139,8 +171,9 @@ def _offer(
     start = earliest_gang(calendar, wanted, need.servers, preferred=hosts)
     if start is None:
         return f'no hosts will have room for {need.servers} such servers'
-    wait = max(start.start - now, 0.0)
+    # not start - now: starts are on the calendar's grid, and by rounding an offer would be gone at once
     at_once = start.start <= wanted.earliest
+    wait = 0.0 if at_once else max(start.start - now, 0.0)
     kind = _kind(at_once, idle >= need.servers and queue.reuse)
     seconds = wait + need.time_limit + (forecast.start_seconds if kind is Kind.NEW else 0.0)
     if seconds > LONGEST:
@@ -149,7 +182,7 @@ def _offer(
         return f'it would be done {now + seconds - need.deadline:.0f} s after the deadline'
     if kind is Kind.IDLE:
         return cost, seconds, kind, idle // need.servers
-    return cost, seconds, kind, _count(calendar, wanted, need.servers, hosts, start)
+    return cost, seconds, kind, places_at(calendar, wanted, need.servers, hosts, start)
 
 
 def _kind(at_once: bool, idle: bool) -> Kind:
@@ -158,33 +191,16 @@ def _kind(at_once: bool, idle: bool) -> Kind:
     return Kind.IDLE if idle else Kind.NEW
 
 
-def _count(calendar: Calendar, wanted: Request, servers: int, hosts: Rows, start: GangStart) -> int:
+def places_at(
+    calendar: Calendar, wanted: Request, servers: int, hosts: Rows, start: GangStart
+) -> int:
     """How many such jobs could start then."""
     end = start.start + wanted.duration
     each = how_many(calendar, wanted.amounts, start.start, end, MOST_PLACES)
     return max(int(each[hosts].sum()) // servers, 1)
 
 
-def _behind(promises: Sequence[Promise], forecast: Forecast, now: float) -> Calendar:
-    """The calendar with what was promised since, each at its earliest start, in the order of promising."""
-    calendar = forecast.calendar
-    for one in promises:
-        wanted = request(one.size, one.time_limit, now)
-        found = earliest_gang(calendar, wanted, one.servers)
-        if found is None:
-            continue
-        count = len(found.hosts)
-        taken = bookings(
-            host=found.hosts,
-            start=np.full(count, found.start),
-            end=np.full(count, found.start + wanted.duration),
-            amounts=wanted.amounts[:, None] * np.ones(count),
-        )
-        calendar = booked(calendar, taken)
-    return calendar
-
-
-def _columns(rows: Sequence[tuple[int, float, Kind, int, int]]) -> Offers:
+def columns(rows: Sequence[tuple[int, float, Kind, int, int]]) -> Offers:
     cost, seconds, kind, count, flavor = zip(*rows, strict=True) if rows else ([],) * 5
     nobody = np.full(len(rows), NOBODY, dtype=np.intp)
     return Offers(
@@ -197,7 +213,3 @@ def _columns(rows: Sequence[tuple[int, float, Kind, int, int]]) -> Offers:
         host=nobody,
         source=np.zeros(len(rows), dtype=np.intp),
     )
-
-
-def _none() -> Offers:
-    return _columns([])

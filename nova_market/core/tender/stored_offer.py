@@ -63,7 +63,7 @@ class StoredOffer:
     flavors:      that would do, by name, with cores, MiB and GiB of a server
     deadline:     0: none; utility, weight: by which the best of several is chosen
     flavor, how, count, cost, seconds: what is offered; seconds from acceptance to the end
-    price_core_hour: of the queue then
+    price_core_hour: of the queue then; prices: of a core, a MiB and a GiB for an hour, of a tender queue
     valid_until:  of an open offer, or of its hold; holds: how often it was held; fees: paid for that
     accepted_at, due_at, job_id, accept_key: when it was accepted
     late_refund:  part of the price that comes back when the job takes twice as long as promised
@@ -87,6 +87,7 @@ class StoredOffer:
     cost: int
     seconds: float
     price_core_hour: int = 0
+    prices: tuple[float, ...] = ()
     state: OfferState = OfferState.OPEN
     created_at: float = 0.0
     valid_until: float = 0.0
@@ -135,9 +136,10 @@ def hold_posting(offer: StoredOffer, owner: str, fee: int) -> Posting | None:
 def late_refund(offer: StoredOffer, job: StoredJob) -> int:
     """What is given back of what the job was charged, O3: as the delay to the time that was promised.
 
-    Nothing for a job that did not end by itself, and at most `late_refund` of what it was charged.
+    Nothing for a job that did not end by itself or that its owner has requeued, and at most `late_refund` of
+    what it was charged.
     """
-    if job.state not in (JobState.FINISHED, JobState.FAILED) or offer.seconds <= 0:
+    if job.state not in (JobState.FINISHED, JobState.FAILED) or job.requeues or offer.seconds <= 0:
         return 0
     late = min(max(job.ended_at - offer.due_at, 0.0) / offer.seconds, 1.0)
     return int(Fraction(job.charged) * Fraction(offer.late_refund) * Fraction(late))

@@ -76,3 +76,15 @@ def test_near_options_of_an_automatic_request():
     assert (later.start, len(later.hosts)) == (30.0, 2)
     assert (fewer.hosts, fewer.start) == (('h0',), 20.0)
     assert near_options(hosts, replace(lease, amounts=9 * lease.amounts), power(hosts)) == ()
+
+
+def test_the_largest_number_of_nodes_is_found_and_named():
+    """Of more nodes than there are hosts, too."""
+    hosts = machines(*[8] * 40, taken=TAKEN)
+    lease = during(15, 25, nodes=10_000, cores=6.0)
+    (fault,) = faults(hosts, lease)
+    assert (fault.requirement, fault.wanted, fault.free) == ('nodes', 10_000, 39)
+    (fewer,) = [
+        one for one in near_options(hosts, lease, power(hosts)) if one.change is Change.FEWER_NODES
+    ]
+    assert len(fewer.hosts) == 39 and 'h1' not in fewer.hosts

@@ -151,6 +151,7 @@ def test_a_late_job_gets_a_part_back():
     assert late_refund(promised, ended) == 250
     assert late_refund(promised, replace(ended, ended_at=NOW + 9000.0)) == 500
     assert late_refund(promised, replace(ended, ended_at=NOW + 600.0)) == 0
+    assert late_refund(promised, replace(ended, requeues=1)) == 0
     assert late_refund(promised, replace(ended, state=JobState.CANCELLED)) == 0
     posting = refund_posting(promised, 'blue', 250)
     assert (posting.debit, posting.credit) == ('project:blue', 'project:red')
