@@ -62,9 +62,10 @@ def _locked(connection: Connection, name: str) -> bytes | None:
 def _put(connection: Connection, name: str, document: bytes, *, there: bool) -> None:
     if there:
         own = job_states.c.name == name
-        connection.execute(update(job_states).where(own).values(document=document))
+        changed = {'document': document, 'version': job_states.c.version + 1}
+        connection.execute(update(job_states).where(own).values(**changed))
         return
     try:
-        connection.execute(insert(job_states).values(name=name, document=document))
+        connection.execute(insert(job_states).values(name=name, document=document, version=1))
     except DBDuplicateEntry as error:
         raise RetryRequest(error) from error

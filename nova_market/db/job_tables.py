@@ -158,7 +158,12 @@ class AttemptRow(Base):
 
 class WorkerRow(Base):
     __tablename__ = 'job_workers'
-    __table_args__ = (Index('workers_of_queue', 'queue_id', 'id'), TABLE)
+    __table_args__ = (
+        Index('workers_of_queue', 'queue_id', 'id'),
+        # those without a job are counted for each request for offers
+        Index('workers_idle', 'queue_id', 'intention', 'state', 'job_id', 'flavor'),
+        TABLE,
+    )
     id: Mapped[str] = mapped_column(String(UUID_LENGTH), primary_key=True)
     queue_id: Mapped[str] = mapped_column(ForeignKey('job_queues.id', name='worker_queue'))
     flavor: Mapped[str] = mapped_column(String(FLAVOR_LENGTH))
@@ -238,6 +243,8 @@ class JobStateRow(Base):
     __table_args__ = (TABLE,)
     name: Mapped[str] = mapped_column(String(20), primary_key=True)
     document: Mapped[bytes] = mapped_column(CONTENT)
+    version: Mapped[int] = mapped_column(BigInteger, server_default=text('0'))
+    """Grows with each write: whoever has this version need not read the document."""
 
 
 job_queues = table_of(QueueRow)

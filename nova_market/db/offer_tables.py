@@ -22,6 +22,7 @@ class OfferRow(Base):
     __table_args__ = (
         UniqueConstraint('id', name='offer_id'),
         Index('offers_of_project', 'project_id', 'number'),
+        Index('offers_live', 'project_id', 'valid_until', 'state'),
         Index('offers_of_request', 'request_id'),
         Index('offers_by_state', 'state', 'valid_until'),
         Index('offers_of_job', 'job_id'),
@@ -59,7 +60,7 @@ class OfferRow(Base):
 
 
 class OfferTurnRow(Base):
-    """One row: grows with each promise, so that who decides by what was promised sees that it has changed."""
+    """A row for each kind of promise: grows with each one (db.turns)."""
 
     __tablename__ = 'offer_turns'
     __table_args__ = (TABLE,)

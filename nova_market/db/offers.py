@@ -6,34 +6,39 @@ was read (core.tender.job_offer); `promised` gives a turn with it, and accepting
 nobody has taken a turn since. So of two that decide at once by the same room one decides again.
 """
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
-from oslo_db.exception import DBDuplicateEntry, RetryRequest
-from sqlalchemy import Connection, Row, and_, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, update
 
+from nova_market.core.job.pe_line import Accepted
 from nova_market.core.job.record import ENDED, StoredJob
 from nova_market.core.job.store_values import JobQuotas, NewJobs
 from nova_market.core.ledger.posting import Posting
+from nova_market.core.tender.outlook import ForecastMark, OfferRows
 from nova_market.core.tender.stored_offer import How, OfferFilter, OfferState, StoredOffer
-from nova_market.db.apps import packed
 from nova_market.db.database import Database
 from nova_market.db.job_rows import JOB_COLUMNS, stored_job
 from nova_market.db.job_submission import StoredBefore, store_new
-from nova_market.db.job_tables import jobs
+from nova_market.db.job_tables import job_attempts, jobs
 from nova_market.db.ledger import MAX_PAGE, post_in, slices
-from nova_market.db.offer_tables import offer_turns, offers
-from nova_market.errors import Conflict, OfferEnded, PromisesChanged, TooManyOffers
+from nova_market.db.offer_outlook import read_outlook
+from nova_market.db.offer_rows import LIVE, in_state, offer_values, promised_since, stored_offer
+from nova_market.db.offer_tables import offers
+from nova_market.db.turns import OFFERS, read_turn, take_turn
+from nova_market.errors import Conflict, OfferEnded, TooManyOffers
 
-TURN = 'turn'
-LIVE = (str(OfferState.OPEN), str(OfferState.HELD))
-PLAIN = tuple(
-    field.name
-    for field in fields(StoredOffer)
-    if field.name not in {'flavors', 'how', 'state', 'number'}
+COUNT_LIVE = select(func.count()).select_from(
+    select(offers.c.number)
+    .where(
+        offers.c.project_id == bindparam('project'),
+        offers.c.valid_until > bindparam('now'),
+        offers.c.state.in_(LIVE),
+    )
+    .limit(bindparam('most'))
+    .subquery()
 )
+"""Made once: it is asked for each request."""
 
 
 class DatabaseOffers:
@@ -66,6 +71,13 @@ class DatabaseOffers:
         """(the turn, offers that are held now or were accepted since, in the order of their numbers)."""
         return self._database.read(_promised, since, self._wall())
 
+    def outlook(self, queue: str, known: ForecastMark) -> OfferRows | None:
+        """All that offers of a queue, given by id or name, are made by; None: there is no such queue.
+
+        known: the forecast that the caller has
+        """
+        return self._database.read(read_outlook, queue, known, self._wall())
+
     def accept(
         self, offer: StoredOffer, turn: int, new: NewJobs, quotas: JobQuotas
     ) -> tuple[StoredOffer, StoredJob]:
@@ -92,6 +104,10 @@ class DatabaseOffers:
         """
         return self._database.write(_release, offer_id, self._wall())
 
+    def accepted(self, queue_ids: Sequence[str]) -> Mapping[str, Accepted]:
+        """How the jobs of these queues were accepted, until their offers are closed; by the id of the job."""
+        return self._database.read(_accepted, tuple(queue_ids))
+
     def due(self, limit: int = 1000) -> Sequence[tuple[StoredOffer, StoredJob]]:
         """Accepted offers whose jobs have ended, with these, by number."""
         return self._database.read(_due, limit)
@@ -111,30 +127,47 @@ def some_offers(connection: Connection, older_than: float, batch: int) -> int:
     return len(found)
 
 
+def open_offer(connection: Connection, offer: StoredOffer) -> StoredOffer:
+    """Keep an offer in the transaction of something else, whatever its project has."""
+    inserted = connection.execute(insert(offers).values(**offer_values(offer)))
+    (number,) = inserted.inserted_primary_key or (0,)
+    return replace(offer, number=int(number))
+
+
+def release_offer(connection: Connection, offer_id: str, now: float) -> StoredOffer | None:
+    """As DatabaseOffers.release, in the transaction of something else."""
+    return _release(connection, offer_id, now)
+
+
 def _create(
     connection: Connection, made: Sequence[StoredOffer], most: int, now: float
 ) -> list[StoredOffer]:
-    own = and_(
-        offers.c.project_id == made[0].project_id,
-        offers.c.state.in_(LIVE),
-        offers.c.valid_until > now,
-    )
-    some = select(offers.c.number).where(own).limit(most + 1).subquery()
-    count = int(connection.execute(select(func.count()).select_from(some)).scalar() or 0)
+    given = {'project': made[0].project_id, 'now': now, 'most': most + 1}
+    count = int(connection.execute(COUNT_LIVE, given).scalar() or 0)
     if count + len(made) > most:
         raise TooManyOffers(
             f'the project would have {count + len(made)} offers that are open or held: the limit is {most}: '
             'release some, or wait until they have expired'
         )
-    connection.execute(insert(offers), [_values(one) for one in made])
-    own = offers.c.id.in_([one.id for one in made])
-    rows = connection.execute(select(offers).where(own).order_by(offers.c.number))
-    return [_stored(row) for row in rows]
+    if len(made) == 1:
+        key = connection.execute(insert(offers), offer_values(made[0])).inserted_primary_key
+        assert key is not None, 'one row was inserted'
+        return [replace(made[0], number=key[0])]
+    connection.execute(insert(offers), [offer_values(one) for one in made])
+    query = select(offers.c.id, offers.c.number).where(offers.c.id.in_([one.id for one in made]))
+    numbers = {row.id: row.number for row in connection.execute(query)}
+    return [replace(one, number=numbers[one.id]) for one in made]
+
+
+def _promised(connection: Connection, since: float, now: float) -> tuple[int, list[StoredOffer]]:
+    # the turn first: what is promised after it was read is refused
+    turn = read_turn(connection, OFFERS)
+    return turn, promised_since(connection, since, now)
 
 
 def _offer(connection: Connection, offer_id: str) -> StoredOffer | None:
     row = connection.execute(select(offers).where(offers.c.id == offer_id)).first()
-    return _stored(row) if row else None
+    return stored_offer(row) if row else None
 
 
 def _page(
@@ -145,28 +178,11 @@ def _page(
         if (value := getattr(chosen, name)) is not None:
             query = query.where(offers.c[name] == value)
     if chosen.states:
-        query = query.where(or_(*(_is(state, chosen.now) for state in chosen.states)))
+        query = query.where(or_(*(in_state(state, chosen.now) for state in chosen.states)))
     if before:
         query = query.where(offers.c.number < before)
     rows = connection.execute(query.order_by(offers.c.number.desc()).limit(limit))
-    return [_stored(row) for row in rows]
-
-
-def _is(state: OfferState, now: float) -> Any:
-    """StoredOffer.state_at as a condition."""
-    if state is OfferState.EXPIRED:
-        return and_(offers.c.state.in_(LIVE), offers.c.valid_until <= now)
-    same = offers.c.state == str(state)
-    return and_(same, offers.c.valid_until > now) if str(state) in LIVE else same
-
-
-def _promised(connection: Connection, since: float, now: float) -> tuple[int, list[StoredOffer]]:
-    # the turn first: what is promised after it was read is refused
-    turn = connection.execute(select(offer_turns.c.turn)).scalar() or 0
-    held = _is(OfferState.HELD, now)
-    accepted = and_(offers.c.state == str(OfferState.ACCEPTED), offers.c.accepted_at >= since)
-    rows = connection.execute(select(offers).where(or_(held, accepted)).order_by(offers.c.number))
-    return int(turn), [_stored(row) for row in rows]
+    return [stored_offer(row) for row in rows]
 
 
 def _accept(
@@ -177,7 +193,7 @@ def _accept(
     quotas: JobQuotas,
     now: float,
 ) -> tuple[StoredOffer, StoredJob]:
-    _take_turn(connection, turn)
+    take_turn(connection, OFFERS, turn)
     _check_live(connection, offer, now)
     taken = and_(offers.c.request_id == offer.request_id, offers.c.job_id != '')
     if connection.execute(select(offers.c.number).where(taken).limit(1)).first() is not None:
@@ -195,7 +211,7 @@ def _accept(
 def _hold(
     connection: Connection, offer: StoredOffer, turn: int, fees: Sequence[Posting], now: float
 ) -> StoredOffer:
-    _take_turn(connection, turn)
+    take_turn(connection, OFFERS, turn)
     _check_live(connection, offer, now)
     post_in(connection, fees, offer.user_id, now)
     _write(connection, offer)
@@ -207,15 +223,26 @@ def _release(connection: Connection, offer_id: str, now: float) -> StoredOffer |
     row = connection.execute(query.with_for_update()).first()
     if row is None:
         return None
-    offer = _stored(row)
+    offer = stored_offer(row)
     state = offer.state_at(now)
-    if state in (OfferState.RELEASED, OfferState.EXPIRED):
+    # an expired one is released too: whoever accepts it with a clock that is behind gets nothing
+    if offer.state is OfferState.RELEASED:
         return offer
     if state in (OfferState.ACCEPTED, OfferState.CLOSED):
         raise OfferEnded(f'offer {offer_id} was accepted: cancel its job, {offer.job_id}')
     released = replace(offer, state=OfferState.RELEASED)
     _write(connection, released)
     return released
+
+
+def _accepted(connection: Connection, queue_ids: Sequence[str]) -> dict[str, Accepted]:
+    query = select(offers.c.job_id, offers.c.flavor, offers.c.how).where(
+        offers.c.state == str(OfferState.ACCEPTED), offers.c.queue_id.in_(queue_ids)
+    )
+    return {
+        row.job_id: Accepted(flavor=row.flavor, waits=row.how != How.NEW_WORKER)
+        for row in connection.execute(query)
+    }
 
 
 def _due(connection: Connection, limit: int) -> list[tuple[StoredOffer, StoredJob]]:
@@ -227,33 +254,36 @@ def _due(connection: Connection, limit: int) -> list[tuple[StoredOffer, StoredJo
         .order_by(offers.c.number)
         .limit(limit)
     )
-    found = [_stored(row) for row in connection.execute(query)]
+    found = [stored_offer(row) for row in connection.execute(query)]
     by_id: dict[str, StoredJob] = {}
     for part in slices([one.job_id for one in found]):
         rows = connection.execute(select(*JOB_COLUMNS).where(jobs.c.id.in_(part)))
         by_id |= {row.id: stored_job(row) for row in rows}
+    ends = _ends(connection, list(by_id.values()))
+    by_id |= {
+        one.id: replace(one, ended_at=ends[one.id]) for one in by_id.values() if one.id in ends
+    }
     return [(one, by_id[one.job_id]) for one in found if one.job_id in by_id]
+
+
+def _ends(connection: Connection, ended: Sequence[StoredJob]) -> dict[str, float]:
+    """When the last attempts ended, as their workers have reported: a pass may notice it much later."""
+    found: dict[str, float] = {}
+    last = {(one.id, one.attempt) for one in ended}
+    for part in slices([one.id for one in ended]):
+        query = select(job_attempts.c.job_id, job_attempts.c.number, job_attempts.c.ended_at).where(
+            job_attempts.c.job_id.in_(part), job_attempts.c.ended_at > 0
+        )
+        for job_id, number, ended_at in connection.execute(query):
+            if (job_id, number) in last:
+                found[job_id] = max(found.get(job_id, 0.0), ended_at)
+    return found
 
 
 def _close(connection: Connection, offer_id: str, refunded: int) -> None:
     own = and_(offers.c.id == offer_id, offers.c.state == str(OfferState.ACCEPTED))
     changed = {'state': str(OfferState.CLOSED), 'refunded': refunded}
     connection.execute(update(offers).where(own).values(**changed))
-
-
-def _take_turn(connection: Connection, turn: int) -> None:
-    """Nobody else takes one until this transaction ends."""
-    own = offer_turns.c.name == TURN
-    found = connection.execute(select(offer_turns.c.turn).where(own).with_for_update()).scalar()
-    if int(found or 0) != turn:
-        raise PromisesChanged('room was promised to others meanwhile: try again')
-    if found is not None:
-        connection.execute(update(offer_turns).where(own).values(turn=turn + 1))
-        return
-    try:
-        connection.execute(insert(offer_turns).values(name=TURN, turn=turn + 1))
-    except DBDuplicateEntry as error:
-        raise RetryRequest(error) from error
 
 
 def _check_live(connection: Connection, offer: StoredOffer, now: float) -> None:
@@ -263,37 +293,12 @@ def _check_live(connection: Connection, offer: StoredOffer, now: float) -> None:
     row = connection.execute(
         select(offers).where(offers.c.id == offer.id).with_for_update()
     ).first()
-    state = _stored(row).state_at(now) if row else OfferState.EXPIRED
+    state = stored_offer(row).state_at(now) if row else OfferState.EXPIRED
     if state not in (OfferState.OPEN, OfferState.HELD):
         raise OfferEnded(f'offer {offer.id} is {state}: ask for new ones')
-    if row is not None and _stored(row).holds > offer.holds:
+    if row is not None and stored_offer(row).holds > offer.holds:
         raise Conflict(f'offer {offer.id} was held meanwhile: try again')
 
 
 def _write(connection: Connection, offer: StoredOffer) -> None:
-    connection.execute(update(offers).where(offers.c.id == offer.id).values(**_values(offer)))
-
-
-def _values(offer: StoredOffer) -> dict[str, Any]:
-    values = {name: getattr(offer, name) for name in PLAIN}
-    document: Mapping[str, object] = {
-        'flavors': [[name, *size] for name, size in offer.flavors.items()]
-    }
-    return {
-        **values,
-        'flavors': packed(document),
-        'how': str(offer.how),
-        'state': str(offer.state),
-    }
-
-
-def _stored(row: Row[Any]) -> StoredOffer:
-    found = row._mapping
-    sizes: Iterable[Any] = json.loads(found['flavors'])['flavors']
-    return StoredOffer(
-        **{name: found[name] for name in PLAIN},
-        flavors={name: (cores, memory, disk) for name, cores, memory, disk in sizes},
-        how=How(found['how']),
-        state=OfferState(found['state']),
-        number=found['number'],
-    )
+    connection.execute(update(offers).where(offers.c.id == offer.id).values(**offer_values(offer)))

@@ -7,7 +7,8 @@ rounds, and the postings that carry a period, whose sums stay in their accounts'
 request (grants, transfers) and plans that are proposed or running are kept. Bids go of servers that no kept
 round has seen and that were not changed since, applications that have ended, and accounts that are closed and
 that nothing names any more. Where the horizon lies is written down first: a posting for a period before it is
-refused from then on, as nobody could tell whether it was there. Jobs that have ended go with what they ran.
+refused from then on, as nobody could tell whether it was there. Jobs that have ended go with what they ran,
+leases that are over and bags that have ended with their events.
 """
 
 from dataclasses import dataclass
@@ -18,8 +19,10 @@ from sqlalchemy import Connection, Table, bindparam, delete, exists, func, selec
 from nova_market.db.accounts import UNUSED
 from nova_market.db.app_tables import apps
 from nova_market.db.apps import remove_apps
+from nova_market.db.bags import some_bags
 from nova_market.db.database import Database, Work
 from nova_market.db.job_purge import some_jobs, some_minutes
+from nova_market.db.leases import some_leases
 from nova_market.db.ledger import lock_accounts, slices
 from nova_market.db.ledger_tables import accounts, horizons, postings
 from nova_market.db.market_tables import (
@@ -66,8 +69,10 @@ def purge(database: Database, older_than: float, batch: int = BATCH) -> Purged:
             rounds,
         ):
             rows[table.name] = _repeat(database, _some_rows(table), period, batch)
+    rows['bags'] = _repeat(database, some_bags, older_than, batch)
     rows['jobs'] = _repeat(database, some_jobs, older_than, batch)
     rows['offers'] = _repeat(database, some_offers, older_than, batch)
+    rows['leases'] = _repeat(database, some_leases, older_than, batch)
     rows['job_minutes'] = _repeat(database, some_minutes, older_than, batch)
     rows['apps'] = _repeat(database, _some_apps, older_than, batch)
     rows['bids'] = _repeat(database, _some_bids, older_than, batch)

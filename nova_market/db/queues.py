@@ -264,14 +264,14 @@ def _locked(connection: Connection) -> dict[str, StoredQueue]:
     # a row that is always there: locking no row locks nothing
     connection.execute(select(job_hosts).where(job_hosts.c.name == LARGEST).with_for_update())
     rows = connection.execute(select(job_queues).order_by(job_queues.c.id).with_for_update())
-    return {row.id: _stored(row) for row in rows}
+    return {row.id: stored_queue(row) for row in rows}
 
 
 def _queue(connection: Connection, name: str) -> StoredQueue | None:
     # one query: no name looks like an id (core.job.queue_request)
     column = job_queues.c.id if UUID.fullmatch(name) else job_queues.c.name
     row = connection.execute(select(job_queues).where(column == name)).first()
-    return _stored(row) if row else None
+    return stored_queue(row) if row else None
 
 
 def _admission(
@@ -288,7 +288,7 @@ def _queues(
     if project_id is not None:
         query = query.where(job_queues.c.project_id == project_id)
     rows = connection.execute(query.order_by(job_queues.c.name).limit(limit))
-    return [_stored(row) for row in rows]
+    return [stored_queue(row) for row in rows]
 
 
 def _names(connection: Connection, queue_ids: Sequence[str]) -> dict[str, str]:
@@ -331,7 +331,12 @@ def _hosts(connection: Connection) -> list[tuple[float, float, float]]:
     found = connection.execute(
         select(job_hosts.c.sizes).where(job_hosts.c.name == LARGEST)
     ).scalar()
-    return [tuple(one) for one in json.loads(found)['hosts']] if found else []
+    return host_sizes(found)
+
+
+def host_sizes(document: bytes | None) -> list[tuple[float, float, float]]:
+    """Cores, MiB and GiB of the largest hosts, of the document that is kept of them."""
+    return [tuple(one) for one in json.loads(document)['hosts']] if document else []
 
 
 def _note(connection: Connection, minutes: Sequence[QueueMinute]) -> None:
@@ -363,7 +368,8 @@ def _values(queue: StoredQueue) -> dict[str, Any]:
     return {**columns, 'state': str(queue.state), 'settings': packed(settings)}
 
 
-def _stored(row: Row[Any]) -> StoredQueue:
+def stored_queue(row: Row[Any]) -> StoredQueue:
+    """Of a row of job_queues."""
     settings = json.loads(row.settings)
     for name in TUPLES:
         settings[name] = tuple(settings[name])

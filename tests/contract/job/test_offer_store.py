@@ -6,19 +6,24 @@ from dataclasses import replace
 
 import pytest
 
-from nova_market.core.job.record import JobState
+from nova_market.core.job.pe_line import Accepted
+from nova_market.core.job.queue import WorkerState
+from nova_market.core.job.record import JobState, StoredAttempt
 from nova_market.core.job.store_values import JobStep
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import MINT, Posting, Reason
-from nova_market.core.tender.stored_offer import OfferFilter, OfferState, hold_posting
+from nova_market.core.tender.outlook import FORECAST, ForecastMark
+from nova_market.core.tender.stored_offer import How, OfferFilter, OfferState, hold_posting
 from nova_market.db.accounts import DatabaseAccounts
+from nova_market.db.job_attempts import DatabaseJobAttempts
 from nova_market.db.job_decisions import DatabaseJobDecisions
+from nova_market.db.job_states import DatabaseJobStates
 from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.offers import DatabaseOffers
 from nova_market.db.purge import purge
 from nova_market.db.queues import DatabaseQueues
 from nova_market.errors import BalanceTooLow, OfferEnded, PromisesChanged, TooManyOffers
-from tests.support.job_records import QUOTAS, id_of, job, new_jobs, queue
+from tests.support.job_records import QUOTAS, id_of, job, new_jobs, queue, worker
 from tests.support.offer_builders import NOW, offer
 from tests.support.servers.databases import Wall
 
@@ -85,6 +90,36 @@ def test_a_project_has_at_most_so_many_open_offers(store, wall):
     wall.now = NOW + 300
     store.create([offer('d')], 2)
     assert store.offer(id_of('c')).project_id == 'blue'
+
+
+def test_what_offers_are_made_by_is_read_at_once(store, database, wall):
+    """The queue, by id or name, idle workers by flavor, hosts, promises; a forecast that is known is not."""
+    states, queues = DatabaseJobStates(database), DatabaseQueues(database, wall)
+    before = store.outlook('night', ForecastMark())
+    assert (before.queue, before.hosts, before.idle) == (queues.queue('night'), [], {})
+    assert (before.version, before.forecast, before.turn) == (0, {}, 0)
+    assert store.outlook('day', ForecastMark()) is None
+    idle = WorkerState.IDLE
+    DatabaseJobAttempts(database).put(
+        [
+            worker('a', state=idle), worker('b', state=idle), worker('c', state=idle, flavor='big'),
+            worker('busy', state=idle, job_id=id_of('x')), worker('new'),
+        ]
+    )  # fmt: skip
+    queues.note_hosts([(8.0, 1024.0, 9.0)])
+    states.write(FORECAST, {'at': NOW - 5})
+    first = store.outlook(id_of('night'), ForecastMark())
+    assert (first.idle, first.hosts) == ({'small': 2, 'big': 1}, [(8.0, 1024.0, 9.0)])
+    assert (first.version, first.forecast) == (1, {'at': NOW - 5})
+    known = ForecastMark(version=first.version, at=NOW - 5)
+    (made,) = store.create([offer()], 9)
+    accept(store, made, 0)
+    again = store.outlook('night', known)
+    assert again.forecast is None and (again.version, again.turn) == (1, 1)
+    assert [one.id for one in again.promised] == [made.id]
+    states.write(FORECAST, {'at': NOW + 5})
+    newest = store.outlook('night', known)
+    assert (newest.version, newest.forecast, newest.promised) == (2, {'at': NOW + 5}, [])
 
 
 def test_an_accepted_offer_is_a_job_and_a_promise(store, database, wall):
@@ -181,6 +216,13 @@ def test_offers_whose_jobs_have_ended_are_due_once(store, database, wall):
     jobs.decide([JobStep(job_id=made.id, before=JobState.WAITING, changed=changed)])
     ((due, ended),) = store.due()
     assert due == accepted and (ended.charged, ended.ended_at) == (7, NOW + 99)
+    # a pass noticed the end late
+    part = StoredAttempt(
+        job_id=made.id, number=made.attempt, worker_id=id_of('w'), created_at=NOW, ended_at=NOW + 55
+    )
+    jobs.decide([JobStep(job_id=made.id, before=JobState.FINISHED, attempts=(part,))])
+    ((_, ended),) = store.due()
+    assert ended.ended_at == NOW + 55
     store.close(one.id, 3)
     assert store.due() == []
     assert store.offer(one.id) == replace(accepted, state=OfferState.CLOSED, refunded=3)
@@ -195,3 +237,20 @@ def test_old_offers_are_purged(store, database):
     assert purge(database, NOW + 400).rows['offers'] == 1
     assert store.offer(old.id) is None
     assert store.offer(kept.id) is not None and store.offer(new.id) is not None
+
+
+def test_how_jobs_were_accepted(store):
+    """By job, of the queues that are asked for, until the offer is closed; prices are kept."""
+    new = offer('new', prices=(3600.0, 0.5, 0.25))
+    busy = offer('busy', how=How.BUSY_WORKER, flavor='large')
+    made = store.create([new, busy, offer('open')], 10)
+    assert made[0].prices == (3600.0, 0.5, 0.25) and made[1].prices == ()
+    for turn, one in enumerate(made[:2]):
+        accept(store, replace(one, request_id=id_of(one.id)), turn)
+    assert store.accepted([id_of('night')]) == {
+        id_of(f'job {made[0].id}'): Accepted(flavor='small', waits=False),
+        id_of(f'job {made[1].id}'): Accepted(flavor='large', waits=True),
+    }
+    assert store.accepted([id_of('day')]) == {} == store.accepted([])
+    store.close(made[0].id, 0)
+    assert set(store.accepted([id_of('night')])) == {id_of(f'job {made[1].id}')}

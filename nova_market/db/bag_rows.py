@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of bags, their tasks and events as values, and back; what happened is kept, the newest of it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Row, insert, select, update
+
+from nova_market.core.tender.bag import (
+    LIVE,
+    MAX_EVENTS,
+    BagEvent,
+    BagState,
+    StoredBag,
+    StoredTask,
+    TaskState,
+    WaitingTasks,
+)
+from nova_market.core.tender.negotiation import BagTasks, Order
+from nova_market.db.app_tables import ACTION_LENGTH, REASON_LENGTH
+from nova_market.db.apps import packed
+from nova_market.db.bag_tables import bag_events, bag_tasks, bags
+from nova_market.db.event_log import keep_newest
+
+DOCUMENT = ('roles', 'queues', 'defaults')
+BAG = tuple(one.name for one in fields(StoredBag) if one.name not in {*DOCUMENT, 'number'})
+TASK = tuple(one.name for one in fields(StoredTask))
+LIVE_STATES = tuple(str(state) for state in LIVE)
+
+
+def bag_values(bag: StoredBag) -> dict[str, Any]:
+    """A bag as columns have it; the number is the database's."""
+    values = {name: _text(getattr(bag, name)) for name in BAG}
+    document = {name: getattr(bag, name) for name in DOCUMENT}
+    return {**values, 'reason': bag.reason[:REASON_LENGTH], 'document': packed(document)}
+
+
+def stored_bag(row: Row[Any]) -> StoredBag:
+    """A row of bags."""
+    found = row._mapping
+    document = json.loads(found['document'])
+    values = {name: found[name] for name in BAG}
+    values |= {
+        'state': BagState(found['state']),
+        'order': Order(found['order']),
+        'roles': tuple(document['roles']),
+        'queues': tuple(document['queues']),
+        'defaults': document['defaults'],
+        'number': found['number'],
+    }
+    return StoredBag(**values)
+
+
+def task_values(task: StoredTask) -> dict[str, Any]:
+    """A task as columns have it."""
+    values = {name: _text(getattr(task, name)) for name in TASK}
+    return {
+        **values,
+        'flavors': _listed(task.flavors),
+        'environment': packed(task.environment),
+    }
+
+
+def stored_task(row: Row[Any]) -> StoredTask:
+    """A row of bag_tasks."""
+    values = {name: row._mapping[name] for name in TASK}
+    values |= {
+        'flavors': tuple(json.loads(values['flavors'])),
+        'environment': json.loads(values['environment']),
+        'state': TaskState(values['state']),
+    }
+    return StoredTask(**values)
+
+
+def changed_values(changed: Mapping[str, Any]) -> dict[str, Any]:
+    """What is changed of a bag or of a task, as columns have it."""
+    values = {name: _text(value) for name, value in changed.items()}
+    if 'reason' in values:
+        values['reason'] = values['reason'][:REASON_LENGTH]
+    return values
+
+
+def waiting_tasks(connection: Connection, bag_id: str) -> WaitingTasks:
+    """All tasks of a bag that wait, as columns."""
+    table = bag_tasks.c
+    query = select(
+        table.row,
+        table.name,
+        table.why,
+        table.time_limit,
+        table.deadline,
+        table.importance,
+        table.tried_at,
+        table.flavors,
+    )
+    mine = (table.bag_id == bag_id) & (table.state == str(TaskState.WAITING))
+    rows = list(connection.execute(query.where(mine).order_by(table.row)))
+    kinds: dict[tuple[bytes, int], int] = {}
+    group = [kinds.setdefault((bytes(row.flavors), row.time_limit), len(kinds)) for row in rows]
+    deadline = np.array([row.deadline for row in rows], dtype=np.float64)
+    return WaitingTasks(
+        row=np.array([row.row for row in rows], dtype=np.intp),
+        names=tuple(row.name for row in rows),
+        why=tuple(row.why for row in rows),
+        tasks=BagTasks(
+            work=np.array([row.time_limit for row in rows], dtype=np.float64),
+            deadline=np.where(deadline == 0, np.inf, deadline),
+            importance=np.array([row.importance for row in rows], dtype=np.float64),
+        ),
+        tried_at=np.array([row.tried_at for row in rows], dtype=np.float64),
+        group=np.array(group, dtype=np.int64),
+        kinds=tuple((tuple(json.loads(names)), limit) for names, limit in kinds),
+    )
+
+
+def insert_events(connection: Connection, bag_id: str, events: Sequence[BagEvent]) -> None:
+    """Keep events of a bag; its oldest go when it has too many."""
+    if not events:
+        return
+    rows = [
+        {
+            'bag_id': bag_id, 'task': one.task, 'at': one.at, 'action': one.action[:ACTION_LENGTH],
+            'reason': one.reason[:REASON_LENGTH], 'numbers': packed(one.numbers),
+        }
+        for one in events
+    ]  # fmt: skip
+    connection.execute(insert(bag_events), rows)
+    keep_newest(connection, bag_events, bag_events.c.bag_id == bag_id, MAX_EVENTS)
+
+
+def stored_event(row: Row[Any]) -> BagEvent:
+    """A row of bag_events."""
+    return BagEvent(
+        bag_id=row.bag_id,
+        at=row.at,
+        action=row.action,
+        task=row.task,
+        reason=row.reason,
+        numbers=json.loads(row.numbers),
+        number=row.id,
+    )
+
+
+def locked_bag(connection: Connection, bag_id: str) -> StoredBag | None:
+    """Nobody else changes it or its tasks until this transaction ends."""
+    query = select(bags).where(bags.c.id == bag_id).with_for_update()
+    row = connection.execute(query).first()
+    return stored_bag(row) if row else None
+
+
+def end_if_over(connection: Connection, bag: StoredBag, now: float) -> None:
+    """A bag without a task that waits or has a job that goes on has ended."""
+    if bag.state is BagState.FILLING or bag.ended_at:
+        return
+    live = (bag_tasks.c.bag_id == bag.id) & bag_tasks.c.state.in_(LIVE_STATES)
+    if connection.execute(select(bag_tasks.c.row).where(live).limit(1)).first() is not None:
+        return
+    values: dict[str, Any] = {'ended_at': now, 'next_at': 0.0, 'round_at': 0.0}
+    if bag.state is BagState.OPEN:
+        values |= {'state': str(BagState.DONE), 'changed_at': now, 'reason': ''}
+    connection.execute(update(bags).where(bags.c.id == bag.id).values(**values))
+
+
+def _listed(names: Sequence[str]) -> bytes:
+    return json.dumps(list(names), separators=(',', ':')).encode()
+
+
+def _text(value: Any) -> Any:
+    return str(value) if isinstance(value, StrEnum) else value

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases in the database.
+
+For rules L2, L4 and L6 of doc/source/specs/leases.rst. Where a lease has room is decided by what was read
+(core.lease); `calendar` gives a turn with it, and whoever books or moves writes only if nobody has taken a
+turn since. So of two that book the last room at once one decides again. A lease, its nodes, its money and
+its events change in one transaction.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, and_, exists, func, insert, select, update
+
+from nova_market.core.lease.record import (
+    OVER,
+    LeaseEvent,
+    LeaseFilter,
+    LeaseStep,
+    StoredLease,
+)
+from nova_market.core.ledger.posting import Posting
+from nova_market.db.database import Database
+from nova_market.db.lease_rows import (
+    events_of,
+    events_since,
+    insert_events,
+    lease_values,
+    put_nodes,
+    remove_leases,
+    stored_leases,
+)
+from nova_market.db.lease_tables import lease_nodes, leases
+from nova_market.db.ledger import MAX_PAGE, post_in
+from nova_market.db.turns import LEASES, read_turn, take_turn
+from nova_market.errors import KeyReused, LeaseChanged, TooManyLeases
+
+LIVE = leases.c.state.not_in([str(state) for state in OVER])
+NEVER = ('number', 'id', 'payer_id', 'user_id', 'created_at')
+
+
+class DatabaseLeases:
+    """Implements ports.LeaseStore."""
+
+    def __init__(self, database: Database, wall: Callable[[], float]) -> None:
+        self._database = database
+        self._wall = wall
+
+    def book(
+        self,
+        lease: StoredLease,
+        turn: int,
+        postings: Sequence[Posting],
+        events: Sequence[LeaseEvent],
+        most: int,
+    ) -> StoredLease:
+        """Store a new lease with what is held for it; as it is stored. With its id twice: as it was then.
+
+        :raises PromisesChanged: somebody has taken a turn since it was read; decide again.
+        :raises TooManyLeases: its project has `most` that are not over.
+        :raises BalanceTooLow, UnknownAccount: it cannot be paid.
+        """
+        given = lease, turn, tuple(postings), tuple(events), most, self._wall()
+        return self._database.write(_book, *given)
+
+    def lease(self, lease_id: str) -> StoredLease | None:
+        """One lease; None when there is none."""
+        return self._database.read(_lease, lease_id)
+
+    def leases(
+        self, chosen: LeaseFilter, before: int = 0, limit: int = 1000
+    ) -> Sequence[StoredLease]:
+        """Newest first; before: number of the last one of a page."""
+        return self._database.read(_page, chosen, before, min(limit, MAX_PAGE))
+
+    def calendar(self) -> tuple[int, Sequence[StoredLease]]:
+        """(the turn, all leases that are not over, by number)."""
+        return self._database.read(_calendar)
+
+    def change(
+        self, steps: Sequence[LeaseStep], turn: int | None = None, by: str = ''
+    ) -> Sequence[StoredLease]:
+        """Write all of these steps or none; the leases as they are stored.
+
+        turn: needed where one of them books room; by: in statements
+
+        :raises LeaseChanged: a lease is not what it was read as.
+        :raises PromisesChanged: as book.
+        :raises BalanceTooLow, UnknownAccount: as book.
+        """
+        if not steps:
+            return ()
+        return self._database.write(_change, tuple(steps), turn, by, self._wall())
+
+    def events(
+        self, lease_id: str, before: int | None = None, limit: int = 100
+    ) -> Sequence[LeaseEvent]:
+        """Newest first; `before`: number of the last one of a page."""
+        return self._database.read(events_of, lease_id, before, min(limit, MAX_PAGE))
+
+    def events_since(self, after: int, limit: int = 1000) -> Sequence[LeaseEvent]:
+        """Of all leases, oldest first."""
+        return self._database.read(events_since, after, min(limit, MAX_PAGE))
+
+    def by_ids(self, ids: Sequence[str]) -> dict[str, StoredLease]:
+        """Those that are there, by id."""
+        return self._database.read(_by_ids, tuple(ids))
+
+
+def some_leases(connection: Connection, older_than: float, batch: int) -> int:
+    """Delete leases that were over before; how many."""
+    over = and_(leases.c.state.in_([str(one) for one in OVER]), leases.c.ended_at < older_than)
+    query = select(leases.c.id).where(over).order_by(leases.c.number).limit(batch)
+    found = list(connection.execute(query.with_for_update()).scalars())
+    remove_leases(connection, found)
+    return len(found)
+
+
+def _book(
+    connection: Connection,
+    lease: StoredLease,
+    turn: int,
+    postings: Sequence[Posting],
+    events: Sequence[LeaseEvent],
+    most: int,
+    now: float,
+) -> StoredLease:
+    before = _lease(connection, lease.id)
+    if before is not None:
+        return before
+    # who takes the turn is alone until the end: nobody books between the count and the insert
+    take_turn(connection, LEASES, turn)
+    own = and_(leases.c.payer_id == lease.payer_id, LIVE)
+    query = select(func.count()).select_from(leases).where(own)
+    if (connection.execute(query).scalar() or 0) >= most:
+        raise TooManyLeases(
+            f'the project has {most} leases that are not over, which is the limit: delete some, or wait'
+        )
+    connection.execute(insert(leases).values(**lease_values(lease)))
+    put_nodes(connection, lease, there=False)
+    if post_in(connection, postings, lease.user_id, now) < len(postings):
+        # its row was purged, and its postings stay: nothing would be held for it
+        raise KeyReused('Idempotency-Key: a lease that is kept no longer had it: choose a new key')
+    insert_events(connection, events)
+    (stored,) = _by_ids(connection, [lease.id]).values()
+    return stored
+
+
+def _lease(connection: Connection, lease_id: str) -> StoredLease | None:
+    return _by_ids(connection, [lease_id]).get(lease_id)
+
+
+def _by_ids(connection: Connection, ids: Sequence[str]) -> dict[str, StoredLease]:
+    rows = connection.execute(select(leases).where(leases.c.id.in_(ids)))
+    return {one.id: one for one in stored_leases(connection, rows)}
+
+
+def _page(
+    connection: Connection, chosen: LeaseFilter, before: int, limit: int
+) -> list[StoredLease]:
+    query = select(leases)
+    if chosen.project_id is not None:
+        query = query.where(leases.c.project_id == chosen.project_id)
+    if chosen.states:
+        query = query.where(leases.c.state.in_([str(state) for state in chosen.states]))
+    if chosen.host is not None:
+        there = lease_nodes.c.lease_id == leases.c.id
+        query = query.where(exists().where(there, lease_nodes.c.host == chosen.host))
+    if chosen.since is not None:
+        query = query.where(leases.c.end > chosen.since)
+    if chosen.until is not None:
+        query = query.where(leases.c.start < chosen.until)
+    if before:
+        query = query.where(leases.c.number < before)
+    rows = connection.execute(query.order_by(leases.c.number.desc()).limit(limit))
+    return stored_leases(connection, rows)
+
+
+def _calendar(connection: Connection) -> tuple[int, list[StoredLease]]:
+    # the turn first: what is booked after it was read is refused
+    turn = read_turn(connection, LEASES)
+    rows = connection.execute(select(leases).where(LIVE).order_by(leases.c.number))
+    return turn, stored_leases(connection, rows)
+
+
+def _is_done(
+    connection: Connection, steps: Sequence[LeaseStep], afters: Mapping[str, StoredLease]
+) -> bool:
+    """Whether an earlier try was written and its answer got lost; not whether others have done the same."""
+    if _by_ids(connection, list(afters)) != afters:
+        return False
+    for step in steps:
+        newest = events_of(connection, step.before.id, None, 1)
+        if step.events and [replace(one, number=0) for one in newest] != [step.events[-1]]:
+            return False
+    return True
+
+
+def _change(
+    connection: Connection, steps: Sequence[LeaseStep], turn: int | None, by: str, now: float
+) -> list[StoredLease]:
+    afters = {
+        step.before.id: replace(step.after, revision=step.before.revision + 1) for step in steps
+    }
+    if _is_done(connection, steps, afters):
+        return [afters[step.before.id] for step in steps]
+    if any(step.books for step in steps):
+        if turn is None:
+            raise LeaseChanged('a lease gets other room: read the calendar and give its turn')
+        take_turn(connection, LEASES, turn)
+    for step in sorted(steps, key=lambda step: step.before.id):
+        after = afters[step.before.id]
+        own = and_(leases.c.id == step.before.id, leases.c.revision == step.before.revision)
+        values: dict[str, Any] = lease_values(after)
+        for name in NEVER:
+            values.pop(name, None)
+        if connection.execute(update(leases).where(own).values(**values)).rowcount != 1:
+            raise LeaseChanged(f'lease {step.before.id} was changed meanwhile: try again')
+        if after.nodes != step.before.nodes:
+            put_nodes(connection, after, there=True)
+    post_in(connection, [one for step in steps for one in step.postings], by, now)
+    insert_events(connection, [one for step in steps for one in step.events])
+    return [afters[step.before.id] for step in steps]

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Offers for jobs as rows, and those that are promised.
+
+Units as in core.tender.stored_offer.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, bindparam, or_, select
+
+from nova_market.core.tender.stored_offer import How, OfferState, StoredOffer
+from nova_market.db.apps import packed
+from nova_market.db.offer_tables import offers
+
+LIVE = (str(OfferState.OPEN), str(OfferState.HELD))
+PLAIN = tuple(
+    field.name
+    for field in fields(StoredOffer)
+    if field.name not in {'flavors', 'prices', 'how', 'state', 'number'}
+)
+
+
+def in_state(state: OfferState, now: Any) -> Any:
+    """StoredOffer.state_at as a condition. now: seconds, or a parameter of the query."""
+    if state is OfferState.EXPIRED:
+        return and_(offers.c.state.in_(LIVE), offers.c.valid_until <= now)
+    same = offers.c.state == str(state)
+    return and_(same, offers.c.valid_until > now) if str(state) in LIVE else same
+
+
+PROMISED = (
+    select(offers)
+    .where(
+        or_(
+            in_state(OfferState.HELD, bindparam('now')),
+            and_(
+                offers.c.state == str(OfferState.ACCEPTED),
+                offers.c.accepted_at >= bindparam('since'),
+            ),
+        )
+    )
+    .order_by(offers.c.number)
+)
+"""Made once: it is asked for each request."""
+
+
+def promised_since(connection: Connection, since: float, now: float) -> list[StoredOffer]:
+    """Offers that are held now or were accepted since, in the order of their numbers."""
+    rows = connection.execute(PROMISED, {'since': since, 'now': now})
+    return [stored_offer(row) for row in rows]
+
+
+def offer_values(offer: StoredOffer) -> dict[str, Any]:
+    """The row of an offer, without its number."""
+    values = {name: getattr(offer, name) for name in PLAIN}
+    document: Mapping[str, object] = {
+        'flavors': [[name, *size] for name, size in offer.flavors.items()],
+        **({'prices': list(offer.prices)} if offer.prices else {}),
+    }
+    return {
+        **values,
+        'flavors': packed(document),
+        'how': str(offer.how),
+        'state': str(offer.state),
+    }
+
+
+def stored_offer(row: Row[Any]) -> StoredOffer:
+    """The inverse."""
+    found = row._mapping
+    document = json.loads(found['flavors'])
+    sizes: Iterable[Any] = document['flavors']
+    return StoredOffer(
+        **{name: found[name] for name in PLAIN},
+        flavors={name: (cores, memory, disk) for name, cores, memory, disk in sizes},
+        prices=tuple(document.get('prices', ())),
+        how=How(found['how']),
+        state=OfferState(found['state']),
+        number=found['number'],
+    )
