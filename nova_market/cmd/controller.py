@@ -2,6 +2,7 @@
 """nova-market-controller: applications that scale themselves, and what an operator asks of them."""
 
 from collections.abc import Sequence
+from contextlib import closing
 
 from oslo_config import cfg
 from oslo_log import log
@@ -9,10 +10,8 @@ from oslo_log import log
 from nova_market.adapters.clock import SystemClock
 from nova_market.cmd import program
 from nova_market.conf import database as database_options
-from nova_market.errors import NovaMarketError
 from nova_market.services.app import status
 from nova_market.services.app.closing import abandoned
-from nova_market.services.daemon import STALE_INTERVALS, Daemon
 from nova_market.wiring import controller
 from nova_market.wiring.database import ready
 
@@ -44,32 +43,20 @@ def _commands(commands: program.Commands) -> None:
 
 
 def _run(conf: cfg.ConfigOpts) -> int:
-    parts = controller.build(conf)
-    try:
+    with closing(controller.build(conf)) as parts:
         program.serve_metrics(conf, 'controller', parts.collector.registry)
         settings = parts.settings
         log.getLogger(__name__).info(
             '%s: a look every %g s, policies %s',
             settings.name, settings.interval, ', '.join(sorted(settings.policies)),
         )  # fmt: skip
-        parts.controller.start()
-        program.serve(conf, Daemon(parts.controller, patience=STALE_INTERVALS * settings.interval))
-    finally:
-        parts.close()
+        program.serve_loop(conf, parts.controller, settings.interval)
     return 0
 
 
 def _once(conf: cfg.ConfigOpts) -> int:
-    parts = controller.build(conf)
-    made = parts.controller
-    made.start()
-    try:
-        made.await_lead(conf.command.wait)
-        if made.outage:
-            raise NovaMarketError(f'applications are not looked after: {made.outage}')
-    finally:
-        made.stop()
-        parts.close()
+    with closing(controller.build(conf)) as parts:
+        program.one_turn(conf, parts.controller, 'applications are not looked after')
     return 0
 
 

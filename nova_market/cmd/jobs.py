@@ -2,6 +2,7 @@
 """nova-market-jobs: jobs in servers that are made for them, and what an operator asks of the service."""
 
 from collections.abc import Sequence
+from contextlib import closing
 
 from oslo_config import cfg
 from oslo_log import log
@@ -9,8 +10,6 @@ from oslo_log import log
 from nova_market.adapters.clock import SystemClock
 from nova_market.cmd import program
 from nova_market.conf import database as database_options
-from nova_market.errors import NovaMarketError
-from nova_market.services.daemon import STALE_INTERVALS, Daemon
 from nova_market.services.job import status
 from nova_market.services.job.closing import forgotten
 from nova_market.wiring import jobs
@@ -44,32 +43,20 @@ def _commands(commands: program.Commands) -> None:
 
 
 def _run(conf: cfg.ConfigOpts) -> int:
-    parts = jobs.build(conf)
-    try:
+    with closing(jobs.build(conf)) as parts:
         program.serve_metrics(conf, 'jobs', parts.collector.registry)
         settings = parts.settings
         log.getLogger(__name__).info(
             '%s: a pass every %g s, policies %s',
             settings.name, settings.interval, ', '.join(sorted(settings.policies)),
         )  # fmt: skip
-        parts.jobs.start()
-        program.serve(conf, Daemon(parts.jobs, patience=STALE_INTERVALS * settings.interval))
-    finally:
-        parts.close()
+        program.serve_loop(conf, parts.jobs, settings.interval)
     return 0
 
 
 def _once(conf: cfg.ConfigOpts) -> int:
-    parts = jobs.build(conf)
-    made = parts.jobs
-    made.start()
-    try:
-        made.await_lead(conf.command.wait)
-        if made.outage:
-            raise NovaMarketError(f'jobs are not looked after: {made.outage}')
-    finally:
-        made.stop()
-        parts.close()
+    with closing(jobs.build(conf)) as parts:
+        program.one_turn(conf, parts.jobs, 'jobs are not looked after')
     return 0
 
 

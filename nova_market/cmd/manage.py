@@ -16,7 +16,7 @@ from nova_market.adapters.transport.zmq.keys import (
     public_key,
     public_keys_in,
 )
-from nova_market.cmd import manage_db
+from nova_market.cmd import manage_db, manage_power
 from nova_market.conf import database as database_options
 from nova_market.conf import opts
 from nova_market.core.resource import HostName
@@ -63,7 +63,7 @@ def _parse(conf: cfg.ConfigOpts, argv: Sequence[str] | None) -> None:
         prog=PROGRAM,
         description='keys: the CURVE keys by which hosts prove to each other who they are in the exchange '
         'over ZeroMQ; a running nova-fairness uses every change within seconds, without a restart. '
-        'db: the database of the market.',
+        'db: the database of the market. power: what switches hosts on and off.',
         default_config_files=cfg.find_config_files('nova_market', 'nova_market'),
     )
 
@@ -71,6 +71,7 @@ def _parse(conf: cfg.ConfigOpts, argv: Sequence[str] | None) -> None:
 def _add_commands(subparsers: Any) -> None:
     subparsers.required = True
     manage_db.add_commands(subparsers)
+    manage_power.add_commands(subparsers)
     keys = subparsers.add_parser('keys', help='Keys of the exchange over ZeroMQ.')
     actions = keys.add_subparsers(title='actions', metavar='ACTION', required=True, dest='action')
 

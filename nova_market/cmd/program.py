@@ -15,6 +15,8 @@ from prometheus_client import CollectorRegistry, start_http_server
 
 from nova_market.conf import opts
 from nova_market.errors import ConfigurationError, NovaMarketError
+from nova_market.services.daemon import STALE_INTERVALS, Daemon
+from nova_market.services.leader_loop import LeaderLoop
 
 EXIT_FAILED = 1
 EXIT_NOT_RUNNING = 3
@@ -122,6 +124,26 @@ def show_status(
 def serve(conf: cfg.ConfigOpts, run: service.ServiceBase) -> None:
     """Run a service in this process until it is stopped."""
     service.launch(conf, run, workers=1, no_fork=True, restart_method='mutate').wait()
+
+
+def serve_loop(conf: cfg.ConfigOpts, loop: LeaderLoop, interval: float) -> None:
+    """Start a service of which one leads, and run it until it is stopped. interval: seconds of its passes"""
+    loop.start()
+    serve(conf, Daemon(loop, patience=STALE_INTERVALS * interval))
+
+
+def one_turn(conf: cfg.ConfigOpts, loop: LeaderLoop, lost: str) -> None:
+    """One pass, when it leads. lost: what does not work while it cannot be made
+
+    :raises NovaMarketError: another one leads, or it could not be made.
+    """
+    loop.start()
+    try:
+        loop.await_lead(conf.command.wait)
+        if loop.outage:
+            raise NovaMarketError(f'{lost}: {loop.outage}')
+    finally:
+        loop.stop()
 
 
 def serve_metrics(

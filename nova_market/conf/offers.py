@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of group [offers]: how the API makes offers for jobs."""
+"""Options of group [offers]: how the API makes offers for jobs, and which other regions it asks."""
+
+import re
+from urllib.parse import urlsplit
 
 from oslo_config import cfg
+
+from nova_market.core.tender.region_answer import NAME
+from nova_market.errors import ConfigurationError
+
+MOST_CHILDREN = 32
 
 GROUP = cfg.OptGroup('offers', title='Offers for jobs')
 
@@ -53,6 +61,37 @@ OPTIONS = [
         help='Seconds after which the forecast of nova-market-jobs is too old, and no offers are made. Not '
         'less than a few times [jobs]interval.',
     ),
+    cfg.StrOpt(
+        'region',
+        default='',
+        help='Name of the region of this API in the catalog of Keystone. Each offer has it, and is accepted '
+        'there. It has to be set where other regions are asked, and where others ask this one. Empty = '
+        '[openstack]region_name.',
+    ),
+    cfg.ListOpt(
+        'children',
+        default=[],
+        help='Regions that are asked too when somebody asks this API for offers, at most 32: names in the '
+        'catalog of the same Keystone, such as RegionTwo, or NAME=URL where the API is asked at another '
+        'address than in the catalog. The account of [openstack] asks, and needs the role service. Each '
+        'request costs one thread for each region.',
+    ),
+    cfg.FloatOpt(
+        'child_timeout',
+        default=2.0,
+        min=0.05,
+        max=60,
+        help='Seconds for which the answers of other regions are waited for. All are asked at once; one that '
+        'does not answer is left out, and the answer says so. A region that is asked by another '
+        'one waits for three quarters of that at most for those below it.',
+    ),
+    cfg.IntOpt(
+        'depth',
+        default=3,
+        min=1,
+        max=10,
+        help='Largest number of levels of regions, the first one included: deeper ones are not asked.',
+    ),
 ]
 
 
@@ -64,3 +103,43 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
     return [(GROUP, OPTIONS)]
+
+
+def region_of(conf: cfg.ConfigOpts) -> str:
+    """Name of the region of this API; '' when it has none.
+
+    :raises ConfigurationError: it is no name.
+    """
+    name = str(conf.offers.region or conf.openstack.region_name or '')
+    if name and not re.fullmatch(NAME, name):
+        raise ConfigurationError(
+            f'[offers]region = {name:.80}: give at most 64 letters, digits, dots, _ and -'
+        )
+    return name
+
+
+def children_of(conf: cfg.ConfigOpts) -> dict[str, str | None]:
+    """Regions that are asked, and where; None: as in the catalog.
+
+    :raises ConfigurationError: names the entry.
+    """
+    found: dict[str, str | None] = {}
+    own = region_of(conf)
+    entries = conf.offers.children
+    if entries and not own:
+        raise ConfigurationError('[offers]children is set and [offers]region is not: set it')
+    if len(entries) > MOST_CHILDREN:
+        raise ConfigurationError(
+            f'[offers]children has {len(entries)} regions: give at most {MOST_CHILDREN}'
+        )
+    for entry in entries:
+        name, given, url = entry.partition('=')
+        where = f'[offers]children: {entry:.120}'
+        if not re.fullmatch(NAME, name):
+            raise ConfigurationError(f'{where}: give NAME or NAME=URL, a name as [offers]region')
+        if name in found or name == own:
+            raise ConfigurationError(f'{where}: this region, or named twice: leave it out')
+        if given and (urlsplit(url).scheme not in {'http', 'https'} or not urlsplit(url).netloc):
+            raise ConfigurationError(f'{where}: give a URL that begins with http:// or https://')
+        found[name] = url.rstrip('/') or None
+    return found

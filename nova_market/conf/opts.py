@@ -5,28 +5,34 @@ from oslo_config import cfg
 
 from nova_market.conf import (
     api,
+    bags,
     controller,
     exchange,
     fairness,
     host,
     jobs,
+    leases,
     market,
     offers,
     openstack,
+    power,
     rebalancing,
     steering,
 )
 
 GROUPS = (
     api,
+    bags,
     controller,
     fairness,
     exchange,
     host,
     jobs,
+    leases,
     market,
     offers,
     openstack,
+    power,
     rebalancing,
     steering,
 )

@@ -16,7 +16,7 @@ from nova_market.conf.scheduler import GROUP as OPTIONS
 from nova_market.core.scheduler.snapshot import SchedulerSnapshot, snapshot_of
 from nova_market.core.scheduler.snapshot_reader import MAX_LEASES, read_answer
 from nova_market.errors import BadSnapshot, CloudUnavailable, ConfigurationError
-from nova_market.scheduler.deadline import DeadlineAdapter
+from nova_market.http_deadline import DeadlineAdapter
 
 GROUP = OPTIONS.name
 PATH = '/v1/scheduler-snapshot'

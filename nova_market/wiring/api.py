@@ -15,31 +15,38 @@ from oslo_log import log
 from webob.exc import HTTPServiceUnavailable
 
 from nova_market.adapters.openstack.directory import ComputeDirectory
+from nova_market.adapters.openstack.region_apis import RegionApis
 from nova_market.adapters.openstack.token_check import checked_tokens
 from nova_market.adapters.openstack.trusts import KeystoneTrusts
 from nova_market.api.app import make_application
 from nova_market.api.errors import ApiError, body
+from nova_market.api.microversion import NEWEST, SERVICE
 from nova_market.api.stores import ApiStores, Settings
 from nova_market.conf import database as database_options
 from nova_market.conf import opts
+from nova_market.conf.offers import region_of
 from nova_market.core.job.attempt import WorkerPace
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.app_events import DatabaseAppEvents
 from nova_market.db.apps import DatabaseApps
+from nova_market.db.bags import DatabaseOwnBags
 from nova_market.db.bids import DatabaseBids
 from nova_market.db.database import Database
 from nova_market.db.job_attempts import DatabaseJobAttempts
 from nova_market.db.job_decisions import DatabaseJobDecisions
 from nova_market.db.job_states import DatabaseJobStates
+from nova_market.db.leases import DatabaseLeases
 from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.offers import DatabaseOffers
 from nova_market.db.plans import DatabasePlans
 from nova_market.db.queues import DatabaseQueues
 from nova_market.db.rounds import DatabaseRounds
 from nova_market.errors import ConfigurationError
-from nova_market.ports import Flavors, ServerOwners, Trusts
+from nova_market.ports import ChildRegions, Flavors, ServerOwners, Trusts
+from nova_market.services.tender.bag_requests import BagLimits
 from nova_market.services.tender.offers import OfferSettings
 from nova_market.wiring.database import connect
+from nova_market.wiring.lease_settings import lease_settings
 from nova_market.wiring.policies import job_policies, traits_by_policy, utilities
 
 PROGRAM = 'nova-market-api'
@@ -57,7 +64,8 @@ def build(conf: cfg.ConfigOpts) -> Wsgi:
     """
     directory = ComputeDirectory.from_conf(conf)
     trusts = KeystoneTrusts.from_conf(conf)
-    stores = database_stores(connect(conf), directory, directory, trusts)
+    regions = RegionApis.from_conf(conf, f'{SERVICE} {NEWEST}')
+    stores = database_stores(connect(conf), directory, directory, trusts, regions=regions)
     authenticate = functools.partial(checked_tokens, conf=conf, unavailable=keystone_away)
     return make_application(conf, stores, settings(conf), authenticate, metrics_token(conf))
 
@@ -79,8 +87,10 @@ def database_stores(
     flavors: Flavors,
     trusts: Trusts,
     wall: Callable[[], float] = time.time,
+    *,
+    regions: ChildRegions | None = None,
 ) -> ApiStores:
-    """Everything in one database."""
+    """Everything in one database. regions: those below this one; None: there are none."""
     return ApiStores(
         ledger=DatabaseLedger(database, wall),
         accounts=DatabaseAccounts(database),
@@ -94,10 +104,13 @@ def database_stores(
         attempts=DatabaseJobAttempts(database),
         states=DatabaseJobStates(database),
         offers=DatabaseOffers(database, wall),
+        bags=DatabaseOwnBags(database, wall),
+        leases=DatabaseLeases(database, wall),
         trusts=trusts,
         owners=owners,
         flavors=flavors,
         wall=wall,
+        regions=regions or RegionApis({}, ''),
     )
 
 
@@ -117,6 +130,8 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
         report_interval=conf.api.report_interval,
         worker_pace=worker_pace(conf),
         offers=offer_settings(conf),
+        bags=BagLimits(max_tasks=conf.bags.max_tasks, max_open=conf.bags.max_open),
+        leases=lease_settings(conf),
         response_validation=conf.api.response_validation,
     )
 
@@ -131,6 +146,9 @@ def offer_settings(conf: cfg.ConfigOpts) -> OfferSettings:
         hold_fee=options.hold_fee,
         late_refund=options.late_refund,
         forecast_age=options.forecast_age,
+        region=region_of(conf),
+        child_timeout=options.child_timeout,
+        depth=options.depth,
         utilities=utilities(),
     )
 

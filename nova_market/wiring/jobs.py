@@ -2,6 +2,7 @@
 """Puts the service of jobs together from options."""
 
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -11,15 +12,17 @@ from oslo_config import cfg
 
 from nova_market.adapters.clock import SystemClock
 from nova_market.adapters.notifications import MessagingNotices
+from nova_market.adapters.openstack.directory import ComputeDirectory
 from nova_market.adapters.openstack.market_cloud import NovaCloud
 from nova_market.adapters.openstack.owner_cloud import NovaOwnerCloud
 from nova_market.adapters.openstack.session import GROUP, REQUEST_SECONDS, connector
 from nova_market.adapters.worker_url import HttpWorkerUrl
-from nova_market.conf import jobs, market
+from nova_market.conf import bags, jobs, market
 from nova_market.core.job.part_fate import ProgressSettings
 from nova_market.core.job.policy_interface import HostChoice, JobSettings, PreemptOrder
 from nova_market.core.job.queue import WORKER_MARKS
 from nova_market.db.accounts import DatabaseAccounts
+from nova_market.db.bag_steps import DatabaseBags
 from nova_market.db.database import Database
 from nova_market.db.job_attempts import DatabaseJobAttempts
 from nova_market.db.job_decisions import DatabaseJobDecisions
@@ -28,7 +31,7 @@ from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.offers import DatabaseOffers
 from nova_market.db.queues import DatabaseQueues
 from nova_market.errors import BadAmount, ConfigurationError
-from nova_market.ports import Clock, JobHosts, OwnerCloud
+from nova_market.ports import Clock, Flavors, JobHosts, OwnerCloud
 from nova_market.services.job.billing import Billing
 from nova_market.services.job.inputs import JobStores
 from nova_market.services.job.jobs import Jobs
@@ -36,8 +39,11 @@ from nova_market.services.job.metrics import JobsCollector
 from nova_market.services.job.notices import JobNotices
 from nova_market.services.job.settings import JobsSettings, WorkerImage
 from nova_market.services.job.statistics import JobStatistics
+from nova_market.services.job.submission import SubmissionQuotas
+from nova_market.services.tender.bags import Bags, BagSettings, BagStores
+from nova_market.services.tender.offers import OfferStores
 from nova_market.services.tender.settling import OfferSettling
-from nova_market.wiring.api import worker_pace
+from nova_market.wiring.api import offer_settings, worker_pace
 from nova_market.wiring.database import ready
 from nova_market.wiring.leadership import JOBS, leadership
 from nova_market.wiring.options import check_values
@@ -62,9 +68,13 @@ class Parts:
 
 
 def build(
-    conf: cfg.ConfigOpts, *, cloud: OwnerCloud | None = None, hosts: JobHosts | None = None
+    conf: cfg.ConfigOpts,
+    *,
+    cloud: OwnerCloud | None = None,
+    hosts: JobHosts | None = None,
+    flavors: Flavors | None = None,
 ) -> Parts:
-    """Everything of the service, nothing started. cloud, hosts: instead of the real ones.
+    """Everything of the service, nothing started. cloud, hosts, flavors: instead of the real ones.
 
     :raises ConfigurationError: an option that cannot work.
     :raises DatabaseUnavailable, SchemaBehind: there is nowhere to read jobs.
@@ -83,7 +93,8 @@ def build(
         hosts=hosts or NovaCloud(connector(conf, SERVICE), clock),
         url=HttpWorkerUrl(settings.image.url, settings.image.certificates),
         billing=Billing(ledger, DatabaseAccounts(database)),
-        settling=OfferSettling(DatabaseOffers(database, clock.wall), ledger),
+        settling=OfferSettling(stores.offers, ledger),
+        bags=bags_of(conf, database, clock, leads.leading, flavors),
         leadership=leads,
         clock=clock,
         settings=settings,
@@ -107,6 +118,44 @@ def build(
     )
 
 
+def bags_of(
+    conf: cfg.ConfigOpts,
+    database: Database,
+    clock: Clock,
+    leading: Callable[[], bool],
+    flavors: Flavors | None = None,
+) -> Bags:
+    """Bags of tasks, which ask for offers and submit jobs as the API does for their owners."""
+    stores = stores_of(database, clock)
+    ledger = DatabaseLedger(database, clock.wall)
+    return Bags(
+        BagStores(
+            bags=DatabaseBags(database, clock.wall),
+            jobs=stores.jobs,
+            ledger=ledger,
+            offers=OfferStores(
+                offers=DatabaseOffers(database, clock.wall),
+                queues=stores.queues,
+                attempts=stores.attempts,
+                states=stores.states,
+                accounts=DatabaseAccounts(database),
+                flavors=flavors or ComputeDirectory.from_conf(conf),
+                wall=clock.wall,
+            ),
+        ),
+        BagSettings(
+            offers=offer_settings(conf),
+            tries=conf.bags.tries,
+            seconds=conf.bags.seconds,
+            quotas=SubmissionQuotas(
+                most_waiting=conf.api.max_waiting_jobs, most_jobs=conf.api.max_jobs_per_request
+            ),
+        ),
+        clock.monotonic,
+        leading,
+    )
+
+
 def stores_of(database: Database, clock: Clock) -> JobStores:
     """All stores of one database."""
     return JobStores(
@@ -114,12 +163,13 @@ def stores_of(database: Database, clock: Clock) -> JobStores:
         jobs=DatabaseJobDecisions(database, clock.wall),
         attempts=DatabaseJobAttempts(database),
         states=DatabaseJobStates(database),
+        offers=DatabaseOffers(database, clock.wall),
     )
 
 
 def check_options(conf: cfg.ConfigOpts) -> None:
     """:raises ConfigurationError: names the option, its value, the limit and where it stands."""
-    check_values(conf, [listed for group in (jobs, market) for listed in group.list_opts()])
+    check_values(conf, [listed for group in (bags, jobs, market) for listed in group.list_opts()])
 
 
 def load_settings(conf: cfg.ConfigOpts) -> JobsSettings:

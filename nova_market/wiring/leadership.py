@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who leads, of several engines, controllers or services of jobs: from [market]coordination_url."""
+"""Who leads, of several services of a kind: from [market]coordination_url."""
 
 from oslo_config import cfg
 
@@ -13,7 +13,10 @@ CONTROLLER = b'nova-market-controller'
 JOBS = b'nova-market-jobs'
 """The lock that services of jobs compete for."""
 
-__all__ = ['CONTROLLER', 'ENGINE', 'JOBS', 'leadership']
+LEASES = b'nova-market-leases'
+"""The lock that services of leases compete for."""
+
+__all__ = ['CONTROLLER', 'ENGINE', 'JOBS', 'LEASES', 'leadership']
 
 
 def leadership(conf: cfg.ConfigOpts, name: str, clock: Clock, lock: bytes) -> Leadership:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which policies and utilities are installed, and what scaling policies declare of themselves."""
+"""Which policies, utilities and algorithms are installed, and what scaling policies declare of themselves."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -10,12 +10,16 @@ from stevedore import extension
 from nova_market.core.app.policies.traits import Policy, PolicyTraits, traits_of
 from nova_market.core.app.template import Goal
 from nova_market.core.job.policy_interface import Selection
+from nova_market.core.lease.objective import Objective
+from nova_market.core.lease.placement_interface import Placement
 from nova_market.core.tender.utility import Utility
 
 LOG = logging.getLogger(__name__)
 
 NAMESPACE = 'nova_market.scaling'
 JOB_NAMESPACE = 'nova_market.job_policy'
+OBJECTIVE_NAMESPACE = 'nova_market.objective'
+PLACEMENT_NAMESPACE = 'nova_market.placement'
 UTILITY_NAMESPACE = 'nova_market.utility'
 
 
@@ -59,6 +63,22 @@ def utilities() -> Mapping[str, Utility]:
     """Utilities of offers that can be loaded, by name; a warning names one that can't be."""
     manager: extension.ExtensionManager[Any] = extension.ExtensionManager(
         UTILITY_NAMESPACE, on_load_failure_callback=_left_out
+    )
+    return {name: manager[name].plugin for name in sorted(manager.names())}
+
+
+def placements() -> Mapping[str, Placement]:
+    """Algorithms that place leases, by name; a warning names one that can't be loaded."""
+    manager: extension.ExtensionManager[Any] = extension.ExtensionManager(
+        PLACEMENT_NAMESPACE, on_load_failure_callback=_left_out
+    )
+    return {name: manager[name].plugin for name in sorted(manager.names())}
+
+
+def objectives() -> Mapping[str, Objective]:
+    """What they minimise, by name; a warning names one that can't be loaded."""
+    manager: extension.ExtensionManager[Any] = extension.ExtensionManager(
+        OBJECTIVE_NAMESPACE, on_load_failure_callback=_left_out
     )
     return {name: manager[name].plugin for name in sorted(manager.names())}
 

@@ -17,9 +17,10 @@ from nova_market.core.job.forecast import (
 )
 from nova_market.core.job.queue import StoredWorker
 from nova_market.core.job.record import StoredAttempt
+from nova_market.core.tender.outlook import FORECAST
 from nova_market.ports import JobStateStore
 
-STATE = 'forecast'
+STATE = FORECAST
 
 
 class ForecastWriter:
@@ -44,13 +45,16 @@ class ForecastWriter:
         :raises errors.DatabaseUnavailable: the next pass writes it.
         """
         measured = measured_start((one for some in attempts for one in some), workers)
-        self._start_seconds = measured or self._start_seconds or self._last()
+        self._start_seconds = measured or self.start_seconds()
         found = replace(forecast, start_seconds=self._start_seconds)
         self._states.write(STATE, document_of(found))
 
-    def _last(self) -> float:
-        last = read_forecast(self._states)
-        return last.start_seconds if last else START_SECONDS
+    def start_seconds(self) -> float:
+        """In which a new worker starts, as it was measured last."""
+        if self._start_seconds is None:
+            last = read_forecast(self._states)
+            self._start_seconds = last.start_seconds if last else START_SECONDS
+        return self._start_seconds
 
 
 def read_forecast(states: JobStateStore) -> Forecast | None:

@@ -18,6 +18,7 @@ from nova_market.ports import (
     JobHosts,
     JobStateStore,
     JobStore,
+    OfferStore,
     QueueStore,
     WorkerUrl,
 )
@@ -27,6 +28,9 @@ LOG = logging.getLogger(__name__)
 PAGE = 1000
 MOST_SIZES = 100
 """Sizes of hosts that admission compares a flavor with."""
+
+LOST = 'no job is started or preempted, jobs that run go on: the cloud cannot be read'
+BACK = 'the cloud can be read again: jobs are started'
 
 Size = tuple[float, float, float]
 
@@ -39,6 +43,7 @@ class JobStores:
     jobs: JobStore
     attempts: AttemptStore
     states: JobStateStore
+    offers: OfferStore
 
 
 def all_queues(store: QueueStore) -> list[StoredQueue]:
@@ -52,13 +57,10 @@ def all_queues(store: QueueStore) -> list[StoredQueue]:
 class CloudReader:
     """What the cloud has; an outage is logged once, and jobs that run go on meanwhile."""
 
-    def __init__(self, hosts: JobHosts) -> None:
+    def __init__(self, hosts: JobHosts, lost: str = LOST, back: str = BACK) -> None:
+        """lost, back: for the log, when the cloud is away and when it is there again."""
         self._hosts = hosts
-        self._outage = OutageLog(
-            LOG,
-            lost='no job is started or preempted, jobs that run go on: the cloud cannot be read',
-            back='the cloud can be read again: jobs are started',
-        )
+        self._outage = OutageLog(LOG, lost=lost, back=back)
 
     @property
     def away(self) -> bool:

@@ -11,6 +11,7 @@ F5 of doc/source/specs/jobs.rst. Seconds. One pass, in this order:
 4. servers of workers are made, suspended, brought back and deleted
 5. queues that are being deleted end with their last worker
 6. jobs that were done later than an offer promised get money back (services.tender.settling)
+7. bags of tasks negotiate (services.tender.bags)
 
 Any number of services may run; those that do not lead do nothing. Killed at any point, the next one goes on
 from the rows. What fails for one queue does not stop the others; while the cloud is away, jobs that run go on
@@ -53,7 +54,9 @@ from nova_market.services.job.stored_state import UsageAccount, capacities, life
 from nova_market.services.job.worker_reconciler import WorkerReconciler
 from nova_market.services.job.worker_servers import ServerView, read_servers
 from nova_market.services.leader_loop import LeaderLoop
+from nova_market.services.tender.bags import Bags
 from nova_market.services.tender.settling import OfferSettling
+from nova_market.services.tender.tender_pass import TenderPass
 
 LOG = logging.getLogger(__name__)
 
@@ -124,6 +127,7 @@ class Jobs(LeaderLoop):
         url: WorkerUrl,
         billing: Billing,
         settling: OfferSettling,
+        bags: Bags,
         leadership: Leadership,
         clock: Clock,
         settings: JobsSettings,
@@ -144,18 +148,16 @@ class Jobs(LeaderLoop):
             interval=settings.interval,
             pause=settings.interval,
         )
-        self._stores = stores
-        self._cloud = cloud
-        self._settings = settings
-        self._reporter = reporter
-        self._sender = sender
+        self._stores, self._cloud, self._settings = stores, cloud, settings
+        self._reporter, self._sender = reporter, sender
         self._observe = observe
         self._reader = CloudReader(hosts)
         self._listening = Listening(url, clock.wall)
         self._sizes = HostSizes(stores.queues)
         self._usage = UsageAccount(stores.states)
-        self._settling = settling
-        self._forecasts = ForecastWriter(stores.states)
+        self._settling, self._bags = settling, bags
+        self._forecasts = forecasts = ForecastWriter(stores.states)
+        self._tender = TenderPass(stores.offers, stores.states, settings, forecasts.start_seconds)
         self._progressing = Progressing(stores, billing, settings)
         self._selecting = Selecting(stores.jobs, settings, new_id)
         self._reconciler = WorkerReconciler(stores.attempts, cloud, clock, settings)
@@ -194,6 +196,8 @@ class Jobs(LeaderLoop):
         self._keep(memory, one.now)
         if self._sender is not None:
             self._sender.send()
+        if self._leadership.leading():
+            self._bags.turn(negotiates=one.room is not None)
         seconds = self._clock.monotonic() - began
         self._observe(
             PassSeen(
@@ -240,6 +244,10 @@ class Jobs(LeaderLoop):
             self._stores.attempts.put(changed)
             one.workers |= {worker.id: worker for worker in changed}
         rows = one.rows()
+        if one.cloud is not None:
+            wanted = [queue.aggregate for queue in one.queues if queue.aggregate]
+            one.room = cloud_room(one.cloud, rows, wanted)
+            self._capacity = capacities(one.room)
         work = StoredWork(
             waiting=waiting,
             active=active,
@@ -248,11 +256,8 @@ class Jobs(LeaderLoop):
             queues=one.queues,
             usage=self._usage.until(one.now, one.queues, active),
             lifecycles=lifecycles(_servers(one.cloud), rows),
+            tender=self._tender.facts(one.queues, waiting, active, one.room, one.now),
         )
-        if one.cloud is not None:
-            wanted = [queue.aggregate for queue in one.queues if queue.aggregate]
-            one.room = cloud_room(one.cloud, rows, wanted)
-            self._capacity = capacities(one.room)
         read = PassRead(
             now=one.now,
             queues=one.queues,

@@ -1,31 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends the events of jobs as notifications, each at most once.
+"""Sends the events of jobs as notifications, each at most once (services.event_sender).
 
-For users of SVMSched, section 4.2, who wait for their jobs. The number of the last one is stored before they
-are sent, in place of the one that was read: a service that is killed in between leaves some out, and of two
-that lead at the same moment one sends. Units: seconds.
-
-Numbers of events are given when they are inserted and seen when their transaction is committed, which may be
-in another order. What comes behind a number that is missing waits for PATIENCE: then no transaction that
-could still bring it is open, and it was rolled back or deleted.
+For users of SVMSched, section 4.2, who wait for their jobs.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from nova_market.core.job.notices import job_notices
 from nova_market.core.job.record import JobEvent
+from nova_market.core.market.notices import Notice
 from nova_market.ports import AttemptStore, Clock, JobStateStore, JobStore, Notices
-
-PATIENCE = 5.0
-"""Seconds; a transaction that inserts events takes some milliseconds."""
+from nova_market.services.event_sender import EventSender
 
 STATE = 'notices'
 """Name of the place among the documents of the service."""
 
 
-class JobNotices:
-    """send() in each pass; a page of events at most, as what sends them holds no more either."""
+class JobNotices(EventSender[JobEvent]):
+    """send() in each pass."""
 
     def __init__(
         self,
@@ -36,46 +28,16 @@ class JobNotices:
         notices: Notices,
         clock: Clock,
     ) -> None:
-        self._attempts = attempts
-        self._jobs = jobs
-        self._states = states
-        self._notices = notices
-        self._clock = clock
-        self._last: Mapping[str, Any] | None = None
-        self._seen: dict[int, float] = {}
+        def made(events: Sequence[JobEvent]) -> list[Notice]:
+            return job_notices(
+                events, jobs.by_ids(list(dict.fromkeys(one.job_id for one in events)))
+            )
 
-    def send(self) -> None:
-        """Send what has happened since the last call.
-
-        :raises DatabaseUnavailable: a later call makes up for it.
-        """
-        if self._last is None:
-            self._last = self._states.read(STATE)
-        after = int(self._last.get('number', 0))
-        ready = self._ready(after, self._attempts.events_since(after))
-        if not ready:
-            return
-        jobs = self._jobs.by_ids(list(dict.fromkeys(one.job_id for one in ready)))
-        before, self._last = self._last, {'number': ready[-1].number}
-        if not self._states.exchange(STATE, before, self._last):
-            self._last = None  # another service sends them
-            return
-        for notice in job_notices(ready, jobs):
-            self._notices.tell(notice.event, notice.project_id, notice.payload)
-
-    def forget(self) -> None:
-        """Another service has led meanwhile."""
-        self._last = None
-        self._seen = {}
-
-    def _ready(self, after: int, events: Sequence[JobEvent]) -> list[JobEvent]:
-        """Those before which no event can appear any more."""
-        now = self._clock.monotonic()
-        self._seen = {one.number: self._seen.get(one.number, now) for one in events}
-        ready: list[JobEvent] = []
-        for one in events:
-            if one.number != after + 1 and now - self._seen[one.number] < PATIENCE:
-                break
-            ready.append(one)
-            after = one.number
-        return ready
+        super().__init__(
+            state=STATE,
+            since=attempts.events_since,
+            notices_of=made,
+            states=states,
+            notices=notices,
+            clock=clock,
+        )

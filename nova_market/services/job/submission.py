@@ -88,16 +88,24 @@ class Submissions:
     ) -> tuple[Sequence[StoredJob], bool]:
         return self._stores.jobs.submit(*self._checked(entries, identify, digest, fresh=fresh))
 
-    def checked(self, entry: Mapping[str, Any], job_id: str) -> tuple[NewJobs, JobQuotas]:
-        """One job, which is not stored yet, and the quotas that hold for it.
+    def checked(
+        self, entry: Mapping[str, Any], job_id: str, offered: int
+    ) -> tuple[NewJobs, JobQuotas]:
+        """One job of an offer, which is not stored yet, and the quotas that hold for it. offered: its cost
 
         :raises BadJob, BalanceTooLow, QueueClosed: as submit.
         """
         digest = _digest([entry], self._by.user_id)
-        return self._checked([entry], lambda path: job_id, digest, fresh=True)
+        return self._checked([entry], lambda path: job_id, digest, fresh=True, offered=offered)
 
     def _checked(
-        self, entries: Entries, identify: Callable[[str], str], digest: str, *, fresh: bool
+        self,
+        entries: Entries,
+        identify: Callable[[str], str],
+        digest: str,
+        *,
+        fresh: bool,
+        offered: int | None = None,
     ) -> tuple[NewJobs, JobQuotas]:
         named = tuple(dict.fromkeys(entry['queue'] for entry in entries))
         queues, hosts = self._stores.queues.admission(named, fresh=fresh)
@@ -110,6 +118,7 @@ class Submissions:
             known=self._known(entries),
             balance=self._balance(queues),
             most_jobs=self._quotas.most_jobs,
+            offered=offered,
             now=self._stores.wall(),
         )
         new = admitted(entries, by, facts, identify, digest)
@@ -160,7 +169,7 @@ class Submissions:
 
     def _balance(self, queues: Mapping[str, StoredQueue]) -> int:
         """Of the project; not read where nothing has a price."""
-        if not any(one.price_core_hour for one in queues.values()):
+        if not any(one.price_core_hour or one.is_tender for one in queues.values()):
             return 0
         name = account('project', self._by.project_id)
         return self._stores.ledger.balances([name]).get(name, 0)

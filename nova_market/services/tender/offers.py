@@ -7,7 +7,6 @@ nothing was promised since (ports.OfferStore): otherwise all is read and decided
 """
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,7 +14,6 @@ from uuid import NAMESPACE_URL, uuid4, uuid5
 
 import numpy as np
 
-from nova_market.core.job.cloud_room import is_idle
 from nova_market.core.job.forecast import Forecast
 from nova_market.core.job.queue import QueueState, StoredQueue
 from nova_market.core.job.request import (
@@ -28,8 +26,8 @@ from nova_market.core.job.request import (
 )
 from nova_market.core.ledger.account import Account
 from nova_market.core.tender.acceptance import Terms, honoured
-from nova_market.core.tender.job_offer import JobNeed, JobOffers, Promise, job_offers
-from nova_market.core.tender.offer import Offers
+from nova_market.core.tender.job_offer import JobNeed, JobOffers, job_offers, no_offers
+from nova_market.core.tender.offer_request import deadline_of, utility_name, utility_of
 from nova_market.core.tender.place import Kind
 from nova_market.core.tender.stored_offer import (
     HOW,
@@ -40,10 +38,9 @@ from nova_market.core.tender.stored_offer import (
 )
 from nova_market.core.tender.utility import Utility, best_first
 from nova_market.core.text import shown
-from nova_market.core.timestamp import seconds, stamp
+from nova_market.core.timestamp import stamp
 from nova_market.errors import (
     BadOffer,
-    BadTime,
     Conflict,
     OfferEnded,
     OfferGone,
@@ -59,8 +56,9 @@ from nova_market.ports import (
     OfferStore,
     QueueStore,
 )
-from nova_market.services.job.forecasting import read_forecast
 from nova_market.services.job.submission import Submissions
+from nova_market.services.tender.outlook import Outlook, Outlooks, promise_of
+from nova_market.services.tender.tender_places import tender_offers
 
 TRIES = 100
 """While others accept and hold: of n at once each tries at most n times."""
@@ -68,7 +66,7 @@ TRIES = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferStores:
-    """What offers are made with. wall: seconds since the epoch."""
+    """What offers are made with. wall: seconds since the epoch; outlooks: of all requests of a process."""
 
     offers: OfferStore
     queues: QueueStore
@@ -77,6 +75,7 @@ class OfferStores:
     accounts: AccountStore
     flavors: Flavors
     wall: Callable[[], float]
+    outlooks: Outlooks = field(default_factory=Outlooks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +84,8 @@ class OfferSettings:
 
     hold_fee: part of the cost for each hour of a hold; late_refund: part that comes back at twice the time
     forecast_age: seconds after which a forecast is of no use
+    region: name of this one, '' when it stands alone; child_timeout: seconds for which others are waited for
+    depth: levels of regions, this one included
     utilities: plug-ins of nova_market.utility, by name
     """
 
@@ -94,16 +95,20 @@ class OfferSettings:
     hold_fee: float = 0.1
     late_refund: float = 0.5
     forecast_age: float = 60.0
+    region: str = ''
+    child_timeout: float = 2.0
+    depth: int = 3
     utilities: Mapping[str, Utility] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """offers: the best one first; why: a sentence for each flavor or queue without one"""
+    """offers: the best one first; why: a sentence for each flavor without one; queue: that was asked"""
 
     request_id: str
     offers: Sequence[StoredOffer]
     why: Sequence[str]
+    queue: StoredQueue
 
 
 class Gone(OfferGone):
@@ -122,6 +127,7 @@ class _Found:
     queue: StoredQueue
     now: float
     made: JobOffers
+    prices: tuple[float, ...] = ()
 
 
 class OfferRequests:
@@ -139,29 +145,44 @@ class OfferRequests:
         self._submissions = submissions
         self._settings = settings
 
-    def create(self, body: Mapping[str, Any]) -> Made:
-        """Offers for a job, kept until they are accepted or have expired.
+    def check(self, body: Mapping[str, Any]) -> None:
+        """What is wrong wherever it is asked.
+
+        :raises BadOffer: names the entry.
+        """
+        self.utility(body)
+        at, now = deadline_of(body), self._stores.wall()
+        if at <= now:
+            raise BadOffer(f'deadline: {stamp(at)} is past: give a time after {stamp(now)}')
+
+    def utility(self, body: Mapping[str, Any]) -> tuple[Utility, float]:
+        """By which the best of several is chosen, and its weight.
+
+        :raises BadOffer: it is not installed.
+        """
+        return utility_of(body, self._settings.utilities)
+
+    def create(self, body: Mapping[str, Any], request_id: str | None = None) -> Made:
+        """Offers for a job, kept until they are accepted or have expired. request_id: None: a new one
 
         :raises BadOffer, BadJob, QueueClosed: names what is wrong.
         :raises TooManyOffers: of the project.
         """
-        utility = str(body.get('utility', 'cost_time'))
-        if utility not in self._settings.utilities:
-            known = ', '.join(sorted(self._settings.utilities))
-            raise BadOffer(f'utility: {shown(utility)} is not installed: give {known}')
-        deadline = _deadline(body.get('deadline'), self._stores.wall())
-        queue = self._queue(body['queue'])
+        self.check(body)
+        deadline = deadline_of(body)
+        outlook = self._outlook(body['queue'])
+        queue = outlook.queue
         asked = StoredOffer(
             id='',
-            request_id=str(uuid4()),
+            request_id=request_id or str(uuid4()),
             project_id=self._by.project_id,
             user_id=self._by.user_id,
             queue_id=queue.id,
-            flavors=self._flavors(body, queue),
+            flavors=self._flavors(body, outlook),
             servers=int(body.get('servers', 1)),
             time_limit=int(body['time_limit']),
-            deadline=deadline,
-            utility=utility,
+            deadline=0.0 if math.isinf(deadline) else deadline,
+            utility=utility_name(body),
             weight=float(body.get('weight', 0.5)),
             flavor='',
             how=HOW[Kind.NEW],
@@ -169,7 +190,7 @@ class OfferRequests:
             cost=0,
             seconds=0.0,
         )
-        return self._kept(asked, self._find(asked))
+        return self._kept(asked, self._find(asked, outlook))
 
     def accept(
         self, offer: StoredOffer, content: Mapping[str, Any], key: str | None
@@ -203,7 +224,7 @@ class OfferRequests:
                 'servers': offer.servers,
                 'time_limit': offer.time_limit,
             }
-            new, quotas = self._submissions.checked(entry, job_id)
+            new, quotas = self._submissions.checked(entry, job_id, accepted.cost)
             try:
                 if new.generations[found.queue.id] != found.queue.generation:
                     raise QueueChanged('the queue was changed: decide again')
@@ -246,11 +267,13 @@ class OfferRequests:
                 return self._stores.offers.hold(held, found.turn, [posting] if posting else [])
             except PromisesChanged:
                 offer = self._read(offer)
+                if (offer.holds, offer.valid_until) == (held.holds, held.valid_until):
+                    return offer  # it was stored, and the answer got lost
         raise Conflict(f'offer {offer.id}: others accept offers all the time: try again')
 
     def _again(self, offer: StoredOffer) -> tuple[_Found, int]:
         """All offers that can be made now, and the row that honours this one (O2)."""
-        found = self._find(offer)
+        found = self._find(offer, self._outlook(offer.queue_id))
         terms = Terms(cost=offer.cost, seconds=offer.seconds)
         utility = self._settings.utilities[offer.utility]
         row = honoured(terms, found.made.offers, utility, offer.weight)
@@ -264,29 +287,32 @@ class OfferRequests:
             )
         return found, row
 
-    def _find(self, offer: StoredOffer) -> _Found:
+    def _find(self, offer: StoredOffer, outlook: Outlook) -> _Found:
         """What can be offered for what this one was asked for."""
-        stores = self._stores
-        queue, forecast = self._queue(offer.queue_id), read_forecast(stores.states)
-        now = stores.wall()
-        turn, promised = stores.offers.promised(forecast.at if forecast else now)
+        queue, forecast, now = outlook.queue, outlook.forecast, self._stores.wall()
         if forecast is None or now - forecast.at > self._settings.forecast_age:
-            made = JobOffers(offers=_no_offers(), why=(_too_old(forecast, now),))
-            return _Found(turn=turn, queue=queue, now=now, made=made)
+            made = no_offers(_too_old(forecast, now))
+            return _Found(turn=outlook.turn, queue=queue, now=now, made=made)
+        others = [one for one in outlook.promised if one.id != offer.id]
+        need = JobNeed(
+            flavors=offer.flavors,
+            servers=offer.servers,
+            time_limit=offer.time_limit,
+            deadline=offer.deadline or math.inf,
+        )
+        if queue.is_tender:
+            made, prices = tender_offers(need, outlook, others, self._stores.outlooks, now)
+            return _Found(turn=outlook.turn, queue=queue, now=now, made=made, prices=prices)
         made = job_offers(
-            JobNeed(
-                flavors=offer.flavors,
-                servers=offer.servers,
-                time_limit=offer.time_limit,
-                deadline=offer.deadline or math.inf,
-            ),
+            need,
             queue,
             forecast,
-            idle=Counter(one.flavor for one in stores.attempts.workers(queue.id) if is_idle(one)),
-            promises=[_promise(one) for one in promised if one.id != offer.id],
+            idle=outlook.idle,
+            promises=[promise_of(one) for one in others],
+            calendar=self._stores.outlooks.calendar(outlook, others, now),
             now=now,
         )
-        return _Found(turn=turn, queue=queue, now=now, made=made)
+        return _Found(turn=outlook.turn, queue=queue, now=now, made=made)
 
     def _kept(self, asked: StoredOffer, found: _Found) -> Made:
         """What was found, as new offers that are stored."""
@@ -306,7 +332,9 @@ class OfferRequests:
             for row in order.tolist()
         ]
         stored = self._stores.offers.create(made, self._settings.most)
-        return Made(request_id=asked.request_id, offers=stored, why=found.made.why)
+        return Made(
+            request_id=asked.request_id, offers=stored, why=found.made.why, queue=found.queue
+        )
 
     def _as_made(self, offer: StoredOffer, found: _Found, row: int) -> StoredOffer:
         offers = found.made.offers
@@ -318,25 +346,29 @@ class OfferRequests:
             cost=int(offers.cost[row]),
             seconds=float(offers.seconds[row]),
             price_core_hour=found.queue.price_core_hour,
+            prices=found.prices,
         )
 
-    def _queue(self, name: str) -> StoredQueue:
-        queue = self._stores.queues.queue(name)
-        if queue is None or not may_submit(queue, self._by):
+    def _outlook(self, name: str) -> Outlook:
+        """Of a queue that takes jobs of the caller."""
+        outlook = self._stores.outlooks.of(self._stores.offers, name)
+        if outlook is None or not may_submit(outlook.queue, self._by):
             raise BadOffer(
                 f'queue: there is no queue {shown(name)} that takes jobs of yours: ask its owner, or name '
                 'another one'
             )
+        queue = outlook.queue
         if queue.state is not QueueState.OPEN:
             raise QueueClosed(f'queue: {queue.name} is {queue.state}: name another one')
-        return queue
+        return outlook
 
-    def _flavors(self, body: Mapping[str, Any], queue: StoredQueue) -> Mapping[str, Size]:
+    def _flavors(self, body: Mapping[str, Any], outlook: Outlook) -> Mapping[str, Size]:
+        queue = outlook.queue
         sizes = {name: self._stores.flavors.size(name) for name in queue.flavors}
         facts = AdmissionFacts(
             queues={},
             flavors={name: size for name, size in sizes.items() if size is not None},
-            hosts=self._stores.queues.hosts(),
+            hosts=outlook.hosts,
             now=self._stores.wall(),
         )
         check_limits('offer', body, queue)
@@ -354,38 +386,7 @@ class OfferRequests:
         return found
 
 
-def _promise(offer: StoredOffer) -> Promise:
-    return Promise(
-        queue_id=offer.queue_id,
-        flavor=offer.flavor,
-        size=offer.flavors[offer.flavor],
-        servers=offer.servers,
-        time_limit=offer.time_limit,
-    )
-
-
-def _deadline(given: str | None, now: float) -> float:
-    """0: none."""
-    if given is None:
-        return 0.0
-    try:
-        at = seconds(given)
-    except BadTime as error:
-        raise BadOffer(f'deadline: {error}') from None
-    if at <= now:
-        raise BadOffer(f'deadline: {stamp(at)} is past: give a time after {stamp(now)}')
-    return at
-
-
 def _too_old(forecast: Forecast | None, now: float) -> str:
     if forecast is None:
         return 'the service of jobs has made no forecast yet: ask again in a minute'
     return f'the last forecast of the service of jobs is {now - forecast.at:.0f} s old: ask again later'
-
-
-def _no_offers() -> Offers:
-    none = np.empty(0, dtype=np.intp)
-    return Offers(
-        cost=none.astype(np.int64), seconds=none.astype(np.float64), kind=none, flavor=none,
-        count=none, pe=none, host=none, source=none,
-    )  # fmt: skip

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of group [leases]: what can be leased, how it is placed and paid, and the service of leases."""
+
+from oslo_config import cfg
+
+from nova_market.core.lease.life import LifeSettings
+from nova_market.core.lease.replan import FREEZE
+
+GROUP = cfg.OptGroup('leases', title='Leases')
+
+LIFE = LifeSettings()
+
+SERVICE = [
+    cfg.StrOpt(
+        'name',
+        default='',
+        help="""
+Name of this service. Services of leases elect a leader through `[market]coordination_url`. Empty = `leases.`
+and the host's name.
+""",
+    ),
+    cfg.FloatOpt(
+        'interval',
+        default=10.0,
+        min=1.0,
+        max=600.0,
+        help="""
+Seconds between two passes. In each pass the service reads the hosts and servers of the cloud, and starts,
+charges and ends leases. A lease starts and ends at most so much late.
+""",
+    ),
+    cfg.FloatOpt(
+        'lost_after',
+        default=60.0,
+        min=0.0,
+        max=86_400.0,
+        help="""
+Seconds after which a host that is disabled or does not answer is lost: its leases get other hosts. A short
+time moves leases when nova-compute restarts.
+""",
+    ),
+    cfg.FloatOpt(
+        'start_patience',
+        default=LIFE.start_patience,
+        min=0.0,
+        max=86_400.0,
+        help="""
+Seconds that a lease waits at its start for a host that is lost, while no other one has room. Then it has
+failed, and all that was held for it comes back.
+""",
+    ),
+    cfg.FloatOpt(
+        'end_notice',
+        default=LIFE.end_notice,
+        min=0.0,
+        max=86_400.0,
+        help='Seconds before the end of a lease at which its owner gets a notification.',
+    ),
+]
+
+PLACEMENT = [
+    cfg.ListOpt(
+        'hosts',
+        default=['*'],
+        help="""
+Hosts that can be leased: patterns of their names, as of a shell, for example `rack1-*`. The API and the
+service must have the same value.
+""",
+    ),
+    cfg.ListOpt(
+        'stays_on',
+        default=[],
+        help='Hosts that are never powered down, as patterns: a lease there costs no idle energy.',
+    ),
+    cfg.ListOpt(
+        'host_watts',
+        default=['*:160:120'],
+        help="""
+Watts of hosts as `PATTERN:IDLE:MORE`: what a host draws when it is idle, and what a full load adds. The first
+pattern that matches its name counts. The objective `power` minimises what they add up to.
+""",
+    ),
+    cfg.MultiStrOpt(
+        'timetable',
+        default=['* 00:00 greedy_consistent power'],
+        help="""
+Which algorithm and which objective are in force when: `DAYS HH:MM ALGORITHM OBJECTIVE`, until the next entry
+begins. Days are `*` or of mon, tue, wed, thu, fri, sat, sun, with commas. Repeat the option for several
+entries. Algorithms are plug-ins of `nova_market.placement`, objectives of `nova_market.objective`.
+""",
+    ),
+    cfg.StrOpt(
+        'zone',
+        default='UTC',
+        help='Time zone of the timetable, for example `Europe/Berlin`.',
+    ),
+    cfg.FloatOpt(
+        'seconds',
+        default=10.0,
+        min=0.1,
+        max=600.0,
+        help="""
+Seconds that the algorithms `search` and `exact` may take for a booking or a replan. A request to the API
+waits for as long.
+""",
+    ),
+    cfg.FloatOpt(
+        'freeze',
+        default=FREEZE,
+        min=0.0,
+        max=30 * 86_400.0,
+        help='Seconds before its start in which a lease is not moved by a replan.',
+    ),
+]
+
+LIMITS = [
+    cfg.FloatOpt(
+        'longest',
+        default=30 * 86_400.0,
+        min=60.0,
+        max=10 * 365 * 86_400.0,
+        help='Longest lease in seconds.',
+    ),
+    cfg.FloatOpt(
+        'horizon',
+        default=365 * 86_400.0,
+        min=60.0,
+        max=10 * 365 * 86_400.0,
+        help='Seconds from now to the latest end of a lease.',
+    ),
+    cfg.IntOpt(
+        'max_leases',
+        default=100,
+        min=1,
+        max=100_000,
+        help='Largest number of leases of one project that are not over.',
+    ),
+]
+
+MONEY = [
+    cfg.StrOpt(
+        'price_core_hour',
+        default='0',
+        help="""
+Credits for an hour of a core, as Placement counts it, in a lease; all the cores of the host where a node is a
+whole one. What a lease costs is held when it is booked.
+""",
+    ),
+    cfg.StrOpt(
+        'price_memory_gib_hour',
+        default='0',
+        help='Credits for an hour of a GiB of memory in a lease; see price_core_hour.',
+    ),
+    cfg.StrOpt(
+        'price_disk_gib_hour',
+        default='0',
+        help='Credits for an hour of a GiB of disk in a lease; see price_core_hour.',
+    ),
+    cfg.FloatOpt(
+        'charge_period',
+        default=LIFE.charge_period,
+        min=60.0,
+        max=30 * 86_400.0,
+        help='Seconds from one charge of a lease that has begun to the next.',
+    ),
+    cfg.FloatOpt(
+        'refund',
+        default=LIFE.refund,
+        min=0.0,
+        max=1.0,
+        help="""
+Part of what is not used of a lease that comes back when its owner deletes it. Of a lease that fails all of it
+comes back.
+""",
+    ),
+    cfg.FloatOpt(
+        'full_refund',
+        default=LIFE.full_refund,
+        min=0.0,
+        max=365 * 86_400.0,
+        help='Seconds before its start up to which a lease can be deleted for all that was held.',
+    ),
+]
+
+OPTIONS = [*SERVICE, *PLACEMENT, *LIMITS, *MONEY]
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    # a group object of its own: oslo.config keeps overrides in it
+    conf.register_group(cfg.OptGroup(GROUP.name, title=GROUP.title))
+    conf.register_opts(OPTIONS, group=GROUP.name)
+
+
+def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
+    return [(GROUP, OPTIONS)]

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The service of leases: while it leads, one pass in each interval.
+
+Implements rules L1, L6 and L8 of doc/source/specs/leases.rst, after CloudAlloc, section 3 (Execution
+Function). Seconds. One pass, in this order:
+
+1. the hosts and servers of the cloud are read, and what can be leased is published
+2. leases whose hosts are lost get others, where there is room; owners are told
+3. leases start, are charged, end (core.lease.life)
+4. what has happened is sent as notifications
+
+Any number of services may run; those that do not lead do nothing. Every decision is written in one
+transaction with its money and its events, and only if the lease is still as it was read: killed at any point,
+the next one goes on from the rows, and of two that lead at the same moment one writes. While the cloud is
+away no lease starts or fails; those that have begun go on and end.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from nova_market.core.job.cloud_room import Cloud
+from nova_market.core.lease.billing import without_payer
+from nova_market.core.lease.host_view import HostView, cluster_of
+from nova_market.core.lease.life import event, failed, next_step
+from nova_market.core.lease.record import BEGUN, LeaseAction, LeaseStep, StoredLease
+from nova_market.core.lease.repair import repaired
+from nova_market.errors import (
+    BadAmount,
+    BadLease,
+    BalanceTooLow,
+    KeyReused,
+    LeaseChanged,
+    PromisesChanged,
+    UnknownAccount,
+)
+from nova_market.outage_log import OutageLog
+from nova_market.ports import Clock, JobHosts, JobStateStore, Leadership, LeaseStore
+from nova_market.services.failures import DATABASE_AWAY
+from nova_market.services.job.forecasting import read_forecast
+from nova_market.services.job.inputs import CloudReader
+from nova_market.services.leader_loop import LeaderLoop
+from nova_market.services.lease.observing import (
+    LostHosts,
+    all_silent,
+    good_hosts,
+    observed,
+    publish,
+)
+from nova_market.services.lease.settings import LeaseSettings
+
+LOG = logging.getLogger(__name__)
+
+BY = 'nova-market-leases'
+STATE = 'lease_pass'
+"""Name of what a pass leaves for `status`, among the documents of the services."""
+
+
+class Sender(Protocol):
+    """Whoever sends what has happened. May raise errors.DatabaseUnavailable."""
+
+    def send(self) -> None: ...
+
+    def forget(self) -> None:
+        """Another service has led meanwhile."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassSeen:
+    """What a pass has done. cloud: it could be read; live: leases that are not over, before it"""
+
+    cloud: bool
+    live: Sequence[StoredLease]
+    steps: int
+    seconds: float
+
+
+class Leases(LeaderLoop):
+    """A turn in each interval: a pass over all leases."""
+
+    away = DATABASE_AWAY
+    noun = 'service of leases'
+
+    def __init__(
+        self,
+        *,
+        leases: LeaseStore,
+        states: JobStateStore,
+        hosts: JobHosts,
+        leadership: Leadership,
+        clock: Clock,
+        settings: LeaseSettings,
+        sender: Sender | None = None,
+        observe: Callable[[PassSeen], None] = lambda seen: None,
+    ) -> None:
+        """observe: called after each pass."""
+        super().__init__(
+            name=settings.name,
+            leadership=leadership,
+            clock=clock,
+            outage=OutageLog(
+                LOG, lost='no lease starts or ends', back='leases start and end again'
+            ),
+            interval=settings.interval,
+            pause=settings.interval,
+        )
+        self._leases = leases
+        self._states = states
+        self._settings = settings
+        self._sender = sender
+        self._observe = observe
+        self._lost = LostHosts(settings.lost_after)
+        self._reader = CloudReader(
+            hosts,
+            lost='no lease starts or moves, those that have begun go on: the cloud cannot be read',
+            back='the cloud can be read again: leases start',
+        )
+        self._silence = OutageLog(
+            LOG,
+            lost='no lease starts or moves, those that have begun go on',
+            back='compute hosts answer again: leases start',
+        )
+
+    def turn(self) -> None:
+        """One pass.
+
+        :raises DatabaseUnavailable, SchemaBehind: nothing can be known.
+        """
+        began, now = self._clock.monotonic(), self._clock.wall()
+        cloud = self._reader.read()
+        # with what was booked while the cloud was read
+        turn, live = self._leases.calendar()
+        self._outage.works()
+        view = self._view(cloud, live, now)
+        steps = 0
+        if view is not None and self._leadership.leading():
+            steps += self._repair(view, live, turn, now)
+        for lease in live:
+            if not self._leadership.leading():
+                break
+            steps += self._advance(lease, view, now)
+        if self._sender is not None:
+            self._sender.send()
+        self._states.write(STATE, {'at': now, 'interval': self._settings.interval})
+        seconds = self._clock.monotonic() - began
+        self._observe(PassSeen(cloud=view is not None, live=live, steps=steps, seconds=seconds))
+        LOG.debug('%d leases, %d steps, %.2f s', len(live), steps, seconds)
+
+    def _view(
+        self, cloud: Cloud | None, live: Sequence[StoredLease], now: float
+    ) -> HostView | None:
+        """The hosts; None while the cloud is away, or no host of it answers."""
+        if cloud is None:
+            # how long hosts were silent meanwhile is not known
+            self._lost.forget()
+            return None
+        view = observed(cloud, read_forecast(self._states), live, self._settings, now)
+        if all_silent(view):
+            self._silence.failed('no compute host answers, so it is rather what they talk through')
+            self._lost.forget()
+            return None
+        self._silence.works()
+        publish(self._states, view)
+        return view
+
+    def _repair(self, view: HostView, live: Sequence[StoredLease], turn: int, now: float) -> int:
+        """Other hosts in place of lost ones; how many leases have changed."""
+        used = {node.host for one in live for node in one.nodes}
+        lost = self._lost.lost(view, used, self._clock.monotonic())
+        steps: dict[str, LeaseStep] = {}
+        for lease in live:
+            if not any(node.host in lost for node in lease.nodes) or lease.end <= now:
+                continue
+            # those that were moved a moment ago are where they are now
+            others = [steps[o.id].after if o.id in steps else o for o in live if o is not lease]
+            step = self._repaired(lease, others, view, lost, now)
+            if step is not None:
+                steps[lease.id] = step
+        # those that end need no turn, and one that cannot be written holds up no other one
+        over = [step for step in steps.values() if step.after.over]
+        done = [one for step in over for one in self._write([step])]
+        done += self._write([step for step in steps.values() if not step.after.over], turn)
+        for step in done:
+            LOG.info('lease %s: %s', step.before.id, step.events[-1].reason)
+        return len(done)
+
+    def _repaired(
+        self,
+        lease: StoredLease,
+        others: Sequence[StoredLease],
+        view: HostView,
+        lost: frozenset[str],
+        now: float,
+    ) -> LeaseStep | None:
+        """What becomes of a lease with a lost host; None: it waits, and its owner was told."""
+        names = ', '.join(sorted({node.host for node in lease.nodes} & lost))
+        hosts = cluster_of(view, others, self._settings.prices, now)
+        rates = self._settings.plugins(now)[3](hosts)
+        try:
+            after = repaired(lease, hosts, rates, lost, now)
+        except BadLease as error:
+            LOG.error('lease %s cannot be placed again: %s', lease.id, error)
+            after = None
+        if after is not None:
+            where = ', '.join(node.host for node in after.nodes)
+            why = f'{names}: lost; now on {where}'
+            told = event(lease, now, LeaseAction.MOVED, why)
+            return LeaseStep(before=lease, after=after, events=(told,))
+        if lease.state in BEGUN:
+            return failed(lease, now, f'{names}: lost, and no other host has room for the rest')
+        newest = self._leases.events(lease.id, limit=1)
+        if newest and newest[0].action == LeaseAction.HOST_LOST:
+            return None
+        why = f'{names}: lost, and no other host has room; the lease waits for it until it begins'
+        told = event(lease, now, LeaseAction.HOST_LOST, why)
+        return LeaseStep(before=lease, after=lease, events=(told,))
+
+    def _advance(self, lease: StoredLease, view: HostView | None, now: float) -> int:
+        """What is due of one lease; 1: it has changed."""
+        good = None if view is None else good_hosts(view)
+        step = next_step(lease, now, good, self._settings.life)
+        if step is None:
+            return 0
+        done = self._write([step])
+        for one in done:
+            for told in one.events:
+                LOG.info('lease %s: %s: %s', lease.id, told.action, told.reason)
+        return len(done)
+
+    def _write(self, steps: Sequence[LeaseStep], turn: int | None = None) -> Sequence[LeaseStep]:
+        """Those that were written: all, or none that somebody has changed meanwhile."""
+        if not steps:
+            return ()
+        try:
+            return self._changed(steps, turn)
+        except UnknownAccount:
+            paid = [replace(one, postings=without_payer(one.postings)) for one in steps]
+            return self._changed(paid, turn)
+
+    def _changed(self, steps: Sequence[LeaseStep], turn: int | None) -> Sequence[LeaseStep]:
+        try:
+            self._leases.change(steps, turn, BY)
+        except (LeaseChanged, PromisesChanged) as error:
+            LOG.debug('decided again in the next pass: %s', error)
+            return ()
+        except (BadAmount, BalanceTooLow, KeyReused) as error:
+            LOG.error('lease %s is not changed: %s', steps[0].before.id, error)
+            return ()
+        return steps
+
+    def _lead_changed(self) -> None:
+        self._lost.forget()
+        if self._sender is not None:
+            self._sender.forget()

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the service of leases together from options."""
+
+from dataclasses import dataclass
+
+from oslo_config import cfg
+
+from nova_market.adapters.clock import SystemClock
+from nova_market.adapters.notifications import MessagingNotices
+from nova_market.adapters.openstack.market_cloud import NovaCloud
+from nova_market.adapters.openstack.session import connector
+from nova_market.conf import leases, market
+from nova_market.db.database import Database
+from nova_market.db.job_states import DatabaseJobStates
+from nova_market.db.leases import DatabaseLeases
+from nova_market.ports import JobHosts
+from nova_market.services.lease.leases import BY, Leases
+from nova_market.services.lease.notices import LeaseNotices
+from nova_market.services.lease.settings import LeaseSettings
+from nova_market.wiring.database import ready
+from nova_market.wiring.leadership import LEASES, leadership
+from nova_market.wiring.lease_settings import lease_settings
+from nova_market.wiring.options import check_values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """A service of leases and what its owner must close."""
+
+    leases: Leases
+    settings: LeaseSettings
+    notices: MessagingNotices
+    database: Database
+
+    def close(self) -> None:
+        self.notices.stop()
+        self.database.close()
+
+
+def build(conf: cfg.ConfigOpts, *, hosts: JobHosts | None = None) -> Parts:
+    """Everything of the service, nothing started. hosts: instead of the real cloud.
+
+    :raises ConfigurationError: an option that cannot work.
+    :raises DatabaseUnavailable, SchemaBehind: there is nowhere to read leases.
+    """
+    settings = lease_settings(conf)
+    clock = SystemClock()
+    database = ready(conf)
+    store, states = DatabaseLeases(database, clock.wall), DatabaseJobStates(database)
+    notices = MessagingNotices(conf, settings.name)
+    made = Leases(
+        leases=store,
+        states=states,
+        hosts=hosts or NovaCloud(connector(conf, BY), clock),
+        leadership=leadership(conf, settings.name, clock, LEASES),
+        clock=clock,
+        settings=settings,
+        sender=LeaseNotices(leases=store, states=states, notices=notices, clock=clock),
+    )
+    return Parts(leases=made, settings=settings, notices=notices, database=database)
+
+
+def check_options(conf: cfg.ConfigOpts) -> None:
+    """:raises ConfigurationError: names the option, its value, the limit and where it stands."""
+    check_values(conf, [listed for group in (leases, market) for listed in group.list_opts()])
