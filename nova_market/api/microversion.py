@@ -13,7 +13,7 @@ SERVICE = 'market'
 HEADER = 'OpenStack-API-Version'
 MAJOR = 1
 MIN_MINOR = 1
-MAX_MINOR = 5
+MAX_MINOR = 9
 FORM = re.compile(r'(\d{1,3})\.(\d{1,6})', re.ASCII)
 
 
@@ -33,6 +33,10 @@ DRAINING = Version(3)
 RESTING = Version(3)
 JOBS = Version(4)
 OFFERS = Version(5)
+TENDER = Version(6)
+BAGS = Version(7)
+LEASES = Version(8)
+REGIONS = Version(9)
 
 
 def requested(header: str | None) -> Version:

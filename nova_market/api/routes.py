@@ -9,11 +9,13 @@ from nova_market.api.handlers import (
     account,
     app,
     app_report,
+    bag,
     bid,
     budget,
     economy,
     history,
     job,
+    lease,
     offer,
     plan,
     price,
@@ -23,7 +25,7 @@ from nova_market.api.handlers import (
     version,
     worker,
 )
-from nova_market.api.microversion import APPS, JOBS, LOWEST, OFFERS, Version
+from nova_market.api.microversion import APPS, BAGS, JOBS, LEASES, LOWEST, OFFERS, Version
 from nova_market.api.schemas.job import QUEUE_REF
 from nova_market.api.schemas.shape import ACCOUNT_ID, BUDGET_ID, PERIOD, SERVER_ID
 from nova_market.core.json_schema import Schema
@@ -38,7 +40,9 @@ PATH_VALUES: Mapping[str, Schema] = {
     'worker_id': SERVER_ID,
     'queue_id': QUEUE_REF,
     'job_id': SERVER_ID,
+    'lease_id': SERVER_ID,
     'offer_id': SERVER_ID,
+    'bag_id': SERVER_ID,
     'period': PERIOD,
     'plan_id': {'type': 'string', 'pattern': '^[A-Za-z0-9_-]{1,64}$'},
 }
@@ -123,6 +127,23 @@ ROUTES = (
     Route('POST', '/v1/offers/{offer_id}/accept', offer.accept, since=OFFERS),
     Route('POST', '/v1/offers/{offer_id}/hold', offer.hold, since=OFFERS),
     Route('POST', '/v1/offers/{offer_id}/release', offer.release, since=OFFERS),
+    Route('GET', '/v1/bags', bag.index, since=BAGS),
+    Route('POST', '/v1/bags', bag.create, since=BAGS),
+    Route('GET', '/v1/bags/{bag_id}', bag.show, since=BAGS),
+    Route('PATCH', '/v1/bags/{bag_id}', bag.update, since=BAGS),
+    Route('DELETE', '/v1/bags/{bag_id}', bag.delete, since=BAGS),
+    Route('GET', '/v1/bags/{bag_id}/tasks', bag.tasks, since=BAGS),
+    Route('POST', '/v1/bags/{bag_id}/tasks', bag.add, since=BAGS),
+    Route('GET', '/v1/bags/{bag_id}/events', bag.events, since=BAGS),
+    Route('GET', '/v1/leases', lease.index, since=LEASES),
+    Route('POST', '/v1/leases', lease.create, since=LEASES),
+    Route('GET', '/v1/leases/{lease_id}', lease.show, since=LEASES),
+    Route('PATCH', '/v1/leases/{lease_id}', lease.update, since=LEASES),
+    Route('DELETE', '/v1/leases/{lease_id}', lease.delete, since=LEASES),
+    Route('POST', '/v1/leases/{lease_id}/give', lease.give, since=LEASES),
+    Route('GET', '/v1/leases/{lease_id}/events', lease.events, since=LEASES),
+    Route('GET', '/v1/lease-calendar', lease.calendar, since=LEASES),
+    Route('POST', '/v1/lease-replans', lease.replan, since=LEASES),
     Route('GET', '/v1/rounds', history.index),
     Route('GET', '/v1/rounds/{period}', history.show),
     Route('GET', '/v1/rounds/{period}/allocations', history.allocations),

@@ -12,20 +12,26 @@ from nova_market.ports import (
     AppStore,
     AttemptStore,
     BidStore,
+    ChildRegions,
     EventStore,
     Flavors,
     History,
     JobStateStore,
     JobStore,
+    LeaseStore,
     LedgerStore,
     OfferStore,
+    OwnBags,
     PlanStore,
     QueueStore,
     ServerOwners,
     SlotStore,
     Trusts,
 )
+from nova_market.services.lease.settings import LeaseSettings
+from nova_market.services.tender.bag_requests import BagLimits
 from nova_market.services.tender.offers import OfferSettings
+from nova_market.services.tender.outlook import Outlooks
 
 
 class Apps(AppStore, SlotStore, Protocol):
@@ -34,7 +40,10 @@ class Apps(AppStore, SlotStore, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiStores:
-    """`wall`: seconds since the epoch."""
+    """wall: seconds since the epoch; outlooks: what offers are made by, kept from request to request.
+
+    regions: those below this one
+    """
 
     ledger: LedgerStore
     accounts: AccountStore
@@ -48,10 +57,14 @@ class ApiStores:
     attempts: AttemptStore
     states: JobStateStore
     offers: OfferStore
+    bags: OwnBags
+    leases: LeaseStore
     trusts: Trusts
     owners: ServerOwners
     flavors: Flavors
     wall: Callable[[], float]
+    outlooks: Outlooks = field(default_factory=Outlooks)
+    regions: ChildRegions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +76,9 @@ class Settings:
     job_policies:    the policies of queues that are installed
     report_interval: least seconds between two reports of an application or of one of its servers
     worker_pace:     how often agents of workers call
+    bags:            how many a project may have open, and how many tasks each
     offers:          how long offers are good, what a hold costs, and what comes back of a late job
+    leases:          how leases are placed, and what they cost
     """
 
     period: float = 60.0
@@ -79,4 +94,6 @@ class Settings:
     report_interval: float = 1.0
     worker_pace: WorkerPace = field(default_factory=WorkerPace)
     offers: OfferSettings = field(default_factory=OfferSettings)
+    bags: BagLimits = field(default_factory=BagLimits)
+    leases: LeaseSettings = field(default_factory=LeaseSettings)
     response_validation: str = 'warn'

@@ -29,6 +29,7 @@ from nova_market.core.job.record import JobAction, JobEvent, JobState, JobWish, 
 from nova_market.core.job.request import Submitter
 from nova_market.core.job.store_values import JobFilter
 from nova_market.core.json_schema import described
+from nova_market.errors import BadJob
 from nova_market.services.job.submission import SubmissionQuotas, Submissions, SubmissionStores
 
 HEADER = 'Idempotency-Key'
@@ -236,10 +237,21 @@ def _want(call: Call, wish: JobWish) -> Answer:
             'market.policy.forbidden',
             'your roles in this project do not allow market:jobs:change; ask an administrator',
         )
+    if wish is JobWish.REQUEUE:
+        _check_requeue(call, job)
     found = call.stores.jobs.want(job.id, wish, f'by {call.user_id[:64]}')
     if found is None:
         raise not_found('job', job.id)
     return Answer(body=_one(call, found), status=202)
+
+
+def _check_requeue(call: Call, job: StoredJob) -> None:
+    """:raises BadJob: it would run again at a price of which nobody has made an offer."""
+    queue = call.stores.queues.queue(job.queue_id)
+    if queue is not None and queue.is_tender:
+        raise BadJob(
+            f'job {job.id}: queue {queue.name} takes jobs for offers only: accept a new offer for it'
+        )
 
 
 def _one(call: Call, job: StoredJob) -> dict[str, Any]:

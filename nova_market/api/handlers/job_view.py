@@ -14,6 +14,7 @@ from nova_market.core.job.record import (
     StoredJob,
 )
 from nova_market.core.job.store_values import QueueCount
+from nova_market.core.tender.queue_price import QueuePrices
 from nova_market.core.timestamp import stamp
 
 MINUTE = 60
@@ -47,6 +48,30 @@ def queue_shown(queue: StoredQueue, count: QueueCount) -> dict[str, Any]:
         'changed_at': stamp(queue.changed_at),
         'jobs': asdict(count),
     }
+
+
+def tender_shown(prices: QueuePrices) -> dict[str, Any]:
+    """The prices of a tender queue, without those before."""
+    cores, memory, disk = prices.load
+    return {
+        'at': stamp(prices.at),
+        'prices': price_vector(prices.prices),
+        'load': {'cores': cores, 'memory_mib': memory, 'disk_gib': disk},
+        'history': [],
+    }
+
+
+def history_shown(prices: QueuePrices) -> list[dict[str, Any]]:
+    """Their last steps, oldest first."""
+    return [
+        {'at': stamp(at), **price_vector(one), 'load': load} for at, *one, load in prices.history
+    ]
+
+
+def price_vector(prices: Sequence[float]) -> dict[str, float]:
+    """Micro-credits for an hour. prices: of a core, a MiB and a GiB."""
+    core, memory, disk = prices
+    return {'core_hour': core, 'mib_hour': memory, 'gib_hour': disk}
 
 
 def minute(one: QueueMinute) -> dict[str, Any]:

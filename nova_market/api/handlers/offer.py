@@ -1,26 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Offers for jobs: asked for, listed, shown, accepted, held, released (rules O1 to O4).
+"""Offers for jobs: asked for, listed, shown, accepted, held, released (rules O1 to O5).
 
 An offer is seen and used by the project that asked for it. HTTP becomes a request (services.tender.offers)
 and back.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_header, takes_query
 from nova_market.api.errors import ApiError, not_found
 from nova_market.api.handlers.job import HEADER, NUMBER, submissions_of, submitter
-from nova_market.api.handlers.job_view import short
+from nova_market.api.handlers.job_view import price_vector, short
 from nova_market.api.handlers.queue import visible
+from nova_market.api.microversion import REGIONS, TENDER
 from nova_market.api.schemas import offer as schemas
 from nova_market.api.schemas.account import IDEMPOTENCY_KEY
 from nova_market.api.schemas.job import QUEUE_REF
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, SERVER_ID, marker
+from nova_market.core.job.request import Submitter
 from nova_market.core.json_schema import described
+from nova_market.core.tender.region_answer import RegionOffer, document_of
 from nova_market.core.tender.stored_offer import OfferFilter, OfferState, StoredOffer
 from nova_market.core.timestamp import stamp
 from nova_market.services.tender.offers import Gone, Made, OfferRequests, OfferStores
+from nova_market.services.tender.regions import Asking, RegionOffers
 
 
 @takes_query(
@@ -52,9 +57,36 @@ def index(call: Call) -> Any:
 @takes_body(schemas.OFFER_NEW)
 @gives(201, schemas.OFFERS_MADE)
 def create(call: Call) -> Any:
-    """Ask what a job would cost and when it would be done. None of the offers is a booking."""
-    call.authorize('offers:create', call.project_id)
-    return Answer(body=_made(call, _requests(call).create(call.body)), status=201)
+    """Ask what a job would cost and when it would be done. None of the offers is a booking.
+
+    Regions below this one are asked too from version 1.9 on; each offer names the region that makes it.
+    """
+    given = call.body.get('on_behalf')
+    if given is None:
+        call.authorize('offers:create', call.project_id)
+        by, asking = submitter(call), None
+    else:
+        call.needs(REGIONS, 'on_behalf')
+        call.authorize('offers:create_for_others')
+        by, asking = _asking(given)
+    if call.version < REGIONS:
+        return Answer(body=_made(call, _requests(call, by).create(call.body)), status=201)
+    stores = call.stores
+    regions = RegionOffers(
+        _requests(call, by), by, _stores(call), call.settings.offers, stores.regions
+    )
+    found = regions.create(call.body, asking)
+    body = {
+        'request_id': found.request_id,
+        'offers': [
+            document_of(one)
+            if isinstance(one, RegionOffer)
+            else shown(call, one, found.queues, made_at=one.created_at)
+            for one in found.offers
+        ],
+        'why': list(found.why),
+    }
+    return Answer(body=body, status=201)
 
 
 @gives(200, schemas.OFFER)
@@ -107,12 +139,13 @@ def release(call: Call) -> Any:
     return _one(call, found)
 
 
-def shown(call: Call, offer: StoredOffer, names: Any) -> dict[str, Any]:
-    """An offer as it is sent. names: of queues, by id."""
+def shown(call: Call, offer: StoredOffer, names: Any, made_at: float = 0.0) -> dict[str, Any]:
+    """An offer as it is sent. names: of queues, by id; made_at: it is an answer of then; 0: of now"""
     now = call.stores.wall()
-    begins = offer.accepted_at or now
-    finish = offer.due_at or begins + offer.seconds
+    finish = offer.due_at or (made_at or now) + offer.seconds
+    region = {'region': call.settings.offers.region} if call.version >= REGIONS else {}
     return {
+        **region,
         'id': offer.id,
         'number': offer.number,
         'request_id': offer.request_id,
@@ -127,7 +160,7 @@ def shown(call: Call, offer: StoredOffer, names: Any) -> dict[str, Any]:
         'how': offer.how,
         'count': offer.count,
         'cost': offer.cost,
-        'prices': {'core_hour': offer.price_core_hour},
+        'prices': _prices(call, offer),
         'seconds': offer.seconds,
         'start': stamp(finish - offer.time_limit),
         'finish': stamp(finish),
@@ -143,19 +176,44 @@ def shown(call: Call, offer: StoredOffer, names: Any) -> dict[str, Any]:
     }
 
 
-def _requests(call: Call) -> OfferRequests:
+def _prices(call: Call, offer: StoredOffer) -> dict[str, float]:
+    if not offer.prices:
+        return {'core_hour': offer.price_core_hour}
+    if call.version < TENDER:
+        return {'core_hour': offer.prices[0]}
+    return price_vector(offer.prices)
+
+
+def _asking(given: Mapping[str, Any]) -> tuple[Submitter, Asking]:
+    """For whom another region asks, and how."""
+    by = Submitter(
+        user_id=given['user_id'], project_id=given['project_id'], roles=tuple(given['roles'])
+    )
+    asking = Asking(
+        request_id=given['request_id'], path=tuple(given['path']), within=float(given['within'])
+    )
+    return by, asking
+
+
+def _stores(call: Call) -> OfferStores:
     stores = call.stores
+    return OfferStores(
+        offers=stores.offers,
+        queues=stores.queues,
+        attempts=stores.attempts,
+        states=stores.states,
+        accounts=stores.accounts,
+        flavors=stores.flavors,
+        wall=stores.wall,
+        outlooks=stores.outlooks,
+    )
+
+
+def _requests(call: Call, by: Submitter | None = None) -> OfferRequests:
+    """by: who asks; None: the caller."""
     return OfferRequests(
-        OfferStores(
-            offers=stores.offers,
-            queues=stores.queues,
-            attempts=stores.attempts,
-            states=stores.states,
-            accounts=stores.accounts,
-            flavors=stores.flavors,
-            wall=stores.wall,
-        ),
-        submitter(call),
+        _stores(call),
+        by or submitter(call),
         submissions_of(call, lambda queue: False),
         call.settings.offers,
     )
@@ -189,7 +247,7 @@ def _one(call: Call, offer: StoredOffer) -> dict[str, Any]:
 
 
 def _made(call: Call, made: Made) -> dict[str, Any]:
-    names = call.stores.queues.names([one.queue_id for one in made.offers])
+    names = {made.queue.id: made.queue.name}
     return {
         'request_id': made.request_id,
         'offers': [shown(call, one, names) for one in made.offers],

@@ -8,13 +8,14 @@ A queue is seen by its project and by the projects that it takes jobs of. HTTP b
 from collections.abc import Sequence
 from typing import Any
 
+from nova_market.api import microversion
 from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_query
 from nova_market.api.errors import not_found
-from nova_market.api.handlers.job_view import minute, queue_shown
+from nova_market.api.handlers.job_view import history_shown, minute, queue_shown, tender_shown
 from nova_market.api.schemas import queue as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, TIME, marker
-from nova_market.core.job.queue import StoredQueue
+from nova_market.core.job.queue import TENDER, StoredQueue
 from nova_market.core.job.queue_request import ALL, OPERATORS
 from nova_market.core.json_schema import WHEN, described
 from nova_market.core.timestamp import seconds
@@ -24,6 +25,7 @@ from nova_market.services.job.queue_requests import (
     QueueRequestStores,
 )
 from nova_market.services.owner import Owner
+from nova_market.services.tender.tender_pass import read_prices
 
 MINUTE = 60
 
@@ -39,8 +41,7 @@ def index(call: Call) -> Any:
     """Queues of a project, and those that take jobs of it, by name."""
     project = call.whose('queues:list')
     found = _seen_by(call, project, call.query.get('marker', ''), call.limit + 1)
-    counts = call.stores.queues.counts([one.id for one in found])
-    lines = [queue_shown(one, counts[one.id]) for one in found]
+    lines = _lines(call, found)
     return call.page('queues', lines, found, lambda one: one.name)
 
 
@@ -54,6 +55,7 @@ def create(call: Call) -> Any:
     project = call.body.get('project_id', call.project_id)
     call.authorize('queues:create', project)
     _check_operator(call)
+    _check_version(call)
     body = {name: value for name, value in call.body.items() if name != 'project_id'}
     return Answer(body=_one(call, _requests(call).create(body, project)), status=201)
 
@@ -72,6 +74,7 @@ def update(call: Call) -> Any:
     if OPERATORS.isdisjoint(call.body) or not call.body.keys() <= {*OPERATORS, 'generation'}:
         call.authorize('queues:update', queue.project_id)
     _check_operator(call)
+    _check_version(call)
     body = {name: value for name, value in call.body.items() if name != 'generation'}
     return _one(call, _requests(call).update(queue, body, call.body.get('generation')))
 
@@ -148,12 +151,41 @@ def _check_operator(call: Call) -> None:
         call.authorize('queues:set_share')
 
 
+def _check_version(call: Call) -> None:
+    """:raises ApiError: older versions have no queues of policy tender."""
+    if call.body.get('policy') == TENDER:
+        call.needs(microversion.TENDER, f'policy {TENDER}')
+    if 'price_rule' in call.body:
+        call.needs(microversion.TENDER, 'price_rule')
+
+
 def _minute(text: str | None, default: float) -> int:
     return int((default if text is None else seconds(text)) // MINUTE)
 
 
 def _one(call: Call, queue: StoredQueue) -> dict[str, Any]:
-    return {'queue': queue_shown(queue, call.stores.queues.counts([queue.id])[queue.id])}
+    (line,) = _lines(call, [queue], history=True)
+    return {'queue': line}
+
+
+def _lines(
+    call: Call, queues: Sequence[StoredQueue], *, history: bool = False
+) -> list[dict[str, Any]]:
+    """Queues as this version of the API knows them. history: with the last steps of their prices"""
+    counts = call.stores.queues.counts([one.id for one in queues])
+    found = [queue_shown(one, counts[one.id]) for one in queues]
+    if call.version < microversion.TENDER:
+        return found
+    tenders = any(one.is_tender for one in queues)
+    prices = read_prices(call.stores.states) if tenders else {}
+    return [
+        {
+            **line,
+            'price_rule': one.price_rule,
+            'tender': tender_shown(prices[one.id]) if one.is_tender and one.id in prices else None,
+        }
+        for one, line in zip(queues, found, strict=True)
+    ]
 
 
 def _requests(call: Call) -> QueueRequests:

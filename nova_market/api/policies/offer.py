@@ -13,6 +13,12 @@ RULES = (
         'Ask for offers in queues that take jobs of the project.',
         ('POST', ALL),
     ),
+    documented(
+        'offers:create_for_others',
+        'role:service',
+        'Ask for offers for a user of another project: APIs of other regions do.',
+        ('POST', ALL),
+    ),
     documented('offers:show', READER, 'An offer.', ('GET', ONE)),
     documented(
         'offers:change',

@@ -13,6 +13,7 @@ from nova_market.api.schemas.shape import (
     wrapped,
 )
 from nova_market.core.json_schema import WHEN, Schema, described, nullable, record
+from nova_market.core.tender.region_answer import NAME
 from nova_market.core.tender.stored_offer import How, OfferState
 from nova_market.core.timestamp import FORM
 
@@ -23,6 +24,30 @@ UTILITY: Schema = {
     'description': 'name of an installed utility, such as cost_time; the best offer is the first',
     'default': 'cost_time',
 }
+REGION: Schema = {'type': 'string', 'pattern': NAME}
+ON_BEHALF: Schema = described(
+    record(
+        {
+            'project_id': PROJECT_ID,
+            'user_id': described(
+                {'type': 'string', 'minLength': 1, 'maxLength': 64}, 'who accepts'
+            ),
+            'roles': described(
+                {'type': 'array', 'maxItems': 100, 'items': TEXT}, 'of the user in the project'
+            ),
+            'request_id': described(SERVER_ID, 'of the offers of all regions'),
+            'path': described(
+                {'type': 'array', 'minItems': 1, 'maxItems': 10, 'items': REGION},
+                'regions that the request has passed, the first one first',
+            ),
+            'within': described(
+                {'type': 'number', 'exclusiveMinimum': 0, 'maximum': 60},
+                'seconds for which the sender waits',
+            ),
+        }
+    ),
+    'for whom another region asks; needs the rule market:offers:create_for_others',
+)
 OFFER_NEW: Schema = record(
     {
         'queue': QUEUE_REF,
@@ -32,13 +57,14 @@ OFFER_NEW: Schema = record(
         'servers': JOB['servers'],
         'deadline': described(WHEN, f'by which the job is to be done: {FORM}'),
         'utility': UTILITY,
+        'on_behalf': ON_BEHALF,
         'weight': described(
             {'type': 'number', 'minimum': 0, 'maximum': 1},
             'of time, for utility "weighted": 0 as cheapest, 1 as fastest',
             default=0.5,
         ),
     },
-    optional=('flavor', 'resources', 'servers', 'deadline', 'utility', 'weight'),
+    optional=('flavor', 'resources', 'servers', 'deadline', 'utility', 'weight', 'on_behalf'),
 )
 ACCEPTED_JOB: Schema = record(
     {
@@ -72,6 +98,9 @@ OFFER_SHOWN = record(
         ),
         'project_id': PROJECT_ID,
         'user_id': TEXT,
+        'region': described(
+            TEXT, 'that makes it, and where it is accepted; empty where the service has no regions'
+        ),
         'queue_id': SERVER_ID,
         'queue': described(TEXT, 'its name'),
         'state': STATE,
@@ -85,7 +114,11 @@ OFFER_SHOWN = record(
         'count': described({'type': 'integer'}, 'so many equal places there are'),
         'cost': described(BALANCE, 'micro-credits, until the time limit'),
         'prices': described(
-            record({'core_hour': BALANCE}), 'micro-credits: what the cost was computed from'
+            record(
+                {'core_hour': NUMBER, 'mib_hour': NUMBER, 'gib_hour': NUMBER},
+                optional=('mib_hour', 'gib_hour'),
+            ),
+            'micro-credits: what the cost was computed from; memory and disk: tender queues, from 1.6 on',
         ),
         'seconds': described(NUMBER, 'from acceptance to the end of the job'),
         'start': described(TIME, 'if it is accepted now; of an accepted one: as promised'),
@@ -99,7 +132,8 @@ OFFER_SHOWN = record(
         'accepted_at': nullable(TIME),
         'job_id': nullable(SERVER_ID),
         'refunded': described(BALANCE, 'micro-credits that came back because the job was late'),
-    }
+    },
+    optional=('region',),
 )
 OFFER = wrapped('offer', OFFER_SHOWN)
 OFFERS = listed('offers', OFFER_SHOWN)

@@ -20,6 +20,7 @@ from nova_market.core.job.queue import (
     SHORT_BELOW,
     QueueState,
 )
+from nova_market.core.job.tender_terms import RULES
 from nova_market.core.json_schema import NAME, Schema, described, nullable, record
 from nova_market.core.ledger.money import MAX_AMOUNT
 
@@ -118,6 +119,11 @@ OWNERS = {
         {'type': 'integer', 'minimum': 0, 'maximum': MAX_AMOUNT},
         "micro-credits that a job is charged for a core and an hour, to the queue's project",
     ),
+    'price_rule': described(
+        {'type': 'string', 'enum': list(RULES)},
+        'by which a tender queue adapts its prices; from 1.6 on',
+        default=RULES[0],
+    ),
     'state': described(
         {'type': 'string', 'enum': [str(QueueState.OPEN), str(QueueState.CLOSED)]},
         'closed: no new jobs are taken',
@@ -159,6 +165,25 @@ COUNTS = record(
         'active': described(COUNT, 'jobs that start, run, or are being preempted or suspended'),
     }
 )
+VECTOR = {
+    'core_hour': described(NUMBER, 'micro-credits of a core for an hour'),
+    'mib_hour': described(NUMBER, 'of a MiB for an hour'),
+    'gib_hour': described(NUMBER, 'of a GiB of disk for an hour'),
+}
+TENDER = record(
+    {
+        'at': described(TIME, 'of the last step of the prices'),
+        'prices': record(VECTOR),
+        'load': described(
+            record({'cores': NUMBER, 'memory_mib': NUMBER, 'disk_gib': NUMBER}),
+            'demand over capacity of the queue then',
+        ),
+        'history': described(
+            {'type': 'array', 'items': record({'at': TIME, **VECTOR, 'load': NUMBER})},
+            'of the last steps, oldest first; load: of cores; empty in a list of queues',
+        ),
+    }
+)
 SHOWN = record(
     {
         'id': TEXT,
@@ -172,7 +197,11 @@ SHOWN = record(
         'created_at': TIME,
         'changed_at': TIME,
         'jobs': described(COUNTS, 'how many are where'),
+        'tender': described(
+            nullable(TENDER), 'from 1.6 on; null: of another policy, or before its first pass'
+        ),
     },
+    optional=('price_rule', 'tender'),
 )
 QUEUE = wrapped('queue', SHOWN)
 QUEUES = listed('queues', SHOWN)

@@ -6,7 +6,7 @@ from typing import Any
 
 from cliff.columns import FormattableColumn
 
-from nova_market.osc.v1.columns import Amount, Column, Credits, Fields, Percent
+from nova_market.osc.v1.columns import Amount, Column, Credits, Fields, Percent, Price
 from nova_market.osc.v1.job_argument import duration_text
 
 
@@ -59,6 +59,20 @@ class ReasonText(FormattableColumn[Any]):
         return str(reason.get('text') or reason.get('code') or '')
 
 
+class Tender(FormattableColumn[Any]):
+    """The prices of a tender queue in credits, their time, and the load that they follow."""
+
+    def human_readable(self) -> str:
+        given = self._value
+        if not given:
+            return ''
+        prices = [
+            f'{name}={Price(value).human_readable()}' for name, value in given['prices'].items()
+        ]
+        loads = [f'{name}={value:.2f}' for name, value in given['load'].items()]
+        return '\n'.join([' '.join(prices), f'load: {" ".join(loads)}', f'at: {given["at"]}'])
+
+
 class Attempts(FormattableColumn[Any]):
     """Each server's part of each attempt in a line."""
 
@@ -95,6 +109,8 @@ QUEUE: tuple[Column, ...] = (
     ('Submitters', 'submitters', Submitters),
     ('Weights', 'weights', Fields),
     ('Price', 'price_core_hour', Credits),
+    ('Price Rule', 'price_rule', Given),
+    ('Tender', 'tender', Tender),
     ('State', 'state', None),
     ('Jobs', 'jobs', Fields),
     ('Created At', 'created_at', None),

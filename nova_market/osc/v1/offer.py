@@ -34,6 +34,7 @@ MADE: tuple[Column, ...] = (
     ('Flavor', 'flavor', None),
     ('Places', 'count', None),
     ('State', 'state', None),
+    ('Region', 'region', Given),
 )
 OFFERS: tuple[Column, ...] = (*MADE, ('Queue', 'queue', None), ('Job', 'job_id', Given))
 OFFER: tuple[Column, ...] = (
@@ -86,6 +87,13 @@ def job_of(parsed_args: argparse.Namespace) -> dict[str, Any]:
         raise exceptions.CommandError(f'{parsed_args.script or "--wrap"}: {error}') from None
     body = {'name': parsed_args.name or name, 'script': script}
     return body | ({'environment': dict(parsed_args.env)} if parsed_args.env else {})
+
+
+def add_region(parser: argparse.ArgumentParser) -> None:
+    """Where an offer was made."""
+    parser.add_argument(
+        '--region', metavar='<region>', help='Region that made the offer; default: the one you use'
+    )
 
 
 class CreateOffer(MarketLister):
@@ -150,8 +158,10 @@ class CreateOffer(MarketLister):
         if accepts and not offers:
             raise exceptions.CommandError('there is no offer to accept; nothing was submitted')
         if accepts:
-            accepted = accepted_offer(self.market, offers[0].id, job, str(uuid.uuid4()))
-            warn(f'job {accepted.job_id} is submitted')
+            there = offers[0].region
+            market = self.market.in_region(there)
+            accepted = accepted_offer(market, offers[0].id, job, str(uuid.uuid4()))
+            warn(f'job {accepted.job_id} is submitted' + (f' in region {there}' if there else ''))
             offers = [accepted, *offers[1:]]
         return listed(MADE, offers)
 
@@ -175,6 +185,7 @@ class ListOffer(MarketLister):
         parser.add_argument(
             '--limit', metavar='<n>', type=count_argument, help='Largest number of offers'
         )
+        add_region(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
@@ -182,7 +193,10 @@ class ListOffer(MarketLister):
         for name in ('queue', 'state'):
             if (value := getattr(parsed_args, name)) is not None:
                 query[name] = value
-        return listed(OFFERS, self.market.offers(max_items=parsed_args.limit, **query))
+        offers = self.market.in_region(parsed_args.region).offers(
+            max_items=parsed_args.limit, **query
+        )
+        return listed(OFFERS, offers)
 
 
 class OfOffer(MarketShowOne):
@@ -191,6 +205,7 @@ class OfOffer(MarketShowOne):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('offer', metavar='<offer>', help='Id of an offer')
+        add_region(parser)
         return parser
 
 
@@ -203,7 +218,7 @@ class ShowOffer(OfOffer):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(OFFER, self.market.get_offer(parsed_args.offer))
+        return shown(OFFER, self.market.in_region(parsed_args.region).get_offer(parsed_args.offer))
 
 
 class AcceptOffer(OfOffer):
@@ -230,7 +245,8 @@ class AcceptOffer(OfOffer):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         job, key = job_of(parsed_args), parsed_args.key or str(uuid.uuid4())
-        return shown(OFFER, accepted_offer(self.market, parsed_args.offer, job, key))
+        market = self.market.in_region(parsed_args.region)
+        return shown(OFFER, accepted_offer(market, parsed_args.offer, job, key))
 
 
 class HoldOffer(OfOffer):
@@ -252,7 +268,8 @@ class HoldOffer(OfOffer):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(OFFER, self.market.hold_offer(parsed_args.offer, parsed_args.seconds))
+        market = self.market.in_region(parsed_args.region)
+        return shown(OFFER, market.hold_offer(parsed_args.offer, parsed_args.seconds))
 
 
 class ReleaseOffer(OfOffer):
@@ -264,7 +281,9 @@ class ReleaseOffer(OfOffer):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(OFFER, self.market.release_offer(parsed_args.offer))
+        return shown(
+            OFFER, self.market.in_region(parsed_args.region).release_offer(parsed_args.offer)
+        )
 
 
 def accepted_offer(market: Any, offer_id: str, job: dict[str, Any], key: str) -> Any:

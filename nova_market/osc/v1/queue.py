@@ -17,7 +17,7 @@ from nova_market.osc.v1.market_command import MarketCommand, MarketLister, Marke
 
 PLAIN = (
     'name', 'description', 'share', 'aggregate', 'policy', 'short_below', 'image', 'reuse',
-    'idle_seconds', 'price_core_hour', 'state',
+    'idle_seconds', 'price_core_hour', 'price_rule', 'state',
 )  # fmt: skip
 """Options that are entries of the request under the same name."""
 
@@ -107,7 +107,12 @@ def _add_workers(parser: argparse.ArgumentParser) -> None:
         dest='price_core_hour',
         metavar='<credits>',
         type=credit_argument,
-        help='What a job is charged for a core and an hour, default 0',
+        help='What a job is charged for a core and an hour, default 0; the first price of policy tender',
+    )
+    parser.add_argument(
+        '--price-rule',
+        choices=('settled', 'printed', 'anchored'),
+        help='How a queue of policy tender adapts its prices to the demand, default settled',
     )
 
 

@@ -5,15 +5,15 @@ Implements the client's side of doc/source/admin/market-api.rst. Units: amounts 
 Lists follow the service's pages; `max_items` ends them early.
 """
 
-import itertools
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
-from openstack import exceptions, proxy, utils
+from openstack import exceptions, utils
 
 from nova_market.sdk.v1.account import Account, Budget, Movement, Posting
 from nova_market.sdk.v1.app import MICROVERSION, App, AppEvent
+from nova_market.sdk.v1.bag_proxy import BagProxy
 from nova_market.sdk.v1.bid import Bid
 from nova_market.sdk.v1.cloud_state import Heaviness, Host
 from nova_market.sdk.v1.economy import MICROVERSION as ECONOMY_VERSION
@@ -24,22 +24,17 @@ from nova_market.sdk.v1.economy import (
     PurchasingPower,
 )
 from nova_market.sdk.v1.job import Job, JobEvent, JobOutput
-from nova_market.sdk.v1.market_resource import MarketResource
+from nova_market.sdk.v1.lease_proxy import LeaseProxy
 from nova_market.sdk.v1.offer import MICROVERSION as OFFERS_VERSION
 from nova_market.sdk.v1.offer import Offer
 from nova_market.sdk.v1.plan import Plan
 from nova_market.sdk.v1.price import PastPrice, Price, Quote
 from nova_market.sdk.v1.queue import MICROVERSION as JOBS_VERSION
-from nova_market.sdk.v1.queue import Queue, QueueMinute
+from nova_market.sdk.v1.queue import QUEUES_VERSION, Queue, QueueMinute
 from nova_market.sdk.v1.round import Allocation, Round, ServerAllocation
 
-Kind = TypeVar('Kind', bound=MarketResource)
 
-PAGE = 1000
-"""Most items that are asked for at once."""
-
-
-class Proxy(proxy.Proxy):
+class Proxy(BagProxy, LeaseProxy):
     """Prices, accounts, bids, rounds and plans of a cloud's market."""
 
     api_version: ClassVar[Any] = '1'
@@ -245,12 +240,13 @@ class Proxy(proxy.Proxy):
     def create_queue(self, **attributes: Any) -> Queue:
         """Open a queue: `name`, `flavors` and `image` at least; its workers are made with your trust."""
         # as it is: a resource would leave out what it does not know, and the service refuses that
-        answer = self.post('/queues', json=attributes, microversion=JOBS_VERSION)
+        answer = self.post('/queues', json=attributes, microversion=self._newest(QUEUES_VERSION))
         return self._read(Queue, answer)
 
     def update_queue(self, queue: str, **changes: Any) -> Queue:
         """Change a queue; with `generation` only what was read."""
-        answer = self.patch(f'/queues/{queue}', json=changes, microversion=JOBS_VERSION)
+        version = self._newest(QUEUES_VERSION)
+        answer = self.patch(f'/queues/{queue}', json=changes, microversion=version)
         return self._read(Queue, answer)
 
     def delete_queue(self, queue: str | Queue, *, ignore_missing: bool = True) -> None:
@@ -318,14 +314,34 @@ class Proxy(proxy.Proxy):
         return self._get(Offer, offer)
 
     def create_offers(self, **request: Any) -> tuple[Sequence[Offer], Sequence[str]]:
-        """(offers for a job, the best one first; why there is none, or none of a flavor).
+        """(offers for a job, the best one first; why there is none, or none of a flavor or region).
 
         `queue`, `time_limit`; also `flavor` or `resources`, `servers`, `deadline`, `utility`, `weight`.
         """
-        answer = self.post('/offers', json=request, microversion=OFFERS_VERSION)
+        answer = self.post('/offers', json=request, microversion=self._newest(OFFERS_VERSION))
         exceptions.raise_from_response(answer)
         body, connection = answer.json(), self._get_connection()
         return [Offer.existing(connection=connection, **one) for one in body['offers']], body['why']
+
+    def in_region(self, region: str | None) -> 'Proxy':
+        """The market of another region of the same cloud, at its address in the catalog of Keystone.
+
+        Of a region that the catalog does not have, each request raises EndpointNotFound.
+        """
+        if not region or region == self.region_name:
+            return self
+        other = type(self)(
+            self.session,
+            service_type=self.service_type,
+            interface=self.interface,
+            region_name=region,
+            min_version='1',
+            max_version='1.latest',
+            default_microversion=self.default_microversion,
+        )
+        if (connection := self._get_connection()) is not None:
+            other._connection = connection
+        return other
 
     def accept_offer(self, offer_id: str, *, key: str | None = None, **job: Any) -> Offer:
         """Submit a job for an offer: `script` at least; its id is the offer's `job_id`.
@@ -337,7 +353,7 @@ class Proxy(proxy.Proxy):
             f'/offers/{offer_id}/accept',
             json={'job': job},
             headers={'Idempotency-Key': key or str(uuid.uuid4())},
-            microversion=OFFERS_VERSION,
+            microversion=self._newest(OFFERS_VERSION),
             connect_retries=3,
         )
         exceptions.raise_from_response(answer)
@@ -346,31 +362,19 @@ class Proxy(proxy.Proxy):
     def hold_offer(self, offer_id: str, seconds: float) -> Offer:
         """Keep the room of an offer from others for so long, for a fee."""
         path = f'/offers/{offer_id}/hold'
-        answer = self.post(path, json={'seconds': seconds}, microversion=OFFERS_VERSION)
+        answer = self.post(
+            path, json={'seconds': seconds}, microversion=self._newest(OFFERS_VERSION)
+        )
         return self._read(Offer, answer)
 
     def release_offer(self, offer_id: str) -> Offer:
         """Give up an offer that is open or held."""
-        answer = self.post(f'/offers/{offer_id}/release', microversion=OFFERS_VERSION)
+        answer = self.post(f'/offers/{offer_id}/release', microversion=self._newest(OFFERS_VERSION))
         return self._read(Offer, answer)
 
-    def _newest(self) -> str:
+    def _newest(self, newest: str = MICROVERSION) -> str:
         """The newest version that both sides know: an older service has applications too."""
-        return utils.maximum_supported_microversion(self, MICROVERSION) or MICROVERSION
-
-    def _pages(
-        self, kind: type[Kind], *, max_items: int | None = None, **query: Any
-    ) -> Iterator[Kind]:
-        if max_items is not None:
-            query['limit'] = min(max_items, PAGE)
-        return itertools.islice(self._list(kind, **query), max_items)
-
-    def _read(self, kind: type[Kind], response: Any) -> Kind:
-        exceptions.raise_from_response(response)
-        body = response.json()
-        # one resource is wrapped in its noun
-        (values,) = body.values()
-        return kind.existing(connection=self._get_connection(), **values)
+        return utils.maximum_supported_microversion(self, newest) or newest
 
     def _pay(self, path: str, body: dict[str, Any], key: str | None) -> Movement:
         response = self.post(path, json=body, headers={'Idempotency-Key': key or str(uuid.uuid4())})

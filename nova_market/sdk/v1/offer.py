@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Offers for jobs: what one would cost, and when it would be done (rules O1 to O4 of the tender)."""
+"""Offers for jobs: what one would cost, and when it would be done (rules O1 to O5 of the tender)."""
 
 from openstack.resource import Body, QueryParameters
 
 from nova_market.sdk.v1.market_resource import MarketResource
 
-MICROVERSION = '1.5'
+MICROVERSION = '1.9'
 
 
 class Offer(MarketResource):
-    """An offer. `seconds` count from its acceptance; amounts are micro-credits."""
+    """An offer. `seconds` count from its acceptance; amounts are micro-credits.
+
+    It is read, accepted, held and released in its `region`: Proxy.in_region.
+    """
 
     base_path = '/offers'
     resource_key = 'offer'
@@ -23,6 +26,7 @@ class Offer(MarketResource):
     request_id = Body('request_id')
     project_id = Body('project_id')
     user_id = Body('user_id')
+    region = Body('region')
     queue_id = Body('queue_id')
     queue = Body('queue')
     state = Body('state')

@@ -6,6 +6,8 @@ from openstack.resource import URI, Body, QueryParameters
 from nova_market.sdk.v1.market_resource import MarketResource
 
 MICROVERSION = '1.4'
+QUEUES_VERSION = '1.6'
+"""With the prices of tender queues."""
 
 
 class Queue(MarketResource):
@@ -17,7 +19,7 @@ class Queue(MarketResource):
     allow_fetch = True
     allow_list = True
     allow_delete = True
-    _max_microversion = MICROVERSION
+    _max_microversion = QUEUES_VERSION
     _query_mapping = QueryParameters('project_id', 'all_projects')
 
     project_id = Body('project_id')
@@ -37,11 +39,13 @@ class Queue(MarketResource):
     submitters = Body('submitters', type=dict)
     weights = Body('weights', type=dict)
     price_core_hour = Body('price_core_hour', type=int)
+    price_rule = Body('price_rule')
     state = Body('state')
     generation = Body('generation', type=int)
     created_at = Body('created_at')
     changed_at = Body('changed_at')
     jobs = Body('jobs', type=dict)
+    tender = Body('tender', type=dict)
 
     @property
     def waiting(self) -> int:

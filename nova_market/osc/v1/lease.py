@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`openstack market lease`: hosts and parts of hosts, booked in advance."""
+
+import argparse
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from openstack.exceptions import HttpException
+from osc_lib import exceptions
+
+from nova_market.core.ledger.money import credit_text
+from nova_market.osc.v1.account import add_key, add_projects, of_projects
+from nova_market.osc.v1.columns import count_argument, listed, shown
+from nova_market.osc.v1.job_argument import DURATION, NumberArgument, duration_argument
+from nova_market.osc.v1.job_wait import warn
+from nova_market.osc.v1.lease_columns import EVENTS, LEASE, LEASES
+from nova_market.osc.v1.lookup import project_id_of
+from nova_market.osc.v1.market_command import MarketLister, MarketShowOne, refusal
+
+STATES = ('planned', 'starting', 'active', 'ending', 'ended', 'failed')
+SIZES = {'cores': 'cores', 'memory': 'memory_mib', 'disk': 'disk_gib'}
+
+
+class CreateLease(MarketShowOne):
+    """Book a lease
+
+    It starts at --start, or at any time in the window that allows its duration. What it costs is held from
+    your project's credits. What cannot be had is refused with the requirement that fails, and with what could
+    be had instead; nothing is booked then.
+
+    Examples, two hosts by name, twenty cores on each of four hosts some time before Friday, and any whole
+    host for an hour from now on::
+
+        openstack market lease create --host rack1-1 --host rack1-2 --whole --for 8h \\
+            --start 2026-11-23T09:00:00Z
+        openstack market lease create --nodes 4 --cores 20 --memory 65536 --for 6h \\
+            --window 2026-11-23T00:00:00Z 2026-11-27T18:00:00Z --flexible
+        openstack market lease create --whole --for 1h
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('--name', metavar='<name>', help='Name of the lease')
+        parser.add_argument('--purpose', metavar='<text>', help='What it is for')
+        where = parser.add_mutually_exclusive_group()
+        where.add_argument(
+            '--host', metavar='<host>', action='append', dest='hosts',
+            help='Host with a node of the lease (repeat for several); without it hosts are chosen',
+        )  # fmt: skip
+        where.add_argument(
+            '--nodes', metavar='<n>', type=count_argument, help='On so many hosts, default 1'
+        )
+        parser.add_argument('--whole', action='store_true', help='Each node is a whole host')
+        parser.add_argument(
+            '--cores', metavar='<n>', type=NumberArgument(0, 'an amount'), help='Cores of each node'
+        )
+        parser.add_argument(
+            '--memory', metavar='<MiB>', type=NumberArgument(0, 'an amount'),
+            help='Memory of each node in MiB',
+        )  # fmt: skip
+        parser.add_argument(
+            '--disk', metavar='<GiB>', type=NumberArgument(0, 'an amount'),
+            help='Disk of each node in GiB',
+        )  # fmt: skip
+        parser.add_argument(
+            '--utilisation', metavar='<0-1>', type=NumberArgument(0, 'a utilisation'),
+            help='Part of its cores that a node is expected to keep busy, default 1',
+        )  # fmt: skip
+        parser.add_argument(
+            '--for', dest='duration', metavar=DURATION, required=True, type=duration_argument,
+            help='Duration, such as 90m, 8h, 2d',
+        )  # fmt: skip
+        when = parser.add_mutually_exclusive_group()
+        when.add_argument('--start', metavar='<time>', help='When it starts, default: now')
+        when.add_argument(
+            '--window', metavar=('<from>', '<to>'), nargs=2, help='Any time between these two'
+        )
+        parser.add_argument(
+            '--flexible', action='store_true', help='It may be moved until it begins soon'
+        )
+        add_key(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        given = vars(parsed_args)
+        names = ('name', 'purpose', 'hosts', 'nodes', 'utilisation', 'duration')
+        request = {name: given[name] for name in names if given[name] is not None}
+        request |= {sent: given[name] for name, sent in SIZES.items() if given[name] is not None}
+        request |= {name: True for name in ('whole', 'flexible') if given[name]}
+        if parsed_args.start:
+            request['earliest'] = parsed_args.start
+        if parsed_args.window:
+            request['earliest'], request['finish'] = parsed_args.window
+        key = parsed_args.key or str(uuid.uuid4())
+        try:
+            return shown(LEASE, self.market.create_lease(key=key, **request))
+        except HttpException as error:
+            for line in _refusal_lines(error):
+                warn(line)
+            raise exceptions.CommandError(refusal(error)) from error
+
+
+class ListLease(MarketLister):
+    """List leases, newest first
+
+    Examples::
+
+        openstack market lease list
+        openstack market lease list --all-projects --host rack1-1 --state active
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_projects(parser)
+        parser.add_argument(
+            '--state', choices=STATES, help=f'Show those in this state: {", ".join(STATES)}'
+        )
+        parser.add_argument('--host', metavar='<host>', help='Show those with a node on this host')
+        parser.add_argument('--since', metavar='<time>', help='Show those that end after this time')
+        parser.add_argument(
+            '--until', metavar='<time>', help='Show those that begin before this time'
+        )
+        parser.add_argument(
+            '--limit', metavar='<n>', type=count_argument, help='Largest number of leases'
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        query = of_projects(self, parsed_args)
+        for name in ('state', 'host', 'since', 'until'):
+            if (value := getattr(parsed_args, name)) is not None:
+                query[name] = value
+        return listed(LEASES, self.market.leases(max_items=parsed_args.limit, **query))
+
+
+class OfLease(MarketShowOne):
+    """A command about one lease."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('lease', metavar='<lease>', help='Id of a lease')
+        return parser
+
+
+class ShowLease(OfLease):
+    """Show a lease
+
+    Example::
+
+        openstack market lease show 7d1c6b0a-5f0e-4b5e-9d1a-1f2e3d4c5b6a
+    """
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        return shown(LEASE, self.market.get_lease(parsed_args.lease))
+
+
+class SetLease(OfLease):
+    """Change the name or the purpose of a lease, and whether it may be moved
+
+    Example::
+
+        openstack market lease set --flexible 7d1c6b0a-5f0e-4b5e-9d1a-1f2e3d4c5b6a
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('--name', metavar='<name>', help='New name')
+        parser.add_argument('--purpose', metavar='<text>', help='What it is for')
+        group = parser.add_mutually_exclusive_group()
+        group.add_argument('--flexible', action='store_true', default=None, help='It may be moved')
+        group.add_argument(
+            '--fixed', dest='flexible', action='store_false', default=None, help='It may not'
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        changed = {
+            name: value
+            for name in ('name', 'purpose', 'flexible')
+            if (value := getattr(parsed_args, name)) is not None
+        }
+        if not changed:
+            raise exceptions.CommandError(
+                'nothing to change: give --name, --purpose, --flexible or --fixed'
+            )
+        return shown(LEASE, self.market.update_lease(parsed_args.lease, **changed))
+
+
+class DeleteLease(OfLease):
+    """Give up a lease
+
+    A part of what is not used comes back to the project that has booked it. The operator sets how much, and
+    until when all of it does.
+
+    Example::
+
+        openstack market lease delete 7d1c6b0a-5f0e-4b5e-9d1a-1f2e3d4c5b6a
+    """
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        return shown(LEASE, self.market.delete_lease(parsed_args.lease))
+
+
+class GiveLease(OfLease):
+    """Give a lease to another project
+
+    The project that has booked it goes on paying, and gets what comes back.
+
+    Example::
+
+        openstack market lease give 7d1c6b0a-5f0e-4b5e-9d1a-1f2e3d4c5b6a physics
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('project', metavar='<project>', help='Project (name or id)')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        project = project_id_of(self.conn, parsed_args.project)
+        return shown(LEASE, self.market.give_lease(parsed_args.lease, project))
+
+
+class ListLeaseEvent(MarketLister):
+    """Show what happened to a lease and why, newest first
+
+    Example::
+
+        openstack market lease events 7d1c6b0a-5f0e-4b5e-9d1a-1f2e3d4c5b6a
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('lease', metavar='<lease>', help='Id of a lease')
+        parser.add_argument(
+            '--limit', metavar='<n>', type=count_argument, default=50,
+            help='Largest number of events, default 50',
+        )  # fmt: skip
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        return listed(
+            EVENTS, self.market.lease_events(parsed_args.lease, max_items=parsed_args.limit)
+        )
+
+
+def _refusal_lines(error: HttpException) -> Sequence[str]:
+    """What fails, and what could be had instead."""
+    try:
+        found = error.response.json()['errors'][0]  # type: ignore[union-attr]
+        return [
+            *(
+                f'from {one["start"]} to {one["end"]}: {one["sentence"]}'
+                for one in found.get('faults', ())
+            ),
+            *(
+                f'instead ({one["change"].replace("_", " ")}): {", ".join(one["hosts"])} from '
+                f'{one["start"]} to {one["end"]}, for {credit_text(one["cost"])} credits'
+                for one in found.get('options', ())
+            ),
+        ]
+    except (AttributeError, ValueError, LookupError, TypeError):
+        return ()

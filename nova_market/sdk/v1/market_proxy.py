@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all parts of `conn.market` have in common: pages, and one resource in its noun."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from openstack import exceptions, proxy
+
+from nova_market.sdk.v1.market_resource import MarketResource
+
+Kind = TypeVar('Kind', bound=MarketResource)
+
+PAGE = 1000
+"""Most items that are asked for at once."""
+
+
+class MarketProxy(proxy.Proxy):
+    """The base of the proxy."""
+
+    def _pages(
+        self, kind: type[Kind], *, max_items: int | None = None, **query: Any
+    ) -> Iterator[Kind]:
+        if max_items is not None:
+            query['limit'] = min(max_items, PAGE)
+        return itertools.islice(self._list(kind, **query), max_items)
+
+    def _read(self, kind: type[Kind], response: Any) -> Kind:
+        exceptions.raise_from_response(response)
+        body = response.json()
+        # one resource is wrapped in its noun
+        (values,) = body.values()
+        return kind.existing(connection=self._get_connection(), **values)
