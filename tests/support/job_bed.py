@@ -22,6 +22,7 @@ from nova_market.core.market.inventory import CloudHost
 from nova_market.core.market.owner_server import ServerFlavor
 from nova_market.core.resource import HostName
 from nova_market.db.accounts import DatabaseAccounts
+from nova_market.db.bag_steps import DatabaseBags
 from nova_market.db.database import Database
 from nova_market.db.job_states import DatabaseJobStates
 from nova_market.db.ledger import DatabaseLedger
@@ -29,7 +30,10 @@ from nova_market.services.job.billing import Billing
 from nova_market.services.job.inputs import JobStores
 from nova_market.services.job.jobs import Jobs
 from nova_market.services.job.settings import JobsSettings, WorkerImage
+from nova_market.services.tender.bags import Bags, BagSettings, BagStores
+from nova_market.services.tender.offers import OfferSettings, OfferStores
 from nova_market.services.tender.settling import OfferSettling
+from nova_market.wiring.policies import utilities
 from tests.support.job_records import id_of, job, new_jobs, queue
 from tests.support.market.api import make_market
 from tests.support.simulated_workers import SimulatedWorkers
@@ -79,6 +83,7 @@ class JobBed:
     boot: float = 10.0
     leave: float = 5.0
     upload: float = 10.0
+    tries: int = 100
 
     def __post_init__(self) -> None:
         self.clock = ManualClock(wall=1_800_000_000.0)
@@ -95,6 +100,7 @@ class JobBed:
             jobs=self.market.stores.jobs,
             attempts=self.market.stores.attempts,
             states=DatabaseJobStates(self.database),
+            offers=self.market.stores.offers,
         )
         self.accounts = DatabaseAccounts(self.database)
         self.ledger = DatabaseLedger(self.database, self.clock.wall)
@@ -115,12 +121,29 @@ class JobBed:
             'url': self.url,
             'billing': Billing(around(self.ledger), around(self.accounts)),
             'settling': OfferSettling(around(self.market.stores.offers), around(self.ledger)),
+            'bags': self.bags(around),
             'leadership': leader or SoleLeader(),
             'clock': self.clock,
             'settings': self.settings,
             'observe': self.seen.append,
         }
         return Jobs(**parts | more)
+
+    def bags(self, around: Callable[[Any], Any] = lambda one: one) -> Bags:
+        """Bags of tasks, as the service looks after them. around: as in `another`."""
+        mine = self.market.stores
+        offers = OfferStores(
+            offers=around(mine.offers), queues=mine.queues, attempts=mine.attempts, states=mine.states,
+            accounts=mine.accounts, flavors=mine.flavors, wall=self.clock.wall,
+        )  # fmt: skip
+        stores = BagStores(
+            bags=around(DatabaseBags(self.database, self.clock.wall)),
+            jobs=around(mine.jobs),
+            ledger=around(self.ledger),
+            offers=offers,
+        )
+        settings = BagSettings(offers=OfferSettings(utilities=utilities()), tries=self.tries)
+        return Bags(stores, settings, self.clock.monotonic)
 
     def add_queue(self, name: str, project: str, **more: Any) -> None:
         given = {'share': 0.5, 'flavors': ('small', 'large'), 'idle_seconds': 60, **more}

@@ -7,15 +7,17 @@ from functools import partial
 from nova_market.core.job.cloud_room import Cloud, cloud_room
 from nova_market.core.job.pass_input import PassMemory, StoredWork, gathered
 from nova_market.core.job.pass_steps import starting, steps_of
+from nova_market.core.job.pe_line import TenderFacts
 from nova_market.core.job.policies.easy import easy
 from nova_market.core.job.policies.flexible import flexible
+from nova_market.core.job.policies.tender import tender
 from nova_market.core.job.queue import WORKER_MARKS
 from nova_market.core.job.record import JobState
 from nova_market.core.job.selection import decide
 from nova_market.core.market.inventory import CloudHost, CloudServer
 from tests.support.job_records import id_of, waiting_rows
 
-POLICIES = {'flexible': flexible, 'easy': easy}
+POLICIES = {'flexible': flexible, 'easy': easy, 'tender': tender}
 NOW = 100_000.0
 
 
@@ -41,6 +43,7 @@ class Passes:
         self.hosts, self.servers = list(hosts), list(servers)
         self.aggregates, self.attempts = aggregates or {}, {}
         self.lifecycles, self.memory, self.now, self.turn = {}, PassMemory(), NOW, 0
+        self.tender = TenderFacts()
         self._made = 0
 
     def room(self):
@@ -55,7 +58,7 @@ class Passes:
             waiting=waiting_rows(waiting),
             active=[one for one in jobs if one.state not in (JobState.WAITING, JobState.HELD)],
             attempts=self.attempts, workers=self.workers, queues=self.queues,
-            lifecycles=self.lifecycles,
+            lifecycles=self.lifecycles, tender=self.tender,
         )  # fmt: skip
         return gathered(work, self.room(), self.memory, now=self.now)
 

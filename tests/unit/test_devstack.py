@@ -19,7 +19,8 @@ for name in define_plugin enable_service setup_develop setup_logging iniset inis
     eval "$name() { echo $name \\"\\$@\\"; }"
 done
 is_service_enabled() { [[ " $SERVICES " == *" $1 "* ]]; }
-for name in nova-fairness nova-market-engine nova-market-controller nova-market-jobs uwsgi; do
+for name in nova-fairness nova-market-engine nova-market-controller nova-market-jobs \\
+        nova-market-leases uwsgi; do
     eval "$name() { :; }"
 done
 nova-market-manage() { echo nova-market-manage "$@"; }
@@ -118,8 +119,8 @@ def test_the_market_runs_where_the_compute_api_is() -> None:
     assert started.index('recreate_database nova_market') < next(
         i for i, line in enumerate(started) if line.startswith('run_process')
     )
-    assert sum(line.startswith('run_process nova-market-') for line in started) == 4
-    assert len(calls('unstack', services=MARKET)) == 4
+    assert sum(line.startswith('run_process nova-market-') for line in started) == 5
+    assert len(calls('unstack', services=MARKET)) == 5
 
 
 @pytest.mark.parametrize('services', ['nova-market-engine nova-market-api n-cpu', 'n-api'])

@@ -25,12 +25,13 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     'core': frozenset({'errors'}),
     'plugins': frozenset({'errors'}),
     'document_check': LEAVES,
+    'http_deadline': LEAVES,
     'ports': LEAVES,
     'conf': LEAVES,
     'db': LEAVES | {'ports', 'conf'},
     'services': LEAVES | {'ports', 'conf', 'plugins'},
-    'adapters': LEAVES | {'ports', 'conf', 'db'},
-    'scheduler': LEAVES | {'ports', 'conf'},
+    'adapters': LEAVES | {'ports', 'conf', 'db', 'http_deadline'},
+    'scheduler': LEAVES | {'ports', 'conf', 'http_deadline'},
     'api': LEAVES | {'ports', 'conf', 'services', 'document_check'},
     'sdk': LEAVES,
     'osc': LEAVES | {'sdk'},
@@ -63,6 +64,7 @@ ONLY_IN: dict[str, frozenset[str]] = {
     'zmq': frozenset({'adapters'}),
     'oslo_messaging': frozenset({'adapters', 'cmd'}),
     'tooz': frozenset({'adapters'}),
+    'sushy': frozenset({'adapters'}),
     'openstack': frozenset({'adapters', 'osc', 'sdk'}),
     'keystoneauth1': frozenset({'adapters', 'conf', 'osc', 'scheduler'}),
     'osc_lib': frozenset({'osc'}),
@@ -92,7 +94,7 @@ PURE = frozenset({'core', 'errors', 'outage_log'})
 
 
 # distribution's module -> the topics of core that may import it: they define what machines send each other
-CORE_TOPIC_THIRD_PARTY = {'msgspec': frozenset({'exchange', 'scheduler'})}
+CORE_TOPIC_THIRD_PARTY = {'msgspec': frozenset({'exchange', 'scheduler', 'tender'})}
 
 
 def core_may_import(module: str, top: str) -> bool:

@@ -2,12 +2,16 @@
 """Who may do what: every route with every role, in the own project and in another."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from nova_market.api.policies import list_rules
 from nova_market.api.routes import ROUTES
 from nova_market.core.ledger.account import Account
+from nova_market.core.tender.bag_request import new_tasks
+from tests.support.bag_builders import FACTS, asked
+from tests.support.lease_records import lease
 from tests.support.market.api import ALICE, ALSO_OF_ALICE, BOB, OF_ALICE, OPERATOR
 from tests.support.market.applications import APP, TEMPLATE, add_app
 from tests.support.market.queues import JOB, JOB_ENTRY, NIGHT, QUEUE, add_job
@@ -36,6 +40,9 @@ BID = {'cpu': 1, 'memory': 1}
 text = json.dumps
 WORKER = '00000000-0000-4000-8000-0000000000ff'
 OFFER = '00000000-0000-4000-8000-00000000dddd'
+BAG = '00000000-0000-4000-8000-00000000bbbb'
+BAG_TASK = {'script': '#!/bin/sh\ntrue\n', 'time_limit': 600}
+LEASE = '00000000-0000-4000-8000-00000000eeee'
 HEARTBEAT = {'credential': 'x', 'job_id': WORKER, 'attempt': 1}
 ENDED = {**HEARTBEAT, 'end': 'stopped', 'wall_seconds': 0}
 
@@ -146,6 +153,44 @@ MATRIX = {
     ('POST', f'/v1/offers/{OFFER}/release', None): (
         TOKEN, MISSING, NO, OK, OK, MISSING, MISSING, NO,
     ),
+    ('GET', f'/v1/bags?project_id={ALICE}', None): OF_READERS,
+    ('GET', '/v1/bags?all_projects=true', None): ADMINS,
+    # the queue takes Alice's jobs alone
+    ('POST', '/v1/bags', text({'queues': ['night'], 'tasks': [BAG_TASK]})): (
+        TOKEN, NO, NO, MADE, MADE, BAD, NO, BAD,
+    ),
+    ('GET', f'/v1/bags/{BAG}', None): OF_TENANTS,
+    ('GET', f'/v1/bags/{BAG}/tasks', None): OF_TENANTS,
+    ('GET', f'/v1/bags/{BAG}/events', None): OF_TENANTS,
+    # it has its tasks already; an admin of another project may see it, and not spend for it
+    ('POST', f'/v1/bags/{BAG}/tasks', text({'first': 1, 'tasks': [BAG_TASK]})): (
+        TOKEN, MISSING, NO, TAKEN, TAKEN, MISSING, MISSING, NO,
+    ),
+    ('PATCH', f'/v1/bags/{BAG}', text({'poll': 60})): (
+        TOKEN, MISSING, NO, OK, OK, MISSING, MISSING, OK,
+    ),
+    ('DELETE', f'/v1/bags/{BAG}', None): BY_MEMBERS,
+    ('GET', f'/v1/leases?project_id={ALICE}', None): OF_READERS,
+    ('GET', '/v1/leases?all_projects=true', None): ADMINS,
+    # no hosts were read: whoever may book gets a conflict
+    ('POST', '/v1/leases', text({'cores': 1, 'duration': 60})): (
+        TOKEN, NO, NO, TAKEN, TAKEN, TAKEN, NO, TAKEN,
+    ),
+    ('GET', f'/v1/leases/{LEASE}', None): OF_TENANTS,
+    ('GET', f'/v1/leases/{LEASE}/events', None): OF_TENANTS,
+    ('PATCH', f'/v1/leases/{LEASE}', text({'name': 'x'})): (
+        TOKEN, MISSING, NO, OK, OK, MISSING, MISSING, OK,
+    ),
+    # the second one finds it deleted
+    ('DELETE', f'/v1/leases/{LEASE}', None): (
+        TOKEN, MISSING, NO, OK, TAKEN, MISSING, MISSING, TAKEN,
+    ),
+    # it is of this project already
+    ('POST', f'/v1/leases/{LEASE}/give', text({'project_id': ALICE})): (
+        TOKEN, MISSING, NO, NO, BAD, MISSING, MISSING, BAD,
+    ),
+    ('GET', '/v1/lease-calendar', None): (TOKEN, NO, *(TAKEN,) * 6),
+    ('POST', '/v1/lease-replans', text({'dry_run': True})): (*ADMINS[:-1], TAKEN),
     ('GET', '/v1/rounds', None): EVERYBODY,
     ('GET', f'/v1/rounds/{PERIOD}', None): EVERYBODY,
     ('GET', f'/v1/rounds/{PERIOD}/allocations', None): (TOKEN, NO, OK, OK, OK, OK, NO, OK),
@@ -180,6 +225,9 @@ def full(market):
         market.stores.accounts.open([_budget(name)])
     add_app(market)
     add_job(market)
+    own = replace(asked(project=ALICE)[0], id=BAG)
+    market.stores.bags.create(own, new_tasks([BAG_TASK], own, 0, FACTS), 9)
+    market.stores.leases.book(replace(lease('l', ALICE), id=LEASE), 0, (), (), 9)
     market.stores.offers.create([offer('open', ALICE, id=OFFER, queue_id=NIGHT)], 9)
     bid = market.call('PUT', f'/v1/bids/{OF_ALICE}', admin, json=BID)
     assert bid.status_code == 200
@@ -224,7 +272,8 @@ def test_the_matrix_has_every_route():
         values = {
             'account_id': OWN, 'budget_id': BUDGET, 'server_id': OF_ALICE, 'period': str(PERIOD),
             'plan_id': PLAN, 'app_id': APP, 'queue_id': 'night', 'job_id': JOB, 'offer_id': OFFER,
-            'worker_id': WORKER,
+            'bag_id': BAG,
+            'worker_id': WORKER, 'lease_id': LEASE,
         }  # fmt: skip
         some = {pattern.format(**values), pattern.format(**{**values, 'budget_id': 'budget:empty'})}
         some.add(pattern.format(**{**values, 'server_id': ALSO_OF_ALICE}))

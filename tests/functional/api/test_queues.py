@@ -4,7 +4,10 @@
 import pytest
 
 from nova_market.core.job.queue import QueueMinute
+from nova_market.core.tender.queue_price import QueuePrices, document_of
+from nova_market.db.job_states import DatabaseJobStates
 from nova_market.errors import CloudUnavailable, DatabaseUnavailable
+from nova_market.services.tender.tender_pass import STATE
 from tests.support.market.api import ALICE, BOB, OPERATOR, make_market
 from tests.support.market.queues import JOB_ENTRY, QUEUE, make_queue, submit
 
@@ -58,6 +61,13 @@ def test_a_queue_is_made_with_a_trust(market):
         ({'share': 1.5}, 'request.invalid', 'share'),
         ({'limits': {'max_array': 1001}}, 'request.invalid', 'limits.max_array'),
         ({'colour': 'red'}, 'request.invalid', 'colour'),
+        (
+            {'policy': 'tender', 'parameters': {'step': 1}},
+            'queue.invalid',
+            'parameters.step: 1: give',
+        ),
+        ({'policy': 'tender', 'reuse': False}, 'queue.invalid', 'reuse: a tender queue'),
+        ({'price_rule': 'dear'}, 'request.invalid', 'price_rule'),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(market, parts, code, words):
@@ -212,3 +222,32 @@ def test_what_a_queue_did_is_shown_by_minute(market):
     cloud = market.call('GET', '/v1/queues/all/stats', ADMIN).json['minutes']
     assert [one['cores'] for one in cloud] == [9]
     assert market.call('GET', '/v1/queues/all/stats', MEMBER).status_code == 403
+
+
+def test_a_tender_queue_shows_its_prices(market):
+    """From 1.6 on: the rule at once, the prices when a pass has made them, those before in one queue only."""
+    made = create(market, policy='tender', price_core_hour=1000, parameters={'memory_price': 2})
+    assert (made['price_rule'], made['tender']) == ('settled', None)
+    states = DatabaseJobStates(market.database)
+    prices = QueuePrices(
+        at=60.0, prices=(2000.0, 1.0, 0.0), load=(3.0, 0.5, 0.0), history=((60.0, 2000.0, 1.0, 0.0, 3.0),)
+    )  # fmt: skip
+    states.write(STATE, {made['id']: document_of(prices)})
+    shown = market.call('GET', '/v1/queues/night', MEMBER).json['queue']['tender']
+    assert shown['prices'] == {'core_hour': 2000.0, 'mib_hour': 1.0, 'gib_hour': 0.0}
+    assert shown['load']['cores'] == 3.0 and shown['at'] == '1970-01-01T00:01:00Z'
+    assert [one['load'] for one in shown['history']] == [3.0]
+    (line,) = market.call('GET', '/v1/queues', MEMBER).json['queues']
+    assert line['tender'] == {**shown, 'history': []}
+
+
+def test_older_versions_have_no_tender_queues(market):
+    """They neither make nor show what belongs to them."""
+    old = {'headers': {'OpenStack-API-Version': 'market 1.5'}}
+    body = {'name': 'day', 'flavors': ['small'], 'image': 'debian-13'}
+    for more in ({'policy': 'tender'}, {'price_rule': 'settled'}):
+        answer = market.call('POST', '/v1/queues', MEMBER, json=body | more, **old)
+        assert answer.status_code == 400 and 'from version 1.6 on' in answer.json['message']
+    create(market, policy='tender')
+    shown = market.call('GET', '/v1/queues/night', MEMBER, **old).json['queue']
+    assert shown['policy'] == 'tender' and not {'tender', 'price_rule'} & shown.keys()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.documentation import job_stage, machine, stages
+from tests.support.documentation import bag_stage, job_stage, lease_stage, machine, stages
 from tests.support.documentation.described import problem
 from tests.support.documentation.sessions import (
     ROOT,
@@ -26,8 +26,18 @@ from tests.support.market.api_server import serving_market
 
 pytestmark = [pytest.mark.functional, pytest.mark.timeout(240)]
 
-STAGES = {**stages.STAGES, **job_stage.STAGES}
-BEDS = {**stages.BEDS, **job_stage.BEDS}
+STAGES = {
+    **stages.STAGES,
+    **job_stage.STAGES,
+    **lease_stage.STAGES,
+    'bags': bag_stage.BagsOfTasks,
+}
+BEDS = {
+    **stages.BEDS,
+    **job_stage.BEDS,
+    **lease_stage.BEDS,
+    'bags': job_stage.JobsBed,
+}
 WRITE = os.environ.get('NOVA_MARKET_WRITE_SESSIONS') == '1'
 DESCRIBED = 'described'
 ALL = [one for page in pages() for one in sessions(page)]

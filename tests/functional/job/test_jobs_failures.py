@@ -2,6 +2,7 @@
 """The service of jobs while something is away, and with a second one beside it (rule F5)."""
 
 import logging
+from dataclasses import fields
 
 import pytest
 
@@ -86,7 +87,7 @@ class Away:
 
 def test_database_away(bed, caplog):
     """The service waits; jobs run on; nobody is declared lost for the time in which nobody could call."""
-    stores = {n: Away(getattr(bed.stores, n)) for n in ('queues', 'jobs', 'attempts', 'states')}
+    stores = {one.name: Away(getattr(bed.stores, one.name)) for one in fields(bed.stores)}
     service = bed.another(stores=type(bed.stores)(**stores))
     service.start()
     job_id = bed.submit('a', 'night', sleep=300.0)

@@ -14,7 +14,8 @@ from nova_market.db.job_decisions import DatabaseJobDecisions
 from nova_market.db.job_states import DatabaseJobStates
 from nova_market.db.purge import purge
 from nova_market.db.queues import DatabaseQueues
-from nova_market.services.job.notices import PATIENCE, JobNotices
+from nova_market.services.event_sender import PATIENCE
+from nova_market.services.job.notices import JobNotices
 from nova_market.services.job.statistics import JobStatistics
 from tests.support.job_records import QUOTAS, attempt, id_of, job, new_jobs, queue
 from tests.support.servers.databases import Wall

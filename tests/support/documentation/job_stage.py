@@ -62,7 +62,7 @@ class Jobs(Stage):
     def command(self, words: list[str]) -> tuple[int, str]:
         busy = self._working and '--wait' in words
         newest = self._newest()
-        self._creating = words[2:4] == ['job', 'create']
+        self._creating = words[2:4] in (['job', 'create'], ['bag', 'create'])
         with self._at_work(newest) if busy else nullcontext():
             status, text = super().command(words)
         if words[2:4] == ['queue', 'create']:

@@ -23,6 +23,7 @@ from nova_market.db.database import Database
 from nova_market.services.tender.offers import OfferSettings
 from nova_market.wiring.api import database_stores
 from nova_market.wiring.policies import job_policies, traits_by_policy, utilities
+from tests.support.lease_settings import SETTINGS
 from tests.support.servers.databases import Wall
 
 IMPLIED = {
@@ -97,16 +98,26 @@ class Market:
         return self.client.open(path, method=method, headers=headers, **arguments)
 
 
-LATER = ('/v1/apps', '/v1/economy', '/v1/purchasing-power', '/v1/queues', '/v1/jobs', '/v1/offers')
+LATER = (
+    '/v1/apps',
+    '/v1/economy',
+    '/v1/purchasing-power',
+    '/v1/queues',
+    '/v1/jobs',
+    '/v1/offers',
+    '/v1/bags',
+    '/v1/lease',
+)
 """What version 1.1 does not have."""
 
 
 def make_market(database: Database, **options: Any) -> Market:
-    """A market on a database whose tables are there; options: of Settings, metrics_token, trusts, wall."""
+    """A market on a database whose tables are there; options: of Settings, and what is popped."""
     wall = options.pop('wall', None) or Wall()
     directory = StaticDirectory(dict(SERVERS), dict(FLAVORS))
     trusts = options.pop('trusts', None) or StaticTrusts(roles_of_users())
-    stores = database_stores(database, directory, directory, trusts, wall)
+    regions = options.pop('regions', None)
+    stores = database_stores(database, directory, directory, trusts, wall, regions=regions)
     conf = cfg.ConfigOpts()
     api_options.register_opts(conf)
     conf([], project='nova_market', default_config_files=[])
@@ -116,6 +127,7 @@ def make_market(database: Database, **options: Any) -> Market:
         policies=traits_by_policy(),
         job_policies=job_policies(),
         offers=OfferSettings(utilities=utilities()),
+        leases=SETTINGS,
     )
     settings = replace(whole, **options)
     application = make_application(conf, stores, settings, known_tokens, metrics_token)

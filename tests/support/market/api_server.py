@@ -66,6 +66,10 @@ PEOPLE = {
         Person('root', 'operations', OPERATOR, 'admin'),
     )
 }
+SERVICE = Person('market', 'services', 'e' * 32, 'service')
+"""The account of the service itself; it has no account in the market."""
+
+LOGINS = {**PEOPLE, SERVICE.name: SERVICE}
 NAMES = {OF_ALICE: 'web-1', OF_BOB: 'seq-1'}
 
 
@@ -74,6 +78,7 @@ class MarketService:
     """A running service: where it is, and the market behind it.
 
     requests: `METHOD PATH` of all that arrived. before: called with one of them before it is answered.
+    regions: URLs of markets of other regions, by name; RegionOne: in place of this one
     """
 
     url: str
@@ -82,6 +87,7 @@ class MarketService:
     requests: list[str] = field(default_factory=list)
     before: Callable[[str], None] = lambda _asked: None
     trusts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    regions: dict[str, str] = field(default_factory=dict)
 
     def cloud(self, name: str) -> dict[str, Any]:
         """How a person logs in, as clouds.yaml has it."""
@@ -162,7 +168,7 @@ def keystone(service: MarketService) -> Flask:
     @app.post('/v3/auth/tokens')
     def tokens() -> Any:
         wanted = request.get_json()['auth']['identity']['password']['user']
-        person = PEOPLE.get(wanted['name'])
+        person = LOGINS.get(wanted['name'])
         if person is None or wanted['password'] != PASSWORD:
             return _missing(401)
         return jsonify(token=_token(service, person)), 201, {'X-Subject-Token': person.token}
@@ -170,7 +176,7 @@ def keystone(service: MarketService) -> Flask:
     @app.get('/v3/auth/tokens')
     def validated() -> Any:
         """What keystonemiddleware asks, with a token of its own."""
-        by_token = {person.token: person for person in PEOPLE.values()}
+        by_token = {person.token: person for person in LOGINS.values()}
         asked = by_token.get(request.headers.get('X-Subject-Token', ''))
         if request.headers.get('X-Auth-Token') not in by_token:
             return _missing(401)
@@ -232,6 +238,8 @@ def _project(person: Person) -> Mapping[str, Any]:
 
 def _token(service: MarketService, person: Person) -> Mapping[str, Any]:
     domain = {'id': 'default', 'name': 'Default'}
+    others = dict(service.regions)
+    here = {'market': others.pop('RegionOne')} if 'RegionOne' in others else {}
     catalog = [
         {
             'id': kind,
@@ -243,8 +251,9 @@ def _token(service: MarketService, person: Person) -> Mapping[str, Any]:
                     'interface': 'public',
                     'region': 'RegionOne',
                     'region_id': 'RegionOne',
-                    'url': f'{service.url}/{path}',
-                }
+                    'url': here.get(kind, f'{service.url}/{path}'),
+                },
+                *(_elsewhere(name, url) for name, url in others.items() if kind == 'market'),
             ],
         }
         for kind, path in SERVICES
@@ -259,6 +268,17 @@ def _token(service: MarketService, person: Person) -> Mapping[str, Any]:
         'audit_ids': ['none'],
         'is_domain': False,
         'catalog': catalog,
+    }
+
+
+def _elsewhere(region: str, url: str) -> Mapping[str, Any]:
+    """The market of another region, as the catalog has it."""
+    return {
+        'id': f'market-{region}',
+        'interface': 'public',
+        'region': region,
+        'region_id': region,
+        'url': url,
     }
 
 
