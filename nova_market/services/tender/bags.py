@@ -181,8 +181,7 @@ class Bags:
             if not self._leading() or self._monotonic() >= until or left <= 0:
                 return
             # what one does not use is for those behind it
-            # a request and an acceptance at least: nothing would be accepted otherwise
-            bounds = Bounds(max(-(-left // (len(due) - n)), 2), until, self._monotonic)
+            bounds = Bounds(-(-left // (len(due) - n)), until, self._monotonic)
             given = bounds.left
             try:
                 self._round(bag, bounds)

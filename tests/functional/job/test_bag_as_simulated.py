@@ -26,7 +26,7 @@ class Pair:
 
     def __init__(self, base, seed):
         chance = random.Random(seed)
-        self.bed = Bed(base, tries=2)
+        self.bed = Bed(base, tries=1)
         tasks = [
             {
                 **one, 'time_limit': chance.choice([300, 600]) + n, 'importance': float(chance.randint(1, 9)),
