@@ -162,9 +162,9 @@ MATRIX = {
     ('GET', f'/v1/bags/{BAG}', None): OF_TENANTS,
     ('GET', f'/v1/bags/{BAG}/tasks', None): OF_TENANTS,
     ('GET', f'/v1/bags/{BAG}/events', None): OF_TENANTS,
-    # it has its tasks already; an admin of another project may see it, and not spend for it
+    # it has its tasks already; who has not made it may see it, and not let tasks run with its user's rights
     ('POST', f'/v1/bags/{BAG}/tasks', text({'first': 1, 'tasks': [BAG_TASK]})): (
-        TOKEN, MISSING, NO, TAKEN, TAKEN, MISSING, MISSING, NO,
+        TOKEN, MISSING, NO, TAKEN, NO, MISSING, MISSING, NO,
     ),
     ('PATCH', f'/v1/bags/{BAG}', text({'poll': 60})): (
         TOKEN, MISSING, NO, OK, OK, MISSING, MISSING, OK,
@@ -225,7 +225,7 @@ def full(market):
         market.stores.accounts.open([_budget(name)])
     add_app(market)
     add_job(market)
-    own = replace(asked(project=ALICE)[0], id=BAG)
+    own = replace(asked(project=ALICE)[0], id=BAG, user_id='member-user')
     market.stores.bags.create(own, new_tasks([BAG_TASK], own, 0, FACTS), 9)
     market.stores.leases.book(replace(lease('l', ALICE), id=LEASE), 0, (), (), 9)
     market.stores.offers.create([offer('open', ALICE, id=OFFER, queue_id=NIGHT)], 9)
