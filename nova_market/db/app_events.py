@@ -5,7 +5,6 @@ For Merkat (INRIA RR-8648), section 2.3.1: monitors, and what a user asks of a c
 so many events of each application, one report of each of its servers.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
@@ -15,22 +14,20 @@ from sqlalchemy import Connection, Row, Table, insert, select, update
 
 from nova_market.core.app.record import MAX_EVENTS, AppEvent, AppReport, HookReport
 from nova_market.db.app_tables import (
-    ACTION_LENGTH,
-    REASON_LENGTH,
     app_events,
     app_hooks,
     app_reports,
     app_servers,
     apps,
 )
-from nova_market.db.apps import packed
 from nova_market.db.database import Database
-from nova_market.db.event_log import keep_newest
+from nova_market.db.event_log import EventLog
 from nova_market.db.ledger import MAX_PAGE, slices
 from nova_market.errors import Conflict
 
 REPORT = tuple(field.name for field in fields(AppReport))
 HOOKS = tuple(field.name for field in fields(HookReport))
+APP_EVENTS = EventLog(app_events, AppEvent, 'app_id', MAX_EVENTS)
 KEY = ('app_id', 'server_id')
 
 
@@ -48,7 +45,7 @@ class DatabaseAppEvents:
         self, app_id: str, before: int | None = None, limit: int = 100
     ) -> Sequence[AppEvent]:
         """Newest first; `before`: number of the last one of a page."""
-        return self._database.read(_events, app_id, before, min(limit, MAX_PAGE))
+        return self._database.read(APP_EVENTS.page, app_id, before, min(limit, MAX_PAGE))
 
     def report(self, report: AppReport) -> None:
         """Keep it in place of the older one. Fields of None stay as they were.
@@ -75,26 +72,7 @@ def _tell(connection: Connection, events: Sequence[AppEvent]) -> None:
     there: set[str] = set()
     for part in slices(names):
         there.update(connection.execute(select(apps.c.id).where(apps.c.id.in_(part))).scalars())
-    rows = [
-        {
-            'app_id': one.app_id, 'at': one.at, 'period': one.period,
-            'action': one.action[:ACTION_LENGTH], 'reason': one.reason[:REASON_LENGTH],
-            'numbers': packed(one.numbers),
-        }
-        for one in events if one.app_id in there
-    ]  # fmt: skip
-    if rows:
-        connection.execute(insert(app_events), rows)
-    for name in sorted(there):
-        keep_newest(connection, app_events, app_events.c.app_id == name, MAX_EVENTS)
-
-
-def _events(connection: Connection, app_id: str, before: int | None, limit: int) -> list[AppEvent]:
-    query = select(app_events).where(app_events.c.app_id == app_id)
-    if before is not None:
-        query = query.where(app_events.c.id < before)
-    rows = connection.execute(query.order_by(app_events.c.id.desc()).limit(limit))
-    return [_event(row) for row in rows]
+    APP_EVENTS.insert(connection, [one for one in events if one.app_id in there])
 
 
 def _report(connection: Connection, table: Table, given: Mapping[str, Any]) -> None:
@@ -136,15 +114,3 @@ def _latest(connection: Connection, table: Table, app_ids: Sequence[str]) -> Ite
     for part in slices(sorted(set(app_ids))):
         query = select(table).where(table.c.app_id.in_(part))
         yield from connection.execute(query.order_by(table.c.app_id, table.c.server_id))
-
-
-def _event(row: Row[Any]) -> AppEvent:
-    return AppEvent(
-        app_id=row.app_id,
-        at=row.at,
-        period=row.period,
-        action=row.action,
-        reason=row.reason,
-        numbers=json.loads(row.numbers),
-        number=row.id,
-    )

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, select, update
 
 from nova_market.core.tender.bag import (
     LIVE,
@@ -21,15 +21,16 @@ from nova_market.core.tender.bag import (
     WaitingTasks,
 )
 from nova_market.core.tender.negotiation import BagTasks, Order
-from nova_market.db.app_tables import ACTION_LENGTH, REASON_LENGTH
+from nova_market.db.app_tables import REASON_LENGTH
 from nova_market.db.apps import packed
 from nova_market.db.bag_tables import bag_events, bag_tasks, bags
-from nova_market.db.event_log import keep_newest
+from nova_market.db.event_log import EventLog
 
 DOCUMENT = ('roles', 'queues', 'defaults')
 BAG = tuple(one.name for one in fields(StoredBag) if one.name not in {*DOCUMENT, 'number'})
 TASK = tuple(one.name for one in fields(StoredTask))
 LIVE_STATES = tuple(str(state) for state in LIVE)
+BAG_EVENTS = EventLog(bag_events, BagEvent, 'bag_id', MAX_EVENTS)
 
 
 def bag_values(bag: StoredBag) -> dict[str, Any]:
@@ -114,34 +115,6 @@ def waiting_tasks(connection: Connection, bag_id: str) -> WaitingTasks:
         tried_at=np.array([row.tried_at for row in rows], dtype=np.float64),
         group=np.array(group, dtype=np.int64),
         kinds=tuple((tuple(json.loads(names)), limit) for names, limit in kinds),
-    )
-
-
-def insert_events(connection: Connection, bag_id: str, events: Sequence[BagEvent]) -> None:
-    """Keep events of a bag; its oldest go when it has too many."""
-    if not events:
-        return
-    rows = [
-        {
-            'bag_id': bag_id, 'task': one.task, 'at': one.at, 'action': one.action[:ACTION_LENGTH],
-            'reason': one.reason[:REASON_LENGTH], 'numbers': packed(one.numbers),
-        }
-        for one in events
-    ]  # fmt: skip
-    connection.execute(insert(bag_events), rows)
-    keep_newest(connection, bag_events, bag_events.c.bag_id == bag_id, MAX_EVENTS)
-
-
-def stored_event(row: Row[Any]) -> BagEvent:
-    """A row of bag_events."""
-    return BagEvent(
-        bag_id=row.bag_id,
-        at=row.at,
-        action=row.action,
-        task=row.task,
-        reason=row.reason,
-        numbers=json.loads(row.numbers),
-        number=row.id,
     )
 
 

@@ -24,9 +24,9 @@ from nova_market.core.tender.bag import (
 )
 from nova_market.core.tender.stored_offer import OfferState, StoredOffer
 from nova_market.db.bag_rows import (
+    BAG_EVENTS,
     changed_values,
     end_if_over,
-    insert_events,
     locked_bag,
     stored_bag,
     stored_task,
@@ -197,7 +197,7 @@ def _write(connection: Connection, step: BagStep, now: float) -> int:
         values = changed_values(step.changed)
         connection.execute(update(bags).where(bags.c.id == bag.id).values(**values))
         bag = replace(bag, **step.changed)
-    insert_events(connection, step.bag_id, step.events)
+    BAG_EVENTS.insert(connection, step.events)
     if any(one.changed.get('state') is not None for one in step.tasks):
         end_if_over(connection, bag, now)
     return count

@@ -27,14 +27,13 @@ from nova_market.core.tender.bag_request import NewTasks
 from nova_market.core.text import shown
 from nova_market.db.apps import packed
 from nova_market.db.bag_rows import (
+    BAG_EVENTS,
     LIVE_STATES,
     bag_values,
     changed_values,
     end_if_over,
-    insert_events,
     locked_bag,
     stored_bag,
-    stored_event,
     stored_task,
     task_values,
 )
@@ -146,7 +145,7 @@ def _create(
     event = BagEvent(
         bag_id=bag.id, at=bag.created_at, action=BagAction.CREATED, reason=said, numbers=numbers
     )
-    insert_events(connection, bag.id, [event])
+    BAG_EVENTS.insert(connection, [event])
     return _there(connection, bag.id), True
 
 
@@ -285,13 +284,8 @@ def _tasks(
 def _events(
     connection: Connection, bag_id: str, task: str | None, before: int | None, limit: int
 ) -> list[BagEvent]:
-    query = select(bag_events).where(bag_events.c.bag_id == bag_id)
-    if task is not None:
-        query = query.where(bag_events.c.task.in_([task, BAG]))
-    if before is not None:
-        query = query.where(bag_events.c.id < before)
-    rows = connection.execute(query.order_by(bag_events.c.id.desc()).limit(limit))
-    return [stored_event(row) for row in rows]
+    only = [] if task is None else [bag_events.c.task.in_([task, BAG])]
+    return BAG_EVENTS.page(connection, bag_id, before, limit, *only)
 
 
 def _change(
@@ -311,7 +305,7 @@ def _change(
     if deadline is not None:
         mine = (bag_tasks.c.bag_id == bag_id) & bag_tasks.c.state.in_(WAIT)
         connection.execute(update(bag_tasks).where(mine).values(deadline=deadline))
-    insert_events(connection, bag_id, [event])
+    BAG_EVENTS.insert(connection, [event])
     return _there(connection, bag_id)
 
 
@@ -328,6 +322,6 @@ def _cancel(connection: Connection, bag_id: str, event: BagEvent, jobs: bool) ->
     mine = (bag_tasks.c.bag_id == bag_id) & (bag_tasks.c.state == str(TaskState.WAITING))
     dropped = {'state': str(TaskState.CANCELLED), 'ended_at': event.at}
     connection.execute(update(bag_tasks).where(mine).values(**dropped))
-    insert_events(connection, bag_id, [event])
+    BAG_EVENTS.insert(connection, [event])
     end_if_over(connection, _there(connection, bag_id), event.at)
     return _there(connection, bag_id)

@@ -24,7 +24,7 @@ from nova_market.db.app_tables import REASON_LENGTH
 from nova_market.db.apps import packed
 from nova_market.db.database import Database
 from nova_market.db.job_decisions import put_workers
-from nova_market.db.job_events import events_of, events_since, insert_events
+from nova_market.db.job_events import JOB_EVENTS
 from nova_market.db.job_rows import (
     ATTEMPT_COLUMNS,
     stored_attempt,
@@ -59,17 +59,17 @@ class DatabaseJobAttempts:
 
     def tell(self, events: Sequence[JobEvent]) -> None:
         """Keep events."""
-        self._database.write(insert_events, tuple(events))
+        self._database.write(JOB_EVENTS.insert, tuple(events))
 
     def events(
         self, job_id: str, before: int | None = None, limit: int = 100
     ) -> Sequence[JobEvent]:
         """Newest first; `before`: number of the last one of a page."""
-        return self._database.read(events_of, job_id, before, min(limit, MAX_PAGE))
+        return self._database.read(JOB_EVENTS.page, job_id, before, min(limit, MAX_PAGE))
 
     def events_since(self, after: int, limit: int = 1000) -> Sequence[JobEvent]:
         """Of all jobs, oldest first."""
-        return self._database.read(events_since, after, min(limit, MAX_PAGE))
+        return self._database.read(JOB_EVENTS.since, after, min(limit, MAX_PAGE))
 
     def worker(self, worker_id: str) -> StoredWorker | None:
         """One worker; None when there is none."""
@@ -122,7 +122,7 @@ def _report(connection: Connection, report: AttemptReport) -> StoredAttempt:
     before = stored_attempt(row)
     if before.state in OPEN_ATTEMPT:
         connection.execute(update(job_attempts).where(*chosen).values(**_changes(before, report)))
-        insert_events(connection, [_marked(report, mark) for mark in report.marks])
+        JOB_EVENTS.insert(connection, [_marked(report, mark) for mark in report.marks])
     elif AttemptState(report.state) not in OPEN_ATTEMPT and not _same(before, report):
         raise AttemptEnded(
             f'attempt {report.number} of job {report.job_id} is {before.state}: this result comes too late '

@@ -30,7 +30,7 @@ from nova_market.core.job.store_values import (
     JobStep,
     WaitingRows,
 )
-from nova_market.db.job_events import insert_events
+from nova_market.db.job_events import JOB_EVENTS
 from nova_market.db.job_rows import (
     JOB_COLUMNS,
     after_of,
@@ -179,7 +179,7 @@ def _decide(connection: Connection, steps: Sequence[JobStep], now: float) -> lis
     put_workers(connection, [one for step in valid for one in step.workers])
     for part in slices([name for step in valid for name in step.gone]):
         connection.execute(delete(job_workers).where(job_workers.c.id.in_(part)))
-    insert_events(connection, [event for step in valid for event in step.events])
+    JOB_EVENTS.insert(connection, [event for step in valid for event in step.events])
     written = {step.job_id for step in (*valid, *done)}
     return [step.job_id for step in steps if step.job_id in written]
 

@@ -25,7 +25,7 @@ from nova_market.core.job.record import (
 from nova_market.core.job.store_values import JobFilter, JobQuotas, NewJobs
 from nova_market.core.ledger.posting import Posting
 from nova_market.db.database import Database
-from nova_market.db.job_events import insert_events
+from nova_market.db.job_events import JOB_EVENTS
 from nova_market.db.job_rows import JOB_COLUMNS, changed_values, stored_job
 from nova_market.db.job_submission import StoredBefore, jobs_by_ids, store_new, stored_before
 from nova_market.db.job_tables import job_contents, job_queues, jobs
@@ -126,7 +126,7 @@ def _want(
         JobState.CANCELLED: JobAction.CANCELLED,
         JobState.WAITING: JobAction.REQUEUED,
     }.get(changed.get('state', job.state), f'{wish} asked')
-    insert_events(
+    JOB_EVENTS.insert(
         connection, [JobEvent(job_id=job_id, at=now, action=action, attempt=job.attempt, reason=by)]
     )
     return _job(connection, job_id)

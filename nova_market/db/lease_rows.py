@@ -15,12 +15,12 @@ from nova_market.core.lease.record import (
     LeaseState,
     StoredLease,
 )
-from nova_market.db.app_tables import ACTION_LENGTH, REASON_LENGTH
 from nova_market.db.apps import packed
-from nova_market.db.event_log import keep_newest
+from nova_market.db.event_log import EventLog
 from nova_market.db.lease_tables import lease_events, lease_nodes, leases
 from nova_market.db.ledger import slices
 
+LEASE_EVENTS = EventLog(lease_events, LeaseEvent, 'lease_id', MAX_EVENTS)
 OTHERWISE = frozenset({'number', 'amounts', 'hosts', 'state', 'nodes'})
 PLAIN = tuple(one.name for one in fields(StoredLease) if one.name not in OTHERWISE)
 
@@ -65,39 +65,6 @@ def put_nodes(connection: Connection, lease: StoredLease, *, there: bool) -> Non
         connection.execute(insert(lease_nodes), rows)
 
 
-def insert_events(connection: Connection, events: Sequence[LeaseEvent]) -> None:
-    """Keep events; the oldest of a lease that has too many go."""
-    if not events:
-        return
-    rows = [
-        {
-            'lease_id': one.lease_id, 'at': one.at, 'action': one.action[:ACTION_LENGTH],
-            'reason': one.reason[:REASON_LENGTH], 'numbers': packed(one.numbers),
-        }
-        for one in events
-    ]  # fmt: skip
-    connection.execute(insert(lease_events), rows)
-    for name in sorted({one.lease_id for one in events}):
-        keep_newest(connection, lease_events, lease_events.c.lease_id == name, MAX_EVENTS)
-
-
-def events_of(
-    connection: Connection, lease_id: str, before: int | None, limit: int
-) -> list[LeaseEvent]:
-    """Newest first; `before`: number of the last one of a page."""
-    query = select(lease_events).where(lease_events.c.lease_id == lease_id)
-    if before is not None:
-        query = query.where(lease_events.c.id < before)
-    rows = connection.execute(query.order_by(lease_events.c.id.desc()).limit(limit))
-    return [_event(row) for row in rows]
-
-
-def events_since(connection: Connection, after: int, limit: int) -> list[LeaseEvent]:
-    """Of all leases, oldest first."""
-    query = select(lease_events).where(lease_events.c.id > after).order_by(lease_events.c.id)
-    return [_event(row) for row in connection.execute(query.limit(limit))]
-
-
 def remove_leases(connection: Connection, ids: Sequence[str]) -> None:
     """With their nodes and events."""
     for part in slices(ids):
@@ -113,15 +80,4 @@ def _stored(row: Row[Any]) -> StoredLease:
         hosts=tuple(json.loads(found['hosts'])['hosts']),
         state=LeaseState(found['state']),
         number=found['number'],
-    )
-
-
-def _event(row: Row[Any]) -> LeaseEvent:
-    return LeaseEvent(
-        lease_id=row.lease_id,
-        at=row.at,
-        action=row.action,
-        reason=row.reason,
-        numbers=json.loads(row.numbers),
-        number=row.id,
     )

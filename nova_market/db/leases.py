@@ -23,9 +23,7 @@ from nova_market.core.lease.record import (
 from nova_market.core.ledger.posting import Posting
 from nova_market.db.database import Database
 from nova_market.db.lease_rows import (
-    events_of,
-    events_since,
-    insert_events,
+    LEASE_EVENTS,
     lease_values,
     put_nodes,
     remove_leases,
@@ -97,11 +95,11 @@ class DatabaseLeases:
         self, lease_id: str, before: int | None = None, limit: int = 100
     ) -> Sequence[LeaseEvent]:
         """Newest first; `before`: number of the last one of a page."""
-        return self._database.read(events_of, lease_id, before, min(limit, MAX_PAGE))
+        return self._database.read(LEASE_EVENTS.page, lease_id, before, min(limit, MAX_PAGE))
 
     def events_since(self, after: int, limit: int = 1000) -> Sequence[LeaseEvent]:
         """Of all leases, oldest first."""
-        return self._database.read(events_since, after, min(limit, MAX_PAGE))
+        return self._database.read(LEASE_EVENTS.since, after, min(limit, MAX_PAGE))
 
     def by_ids(self, ids: Sequence[str]) -> dict[str, StoredLease]:
         """Those that are there, by id."""
@@ -142,7 +140,7 @@ def _book(
     if post_in(connection, postings, lease.user_id, now) < len(postings):
         # its row was purged, and its postings stay: nothing would be held for it
         raise KeyReused('Idempotency-Key: a lease that is kept no longer had it: choose a new key')
-    insert_events(connection, events)
+    LEASE_EVENTS.insert(connection, events)
     (stored,) = _by_ids(connection, [lease.id]).values()
     return stored
 
@@ -191,7 +189,7 @@ def _is_done(
     if _by_ids(connection, list(afters)) != afters:
         return False
     for step in steps:
-        newest = events_of(connection, step.before.id, None, 1)
+        newest = LEASE_EVENTS.page(connection, step.before.id, None, 1)
         if step.events and [replace(one, number=0) for one in newest] != [step.events[-1]]:
             return False
     return True
@@ -220,5 +218,5 @@ def _change(
         if after.nodes != step.before.nodes:
             put_nodes(connection, after, there=True)
     post_in(connection, [one for step in steps for one in step.postings], by, now)
-    insert_events(connection, [one for step in steps for one in step.events])
+    LEASE_EVENTS.insert(connection, [one for step in steps for one in step.events])
     return [afters[step.before.id] for step in steps]

@@ -12,7 +12,7 @@ from nova_market.api import microversion
 from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_query
 from nova_market.api.errors import not_found
-from nova_market.api.handlers.job_view import history_shown, minute, queue_shown, tender_shown
+from nova_market.api.handlers.job_view import minute, queue_shown, tender_shown
 from nova_market.api.schemas import queue as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, TIME, marker
 from nova_market.core.job.queue import TENDER, StoredQueue

@@ -60,7 +60,7 @@ REFUSED = (BalanceTooLow, TooManyJobs, QueueClosed, BadJob, BadOffer, Conflict)
 
 
 class Bounds:
-    """What one pass may do for bags: requests and acceptances, and seconds. A task that was begun is finished."""
+    """What one pass may do for bags: requests and acceptances, and seconds; a task once begun is finished."""
 
     def __init__(self, tries: int, until: float, monotonic: Callable[[], float]) -> None:
         self._until, self._monotonic = until, monotonic
