@@ -8,6 +8,12 @@ from nova_market.errors import BadTime
 FORM = 'a time in ISO 8601, UTC when it names no zone, such as 2026-11-21T12:00:00Z'
 """What to give, for errors."""
 
+LATEST = 253_402_300_799.0
+"""The last second of the year 9999 in UTC: later times have no text."""
+
+EARLIEST = -62_135_596_800.0
+"""The first second of the year 1."""
+
 
 def stamp(at: float) -> str:
     """Seconds since the epoch as text."""
@@ -17,10 +23,15 @@ def stamp(at: float) -> str:
 def seconds(value: str | datetime) -> float:
     """A time as seconds since the epoch; YAML makes a datetime of what looks like one.
 
-    :raises BadTime: there is no such day or hour.
+    :raises BadTime: there is no such day or hour, or in UTC it is not in the years 1 to 9999.
     """
     try:
         found = datetime.fromisoformat(value) if isinstance(value, str) else value
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+        at = (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError) as error:
         raise BadTime(f'time {str(value)!r:.40}: {error}: give {FORM}') from None
+    if not EARLIEST <= at <= LATEST:
+        raise BadTime(
+            f'time {str(value)!r:.40} is not in the years 1 to 9999 in UTC: give one that is'
+        )
+    return at

@@ -54,6 +54,10 @@ class MemoryCloud:
         """Add a host or replace it."""
         self._hosts[host.name] = host
 
+    def take_host(self, name: str) -> CloudHost:
+        """It is not listed any more; what it was."""
+        return self._hosts.pop(HostName(name))
+
     def put_server(self, server: CloudServer) -> None:
         """Add a server or replace it."""
         self._servers[server.id] = server

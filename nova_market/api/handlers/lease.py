@@ -23,7 +23,7 @@ from nova_market.api.schemas.account import IDEMPOTENCY_KEY
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, marker
 from nova_market.core.json_schema import WHEN, described
 from nova_market.core.lease.record import LeaseFilter, LeaseState, StoredLease
-from nova_market.core.timestamp import seconds
+from nova_market.core.timestamp import LATEST, seconds
 from nova_market.services.lease.booking import Booker, LeaseRequests, LeaseStores, Refused
 from nova_market.services.lease.observing import read_view
 from nova_market.services.lease.replanning import replan as replanned
@@ -132,9 +132,11 @@ def calendar(call: Call) -> Any:
     now = call.stores.wall()
     since = seconds(call.query['since']) if 'since' in call.query else now
     until = seconds(call.query['until']) if 'until' in call.query else since + DAY
-    if not since < until <= since + LONGEST:
+    if not since < until <= min(since + LONGEST, LATEST):
         raise ApiError(
-            400, 'market.request.invalid', 'until: give a time after since, at most 366 days later'
+            400,
+            'market.request.invalid',
+            'until: give a time after since, at most 366 days later and in the year 9999',
         )
     view = read_view(call.stores.states, now, call.settings.leases.view_age)
     _, live = call.stores.leases.calendar()

@@ -54,7 +54,7 @@ class Cloud:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CloudRoom:
-    """names: of the hosts; capacity, free: (AXES, hosts)
+    """names: of the hosts; capacity, free: (AXES, hosts); open: (hosts,) enabled, and it answers
 
     aggregates: (aggregates, hosts), row 0 is the whole cloud; aggregate_row: by name
     host_of:   row of the host that each worker is on, or will be on, by its id
@@ -64,6 +64,7 @@ class CloudRoom:
     names: tuple[str, ...]
     capacity: Array
     free: Array
+    open: Flags
     aggregates: Flags
     aggregate_row: Mapping[str, int]
     calendar: Calendar
@@ -112,15 +113,11 @@ def cloud_room(
     free[:, [not one.answering for one in hosts]] = 0.0
     names = (WHOLE_CLOUD, *sorted({*cloud.aggregates, *wanted} - {WHOLE_CLOUD}))
     return CloudRoom(
-        names=tuple(row),
-        capacity=whole,
-        free=free,
-        aggregates=_members(cloud, names, row),
+        names=tuple(row), capacity=whole, free=free, open=open_, aggregates=_members(cloud, names, row),
         aggregate_row={name: number for number, name in enumerate(names)},
-        calendar=unbooked(offered(whole)),
-        host_of=host_of,
+        calendar=unbooked(offered(whole)), host_of=host_of,
         leaving=_with_room(leaving, later - free, host_of),
-    )
+    )  # fmt: skip
 
 
 def is_idle(worker: StoredWorker) -> bool:

@@ -83,7 +83,7 @@ class QueueForecast:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Forecast:
-    """at: of the pass; calendar: of all hosts; aggregates: (hosts,) by name, '' = all of them
+    """at: of the pass; calendar: of all hosts; aggregates: (hosts,) that can be used, by name, '' = of all
     start_seconds: from the decision to make a worker until its job runs; names: of the hosts
     """
 
@@ -113,7 +113,9 @@ def forecast_of(
         at=snapshot.now,
         calendar=calendar,
         aggregates={
-            name: seen.room.aggregates[row] for name, row in seen.room.aggregate_row.items()
+            # what ends on a host that is lost makes no room for others
+            name: seen.room.aggregates[row] & seen.room.open
+            for name, row in seen.room.aggregate_row.items()
         },
         queues={
             one.id: QueueForecast(

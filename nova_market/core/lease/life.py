@@ -89,9 +89,14 @@ def failed(lease: StoredLease, now: float, why: str) -> LeaseStep:
 
 
 def deleted(lease: StoredLease, now: float, settings: LifeSettings, by: str) -> LeaseStep:
-    """Its owner gives it up; a part of what is not used comes back."""
+    """Its owner gives it up; a part of what is not used comes back, all of it when it could not begin.
+
+    That is so while it waits for its hosts, and when nobody has started it for `start_patience`.
+    """
     begun = lease.state in BEGUN
-    part = 1.0 if not begun and now <= lease.start - settings.full_refund else settings.refund
+    early = now <= lease.start - settings.full_refund
+    late = lease.state is LeaseState.STARTING or now >= lease.start + settings.start_patience
+    part = 1.0 if not begun and (early or late) else settings.refund
     until = max(now, lease.start) if begun else lease.start
     after = replace(lease, state=LeaseState.ENDED, ended_at=now)
     after, postings = settled(after, until, part)

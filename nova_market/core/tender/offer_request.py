@@ -10,7 +10,7 @@ from typing import Any
 
 from nova_market.core.tender.utility import Utility
 from nova_market.core.text import shown
-from nova_market.core.timestamp import seconds, stamp
+from nova_market.core.timestamp import seconds
 from nova_market.errors import BadOffer, BadTime
 
 
@@ -23,12 +23,9 @@ def deadline_of(body: Mapping[str, Any]) -> float:
     if given is None:
         return math.inf
     try:
-        at = seconds(given)
-        stamp(at)
-    except (BadTime, ValueError) as error:
-        # the year 10000 has no text: what was stored with it could not be shown
+        return seconds(given)
+    except BadTime as error:
         raise BadOffer(f'deadline: {error}') from None
-    return at
 
 
 def utility_name(body: Mapping[str, Any]) -> str:

@@ -23,7 +23,7 @@ from nova_market.core.lease.record import LeaseAction, LeaseNode, LeaseStep, Sto
 from nova_market.core.lease.refusal import Fault, faults
 from nova_market.core.lease.repair import stored_nodes
 from nova_market.core.lease.request import LeaseRequest, automatic, manual
-from nova_market.core.timestamp import seconds, stamp
+from nova_market.core.timestamp import LATEST, seconds, stamp
 from nova_market.errors import (
     BadLease,
     BadTime,
@@ -224,7 +224,8 @@ class LeaseRequests:
         end = earliest + duration if finish is None else finish
         if end > now + settings.horizon:
             raise BadLease(
-                f'finish: {stamp(end)} is too far away: give at most {stamp(now + settings.horizon)}'
+                f'finish: {stamp(min(end, LATEST))} is too far away: give at most '
+                f'{stamp(now + settings.horizon)}'
             )
         asked: dict[str, Any] = {name: float(body[name]) for name in ASKED if name in body}
         asked |= {

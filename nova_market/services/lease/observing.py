@@ -8,6 +8,7 @@ lease (metadata `market:lease`, of the project that has it) is in the room of th
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -61,6 +62,9 @@ def observed(
     )
     jobs = forecast.calendar if fresh and forecast is not None else unbooked(capacity(whole))
     base, peak = watts_of(room.names, settings.watts)
+    calendar = rebased(jobs, free, now)
+    # what runs on a lost host ends, but the room is of no use to anybody
+    usable = np.where(good[calendar.host], calendar.free, np.minimum(calendar.free, 0.0))
     return HostView(
         at=now,
         names=room.names,
@@ -70,12 +74,20 @@ def observed(
         base_w=base,
         peak_w=peak,
         stays_on=matching(room.names, settings.stays_on),
-        calendar=rebased(jobs, free, now),
+        calendar=replace(calendar, free=usable),
     )
 
 
+UNLISTED = 10.0
+"""Times the patience for a host that Nova does not list: while a part of Nova is down, its answers leave out
+hosts that run on."""
+
+
 class LostHosts:
-    """Hosts of leases that cannot be used for some time; remembers since when, and nothing of a restart."""
+    """Hosts of leases that cannot be used for some time; remembers since when, and nothing of a restart.
+
+    A host that Nova lists as down or disabled is lost earlier than one that it does not list.
+    """
 
     def __init__(self, patience: float) -> None:
         """patience: seconds; a restart of nova-compute is no loss."""
@@ -88,10 +100,11 @@ class LostHosts:
 
     def lost(self, view: HostView, used: Collection[str], now: float) -> frozenset[str]:
         """Of these hosts. now: on a clock that only goes forward."""
-        good = good_hosts(view)
+        good, listed = good_hosts(view), frozenset(view.names)
         self._since = {name: self._since.get(name, now) for name in used if name not in good}
+        patience = {True: self._patience, False: UNLISTED * self._patience}
         return frozenset(
-            name for name, since in self._since.items() if now - since >= self._patience
+            name for name, since in self._since.items() if now - since >= patience[name in listed]
         )
 
 

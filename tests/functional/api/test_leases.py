@@ -112,6 +112,16 @@ def test_nonsense_is_refused(cloud, body, match):
     assert error['code'] == 'market.lease.invalid' and match in error['detail']
 
 
+def test_times_that_have_no_text_are_refused(cloud):
+    """In the year 10000, by themselves or with what is added to them."""
+    last = '9999-12-31T23:59:59'
+    for body in ({'earliest': f'{last}Z'}, {'earliest': f'{last}-05:00'}, {'finish': f'{last}Z'}):
+        ask(cloud, 'POST', 'leases', 400, body={**PART, **body})
+    for query in (f'since={last}Z', f'since={last}-05:00', f'until={last}-05:00'):
+        ask(cloud, 'GET', f'lease-calendar?{query}', 400)
+    ask(cloud, 'GET', f'leases?since={last}-05:00', 400)
+
+
 def test_what_breaks_the_schema_is_refused(cloud):
     for body in ({}, {'duration': 0}, {**PART, 'nodes': 0}, {**PART, 'else': 1}):
         assert ask(cloud, 'POST', 'leases', 400, body=body)['code'] == 'market.request.invalid'

@@ -122,3 +122,15 @@ def test_an_idle_worker_is_offered_without_its_start(sold):
     assert (offer['how'], offer['seconds'], offer['count']) == ('idle_worker', 600.0, 1)
     new = ask(sold, servers=2)['offers'][0]
     assert new['how'] == 'new_worker' and 600 < new['seconds'] < 660
+
+
+def test_a_host_that_is_silent_is_not_offered_for_later(sold):
+    """What runs there ends, and nobody can use the room."""
+    accept(sold, ask(sold, servers=2)['offers'][0], 'a')
+    sold.run(2)
+    assert ask(sold)['offers'][0]['how'] == 'busy_worker'
+    (only,) = sold.cloud.hosts()
+    sold.cloud.put_host(replace(only, answering=False))
+    sold.run(1)
+    answer = ask(sold)
+    assert answer['offers'] == [] and 'no hosts will have room' in answer['why'][0]

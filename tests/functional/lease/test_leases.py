@@ -342,3 +342,55 @@ def test_a_server_gives_back_no_more_than_its_node_has(bed):
     bed.run()
     with pytest.raises(Refused):
         bed.book(hosts=['a'], cores=1, after=HOUR, duration=60)
+
+
+def test_a_lease_that_could_not_begin_is_deleted_for_nothing(bed):
+    """It waits for its host; a planned one of the same day gets back its part only."""
+    first, second = bed.book(hosts=['a']), bed.book(hosts=['b'], after=4 * HOUR)
+    bed.change_host('a', answering=False)
+    assert states_at(bed, first, 60) == ['starting']
+    assert bed.requests().delete(bed.read(first)).refunded == first.cost
+    assert bed.requests().delete(bed.read(second)).refunded == second.cost * 9 // 10
+
+
+def test_a_lease_that_nobody_starts_is_deleted_for_nothing(bed):
+    """The service is away since before its start; within its patience a part comes back only."""
+    first, second = bed.book(), bed.book()
+    bed.clock.advance(first.start - bed.clock.wall() + 10)
+    assert bed.requests().delete(first).refunded == first.cost * 9 // 10
+    bed.clock.advance(SETTINGS.life.start_patience)
+    assert bed.requests().delete(second).refunded == second.cost
+
+
+def test_what_ends_on_a_lost_host_is_not_offered(bed):
+    """A job there ends within the hour; the host is silent, and nobody gets its room."""
+    now = bed.clock.wall()
+    whole = np.array([[4.0] * 3, [8192.0] * 3, [100.0] * 3])
+    held = bookings(host=[0], start=[now], end=[now + HOUR], amounts=np.array([[4.0], [0], [0]]))
+    forecast = Forecast(
+        at=now, calendar=booked(unbooked(capacity(whole)), held), aggregates={},
+        names=('a', 'b', 'c'),
+    )  # fmt: skip
+    job = CloudServer(
+        id='s', project_id='p', host='a', vcpus=4, memory_mib=0, counted={'VCPU': 4.0}
+    )
+    bed.cloud.put_server(job)
+    bed.states.write('forecast', document_of(forecast))
+    bed.change_host('a', answering=False)
+    bed.run()
+    with pytest.raises(Refused):
+        bed.book(hosts=['a'], cores=4, memory_mib=0)
+
+
+def test_a_host_that_nova_leaves_out_is_not_lost_at_once(bed):
+    """Its answers have a part of the hosts while a part of it is down; after ten times as long it is lost."""
+    one = bed.book(nodes=3, whole=True, duration=9 * HOUR)
+    states_at(bed, one, HOUR)
+    gone = bed.cloud.take_host('a')
+    bed.run(5 * SETTINGS.lost_after)
+    bed.cloud.put_host(gone)
+    bed.run(MINUTE)
+    assert bed.read(one).state is LeaseState.ACTIVE
+    bed.cloud.take_host('a')
+    bed.run(10 * SETTINGS.lost_after + 20)
+    assert bed.read(one).state is LeaseState.FAILED

@@ -26,3 +26,11 @@ def test_what_is_no_time_is_refused_with_what_to_give(value):
     """Text that is none, and a day or an hour that does not exist."""
     with pytest.raises(BadTime, match='give a time in ISO 8601'):
         seconds(value)
+
+
+@pytest.mark.parametrize('value', ['9999-12-31T23:59:59-05:00', '0001-01-01T00:00:00+05:00'])
+def test_a_time_that_has_no_text_in_utc_is_refused(value):
+    """What was stored with it could not be shown."""
+    with pytest.raises(BadTime, match='years 1 to 9999'):
+        seconds(value)
+    assert stamp(seconds('9999-12-31T23:59:59Z')) == '9999-12-31T23:59:59Z'
