@@ -13,7 +13,7 @@ SERVICE = 'market'
 HEADER = 'OpenStack-API-Version'
 MAJOR = 1
 MIN_MINOR = 1
-MAX_MINOR = 9
+MAX_MINOR = 10
 FORM = re.compile(r'(\d{1,3})\.(\d{1,6})', re.ASCII)
 
 
@@ -37,6 +37,7 @@ TENDER = Version(6)
 BAGS = Version(7)
 LEASES = Version(8)
 REGIONS = Version(9)
+CLEARING_PRICES = Version(10)
 
 
 def requested(header: str | None) -> Version:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from nova_market.core.job.charge import HOUR
 from nova_market.core.job.queue import QueueMinute, StoredQueue, StoredWorker
 from nova_market.core.job.record import (
     JobContent,
@@ -14,10 +15,13 @@ from nova_market.core.job.record import (
     StoredJob,
 )
 from nova_market.core.job.store_values import QueueCount
+from nova_market.core.market.record import PriceRecord
 from nova_market.core.tender.queue_price import QueuePrices
 from nova_market.core.timestamp import stamp
 
 MINUTE = 60
+SOLD = {'cpu': 'shares of cores', 'memory': 'shares of memory'}
+"""What the market sells, by the names of its resources."""
 
 
 def queue_shown(queue: StoredQueue, count: QueueCount) -> dict[str, Any]:
@@ -50,18 +54,39 @@ def queue_shown(queue: StoredQueue, count: QueueCount) -> dict[str, Any]:
     }
 
 
-def tender_shown(prices: QueuePrices) -> dict[str, Any]:
-    """The prices of a tender queue, without those before."""
+def tender_shown(prices: QueuePrices, *, history: bool) -> dict[str, Any]:
+    """The prices of a tender queue. history: with the last steps of them"""
     cores, memory, disk = prices.load
     return {
         'at': stamp(prices.at),
         'prices': price_vector(prices.prices),
         'load': {'cores': cores, 'memory_mib': memory, 'disk_gib': disk},
-        'history': [],
+        'history': _history(prices) if history else [],
     }
 
 
-def history_shown(prices: QueuePrices) -> list[dict[str, Any]]:
+def clearing_shown(newest: Sequence[PriceRecord] | None, period: float) -> dict[str, Any]:
+    """What a share of a core and of a MiB costs in the market, for an hour.
+
+    newest: prices of its newest round; none: there was none, or no host sells; None: not for the caller
+    """
+    price = {one.resource: one.price * HOUR / period for one in newest or ()}
+    if newest is None:
+        reason = 'the prices of the market are not for you'
+    elif not newest:
+        reason = 'the market has no prices yet'
+    else:
+        missing = [noun for name, noun in SOLD.items() if name not in price]
+        reason = f'no host sells {" or ".join(missing)}' if missing else ''
+    return {
+        'at': stamp(newest[0].period * period) if newest else None,
+        'core_hour': price.get('cpu'),
+        'mib_hour': price.get('memory'),
+        'reason': reason or None,
+    }
+
+
+def _history(prices: QueuePrices) -> list[dict[str, Any]]:
     """Their last steps, oldest first."""
     return [
         {'at': stamp(at), **price_vector(one), 'load': load} for at, *one, load in prices.history

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prices now, in the past, and what a flavor would cost (rule P3)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,9 +36,7 @@ WIDTH = len(MARKET_RESOURCES)
 def show(call: Call) -> Any:
     """The newest round's prices, of the resources that some host sells; none before the first round."""
     call.authorize('prices:show', call.project_id)
-    newest = call.stores.history.rounds(limit=1)
-    period = newest[0].period if newest else -1
-    found = call.stores.history.prices(period, period, call.query.get('resource'))
+    found = newest_prices(call, call.query.get('resource'))
     return {'prices': [shown(call, record) for record in found]}
 
 
@@ -120,6 +119,14 @@ def quote(call: Call) -> Any:
             'total': min(per_period[1] * periods, MAX_AMOUNT),
         }
     }
+
+
+def newest_prices(call: Call, resource: str | None = None) -> Sequence[PriceRecord]:
+    """Of the newest round. resource: only of this one"""
+    newest = call.stores.history.rounds(limit=1)
+    return (
+        call.stores.history.prices(newest[0].period, newest[0].period, resource) if newest else []
+    )
 
 
 def window(call: Call) -> tuple[int, int]:

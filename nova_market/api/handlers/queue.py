@@ -12,7 +12,8 @@ from nova_market.api import microversion
 from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_query
 from nova_market.api.errors import not_found
-from nova_market.api.handlers.job_view import minute, queue_shown, tender_shown
+from nova_market.api.handlers.job_view import clearing_shown, minute, queue_shown, tender_shown
+from nova_market.api.handlers.price import newest_prices
 from nova_market.api.schemas import queue as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, TIME, marker
 from nova_market.core.job.queue import TENDER, StoredQueue
@@ -164,28 +165,42 @@ def _minute(text: str | None, default: float) -> int:
 
 
 def _one(call: Call, queue: StoredQueue) -> dict[str, Any]:
-    (line,) = _lines(call, [queue], history=True)
+    (line,) = _lines(call, [queue], single=True)
     return {'queue': line}
 
 
 def _lines(
-    call: Call, queues: Sequence[StoredQueue], *, history: bool = False
+    call: Call, queues: Sequence[StoredQueue], *, single: bool = False
 ) -> list[dict[str, Any]]:
-    """Queues as this version of the API knows them. history: with the last steps of their prices"""
+    """Queues as this version of the API knows them.
+
+    single: with the last steps of their prices, and with what shares cost in the market
+    """
     counts = call.stores.queues.counts([one.id for one in queues])
     found = [queue_shown(one, counts[one.id]) for one in queues]
     if call.version < microversion.TENDER:
         return found
     tenders = any(one.is_tender for one in queues)
     prices = read_prices(call.stores.states) if tenders else {}
+    more: dict[str, Any] = {}
+    if call.version >= microversion.CLEARING_PRICES:
+        more['clearing'] = _clearing(call) if single and prices else None
     return [
         {
             **line,
             'price_rule': one.price_rule,
-            'tender': tender_shown(prices[one.id]) if one.is_tender and one.id in prices else None,
+            'tender': {**tender_shown(prices[one.id], history=single), **more}
+            if one.is_tender and one.id in prices
+            else None,
         }
         for one, line in zip(queues, found, strict=True)
     ]
+
+
+def _clearing(call: Call) -> dict[str, Any]:
+    """What the same resources cost in the last round of the market, for those who may see its prices."""
+    seen = call.may('prices:show', call.project_id)
+    return clearing_shown(newest_prices(call) if seen else None, call.settings.period)
 
 
 def _requests(call: Call) -> QueueRequests:

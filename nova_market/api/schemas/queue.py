@@ -170,6 +170,16 @@ VECTOR = {
     'mib_hour': described(NUMBER, 'of a MiB for an hour'),
     'gib_hour': described(NUMBER, 'of a GiB of disk for an hour'),
 }
+CLEARING = record(
+    {
+        'at': described(nullable(TIME), 'of the round'),
+        'core_hour': described(
+            nullable(NUMBER), 'micro-credits of the share of a core for an hour'
+        ),
+        'mib_hour': described(nullable(NUMBER), 'of the share of a MiB for an hour'),
+        'reason': described(nullable(TEXT), 'why there is no price'),
+    }
+)
 TENDER = record(
     {
         'at': described(TIME, 'of the last step of the prices'),
@@ -182,7 +192,12 @@ TENDER = record(
             {'type': 'array', 'items': record({'at': TIME, **VECTOR, 'load': NUMBER})},
             'of the last steps, oldest first; load: of cores; empty in a list of queues',
         ),
-    }
+        'clearing': described(
+            nullable(CLEARING),
+            'prices of the newest round of the market; from 1.10 on; null in a list of queues',
+        ),
+    },
+    optional=('clearing',),
 )
 SHOWN = record(
     {

@@ -60,17 +60,18 @@ class ReasonText(FormattableColumn[Any]):
 
 
 class Tender(FormattableColumn[Any]):
-    """The prices of a tender queue in credits, their time, and the load that they follow."""
+    """The prices of a tender queue in credits, the load, their time; the prices of the market."""
 
     def human_readable(self) -> str:
         given = self._value
         if not given:
             return ''
-        prices = [
-            f'{name}={Price(value).human_readable()}' for name, value in given['prices'].items()
-        ]
         loads = [f'{name}={value:.2f}' for name, value in given['load'].items()]
-        return '\n'.join([' '.join(prices), f'load: {" ".join(loads)}', f'at: {given["at"]}'])
+        lines = [_prices(given['prices']), f'load: {" ".join(loads)}', f'at: {given["at"]}']
+        if market := given.get('clearing'):
+            found = {name: market[name] for name in ('core_hour', 'mib_hour')}
+            lines.append('; '.join(filter(None, (f'market: {_prices(found)}', market['reason']))))
+        return '\n'.join(lines)
 
 
 class Attempts(FormattableColumn[Any]):
@@ -201,6 +202,14 @@ EVENTS: tuple[Column, ...] = (
     ('Reason', 'reason', None),
     ('Numbers', 'numbers', Fields),
 )
+
+
+def _prices(given: Mapping[str, float | None]) -> str:
+    """In credits; `-` where there is none."""
+    return ' '.join(
+        f'{name}={"-" if value is None else Price(value).human_readable()}'
+        for name, value in given.items()
+    )
 
 
 def _attempt(one: Mapping[str, Any]) -> str:

@@ -6,8 +6,8 @@ from openstack.resource import URI, Body, QueryParameters
 from nova_market.sdk.v1.market_resource import MarketResource
 
 MICROVERSION = '1.4'
-QUEUES_VERSION = '1.6'
-"""With the prices of tender queues."""
+QUEUES_VERSION = '1.10'
+"""With the prices of tender queues, and those of the market beside them."""
 
 
 class Queue(MarketResource):

@@ -4,12 +4,14 @@
 import pytest
 
 from nova_market.core.job.queue import QueueMinute
+from nova_market.core.market.record import RoundRecord
 from nova_market.core.tender.queue_price import QueuePrices, document_of
 from nova_market.db.job_states import DatabaseJobStates
 from nova_market.errors import CloudUnavailable, DatabaseUnavailable
 from nova_market.services.tender.tender_pass import STATE
 from tests.support.market.api import ALICE, BOB, OPERATOR, make_market
 from tests.support.market.queues import JOB_ENTRY, QUEUE, make_queue, submit
+from tests.support.market.rounds import PERIOD, add_round, price
 
 pytestmark = pytest.mark.functional
 
@@ -228,17 +230,45 @@ def test_a_tender_queue_shows_its_prices(market):
     """From 1.6 on: the rule at once, the prices when a pass has made them, those before in one queue only."""
     made = create(market, policy='tender', price_core_hour=1000, parameters={'memory_price': 2})
     assert (made['price_rule'], made['tender']) == ('settled', None)
-    states = DatabaseJobStates(market.database)
-    prices = QueuePrices(
-        at=60.0, prices=(2000.0, 1.0, 0.0), load=(3.0, 0.5, 0.0), history=((60.0, 2000.0, 1.0, 0.0, 3.0),)
-    )  # fmt: skip
-    states.write(STATE, {made['id']: document_of(prices)})
+    step(market, made)
     shown = market.call('GET', '/v1/queues/night', MEMBER).json['queue']['tender']
     assert shown['prices'] == {'core_hour': 2000.0, 'mib_hour': 1.0, 'gib_hour': 0.0}
     assert shown['load']['cores'] == 3.0 and shown['at'] == '1970-01-01T00:01:00Z'
     assert [one['load'] for one in shown['history']] == [3.0]
     (line,) = market.call('GET', '/v1/queues', MEMBER).json['queues']
-    assert line['tender'] == {**shown, 'history': []}
+    assert line['tender'] == {**shown, 'history': [], 'clearing': None}
+
+
+def test_beside_its_prices_are_those_of_the_market(market):
+    """From 1.10 on, for an hour as its own; with the reason where there is none."""
+
+    def clearing(version='1.10'):
+        headers = {'OpenStack-API-Version': f'market {version}'}
+        answer = market.call('GET', '/v1/queues/night', MEMBER, headers=headers)
+        return answer.json['queue']['tender'].get('clearing', 'is not there')
+
+    step(market, create(market, policy='tender', price_core_hour=1000))
+    nothing = {'at': None, 'core_hour': None, 'mib_hour': None}
+    assert clearing() == {**nothing, 'reason': 'the market has no prices yet'}
+    add_round(market)
+    stamped = '2027-01-15T08:00:00Z'
+    both = {'at': stamped, 'core_hour': 12_000.0, 'mib_hour': 30.0, 'reason': None}
+    assert clearing() == both
+    record = RoundRecord(period=PERIOD + 1, leader='engine1', started_at=0.0, document={})
+    market.stores.history.begin(record, [price(PERIOD + 1, 'cpu', 300.0)], [])
+    assert clearing() == {
+        'at': '2027-01-15T08:01:00Z', 'core_hour': 18_000.0, 'mib_hour': None,
+        'reason': 'no host sells shares of memory',
+    }  # fmt: skip
+    assert clearing('1.9') == 'is not there'
+
+
+def step(market, made):
+    """The first step of the prices of a queue."""
+    prices = QueuePrices(
+        at=60.0, prices=(2000.0, 1.0, 0.0), load=(3.0, 0.5, 0.0), history=((60.0, 2000.0, 1.0, 0.0, 3.0),)
+    )  # fmt: skip
+    DatabaseJobStates(market.database).write(STATE, {made['id']: document_of(prices)})
 
 
 def test_older_versions_have_no_tender_queues(market):
