@@ -7,8 +7,10 @@ left running, without the servers that the tests made.
 
 import json
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +106,16 @@ def within(seconds: float, ask: Callable[[], object]) -> float:
         assert time.monotonic() - began < seconds, f'not within {seconds:.0f} s'
         time.sleep(0.2)
     return time.monotonic() - began
+
+
+def say(text: str) -> None:
+    """A figure for whoever reads the output."""
+    sys.stderr.write(f'{text}\n')
+
+
+def at(text: str) -> float:
+    """Seconds since the epoch of a time as the API shows it."""
+    return datetime.fromisoformat(text).timestamp()
 
 
 @pytest.fixture(scope='session')

@@ -7,11 +7,14 @@ and call the API at this machine's address in the network of the guests.
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from openstack.connection import Connection
 
 from nova_market.experiments.guests.service_process import Daemon
 from tests.integration.cloud.conftest import Cloud, within
@@ -21,6 +24,12 @@ INTERVAL = 2.0
 SERVICES = ('jobs.one', 'jobs.two')
 PACE = {'poll': 3, 'heartbeat': 5, 'missed': 24}
 """Two minutes of silence: guests under emulation may get a fraction of a CPU."""
+
+
+FLAVOR = 'roomy'
+"""1 core and 1 GiB: the hosts have 4 GiB each, so that eight servers fill the cloud."""
+
+SLOTS = 8
 
 
 class Witness:
@@ -100,3 +109,18 @@ class JobsBed:
             service.stop()
         self.witness.close()
         self.market.close()
+
+
+@contextmanager
+def running_bed(
+    cloud: Cloud, environment: Mapping[str, str], admin: Connection, directory: Path
+) -> Iterator[JobsBed]:
+    """A bed that runs, in a cloud that has the flavor of its workers."""
+    if admin.compute.find_flavor(FLAVOR) is None:
+        admin.compute.create_flavor(name=FLAVOR, vcpus=1, ram=1024, disk=1)
+    made = JobsBed(cloud, environment, directory)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close()

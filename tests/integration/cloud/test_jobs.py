@@ -7,11 +7,9 @@ a job costs moves from one project to the other. The tests build on each other, 
 """
 
 import json
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from typing import Any
 
 import keystoneauth1.exceptions
@@ -19,8 +17,15 @@ import openstack
 import pytest
 
 from nova_market.core.ledger.money import MICRO
-from tests.integration.cloud.conftest import Cloud, within
-from tests.integration.cloud.deployed_jobs import INTERVAL, SERVICES, JobsBed
+from tests.integration.cloud.conftest import Cloud, at, say, within
+from tests.integration.cloud.deployed_jobs import (
+    FLAVOR,
+    INTERVAL,
+    SERVICES,
+    SLOTS,
+    JobsBed,
+    running_bed,
+)
 
 pytestmark = [
     pytest.mark.cloud('mariadbd', 'libvirtd', 'ovs-vswitchd', 'qemu-system-x86_64'),
@@ -34,10 +39,6 @@ OWNERS = {'render': ('dora', 'emil'), 'night': ('emil', 'dora')}
 PRICES = {'render': 3_600_000, 'night': 1_800_000}
 """Micro-credits for a core and an hour: 1000 and 500 for a second."""
 
-FLAVOR = 'roomy'
-"""1 core and 1 GiB: the hosts have 4 GiB each, so that eight servers fill the cloud."""
-
-SLOTS = 8
 SHARE = 0.5
 GRANT = 1000
 NOTICE = 10
@@ -80,11 +81,6 @@ def result(index: int, steps: int) -> int:
     return number
 
 
-def say(text: str) -> None:
-    """A figure for whoever reads the output."""
-    sys.stderr.write(f'{text}\n')
-
-
 @pytest.fixture(scope='module')
 def bed(
     cloud: Cloud,
@@ -92,14 +88,8 @@ def bed(
     admin: openstack.connection.Connection,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[JobsBed]:
-    if admin.compute.find_flavor(FLAVOR) is None:
-        admin.compute.create_flavor(name=FLAVOR, vcpus=1, ram=1024, disk=1)
-    made = JobsBed(cloud, environment, tmp_path_factory.mktemp('jobs'))
-    try:
-        made.start()
+    with running_bed(cloud, environment, admin, tmp_path_factory.mktemp('jobs')) as made:
         yield made
-    finally:
-        made.close()
 
 
 @pytest.fixture(scope='module')
@@ -160,10 +150,6 @@ def submit(
 
 def jobs_of(projects: dict[str, Any], queue: str, *states: str) -> list[Any]:
     return list(projects['admin'].jobs(queue=queue, all_projects='true', states=states))
-
-
-def at(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
 
 
 def events(projects: dict[str, Any], job_id: str) -> dict[tuple[str, int], float]:

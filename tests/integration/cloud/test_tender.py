@@ -8,7 +8,6 @@ build on each other, in this order.
 """
 
 import json
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,12 +16,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-import openstack
 import pytest
+from openstack.connection import Connection
 
 from nova_market.core.ledger.money import MICRO
-from tests.integration.cloud.conftest import Cloud, within
-from tests.integration.cloud.deployed_jobs import SERVICES, JobsBed
+from tests.integration.cloud.conftest import Cloud, at, say, within
+from tests.integration.cloud.deployed_jobs import FLAVOR, SERVICES, SLOTS, JobsBed, running_bed
 
 pytestmark = [
     pytest.mark.cloud('mariadbd', 'libvirtd', 'ovs-vswitchd', 'qemu-system-x86_64'),
@@ -43,10 +42,6 @@ CORE_PRICE, MEMORY_PRICE = 3_600_000, 3_600
 """The first ones, micro-credits for an hour: a task of one core and 1 GiB costs 2024 a second."""
 
 PERIOD = 20
-FLAVOR = 'roomy'
-"""1 core and 1 GiB: eight servers fill the cloud."""
-
-SLOTS = 8
 GRANT = 1000
 TIME_LIMIT = 120
 RUNS = 20
@@ -62,15 +57,6 @@ echo "done by $(id -un)"
 """
 
 Json = dict[str, Any]
-
-
-def say(text: str) -> None:
-    """A figure for whoever reads the output."""
-    sys.stderr.write(f'{text}\n')
-
-
-def at(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
 
 
 @dataclass
@@ -138,17 +124,11 @@ class User:
 def bed(
     cloud: Cloud,
     environment: dict[str, str],
-    admin: openstack.connection.Connection,
+    admin: Connection,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[JobsBed]:
-    if admin.compute.find_flavor(FLAVOR) is None:
-        admin.compute.create_flavor(name=FLAVOR, vcpus=1, ram=1024, disk=1)
-    made = JobsBed(cloud, environment, tmp_path_factory.mktemp('tender'))
-    try:
-        made.start()
+    with running_bed(cloud, environment, admin, tmp_path_factory.mktemp('tender')) as made:
         yield made
-    finally:
-        made.close()
 
 
 @pytest.fixture(scope='module')
@@ -182,7 +162,7 @@ def admin_market(bed: JobsBed) -> Any:
 @pytest.fixture(scope='module')
 def seen() -> dict[str, Any]:
     """What is carried from test to test."""
-    return {'most': 0, 'prices': []}
+    return {'prices': []}
 
 
 def tasks(admin_market: Any) -> list[Any]:
