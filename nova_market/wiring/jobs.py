@@ -136,8 +136,6 @@ def bags_of(
             offers=OfferStores(
                 offers=DatabaseOffers(database, clock.wall),
                 queues=stores.queues,
-                attempts=stores.attempts,
-                states=stores.states,
                 accounts=DatabaseAccounts(database),
                 flavors=flavors or ComputeDirectory.from_conf(conf),
                 wall=clock.wall,

@@ -133,8 +133,8 @@ class JobBed:
         """Bags of tasks, as the service looks after them. around: as in `another`."""
         mine = self.market.stores
         offers = OfferStores(
-            offers=around(mine.offers), queues=mine.queues, attempts=mine.attempts, states=mine.states,
-            accounts=mine.accounts, flavors=mine.flavors, wall=self.clock.wall,
+            offers=around(mine.offers), queues=mine.queues, accounts=mine.accounts,
+            flavors=mine.flavors, wall=self.clock.wall,
         )  # fmt: skip
         stores = BagStores(
             bags=around(DatabaseBags(self.database, self.clock.wall)),

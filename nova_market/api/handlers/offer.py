@@ -200,8 +200,6 @@ def _stores(call: Call) -> OfferStores:
     return OfferStores(
         offers=stores.offers,
         queues=stores.queues,
-        attempts=stores.attempts,
-        states=stores.states,
         accounts=stores.accounts,
         flavors=stores.flavors,
         wall=stores.wall,

@@ -50,9 +50,7 @@ from nova_market.errors import (
 )
 from nova_market.ports import (
     AccountStore,
-    AttemptStore,
     Flavors,
-    JobStateStore,
     OfferStore,
     QueueStore,
 )
@@ -70,8 +68,6 @@ class OfferStores:
 
     offers: OfferStore
     queues: QueueStore
-    attempts: AttemptStore
-    states: JobStateStore
     accounts: AccountStore
     flavors: Flavors
     wall: Callable[[], float]

@@ -31,8 +31,8 @@ class BagsOfTasks(Jobs):
         self._publish(queues)
         OfferSettling(stores.offers, stores.ledger).settle(queues)
         offers = OfferStores(
-            offers=stores.offers, queues=stores.queues, attempts=stores.attempts,
-            states=stores.states, accounts=stores.accounts, flavors=stores.flavors, wall=clock.wall,
+            offers=stores.offers, queues=stores.queues, accounts=stores.accounts,
+            flavors=stores.flavors, wall=clock.wall,
         )  # fmt: skip
         bags = BagStores(
             bags=DatabaseBags(self.bed.database, clock.wall),
