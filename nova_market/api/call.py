@@ -3,18 +3,28 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlencode
 
 from oslo_context.context import RequestContext
 from oslo_policy import policy
 
 from nova_market.api.documents import Documents
-from nova_market.api.errors import ApiError
+from nova_market.api.errors import ApiError, not_found
 from nova_market.api.microversion import HEADER, Version
 from nova_market.api.stores import ApiStores, Settings
 
 Item = TypeVar('Item')
+
+
+class Owned(Protocol):
+    """What belongs to a project; '': to none."""
+
+    @property
+    def project_id(self) -> str: ...
+
+
+OwnedT = TypeVar('OwnedT', bound=Owned)
 
 NOBODY = '-'
 """Stands for the owner of what belongs to no project: no token has this project."""
@@ -75,6 +85,16 @@ class Call:
                 'market.policy.forbidden',
                 f'your roles in this project do not allow market:{rule}; ask an administrator',
             )
+
+    def seen(self, rule: str, what: str, name: str, found: OwnedT | None) -> OwnedT:
+        """What was found by this name, which the caller may see.
+
+        :raises ApiError: 404, in the same words when there is none.
+        """
+        allowed = self.may(rule, found.project_id if found else '')
+        if found is None or not allowed:
+            raise not_found(what, name)
+        return found
 
     def whose(self, rule: str) -> str | None:
         """The project whose things to list: the caller's, one asked for, or None: all.

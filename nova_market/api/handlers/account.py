@@ -5,7 +5,6 @@ from typing import Any
 
 from nova_market.api.call import Call
 from nova_market.api.contract import gives, takes_body, takes_query
-from nova_market.api.errors import not_found
 from nova_market.api.schemas import account as schemas
 from nova_market.api.schemas.shape import ACCOUNT_ID, ALL_PROJECTS, LIMIT, OF_PROJECT, marker
 from nova_market.core.ledger.account import Account, StatementLine
@@ -58,9 +57,7 @@ def visible(call: Call, name: str) -> Account:
     :raises ApiError: 404, there is none or it is not for him.
     """
     found = call.stores.accounts.account(AccountId(name))
-    if not call.may('accounts:show', found.project_id if found else '') or found is None:
-        raise not_found('account', name)
-    return found
+    return call.seen('accounts:show', 'account', name, found)
 
 
 def shown(one: Account) -> dict[str, object]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_query
-from nova_market.api.errors import not_found
 from nova_market.api.handlers.app_view import event, shown, summary
 from nova_market.api.microversion import DRAINING, RESTING
 from nova_market.api.schemas import app as schemas
@@ -101,10 +100,7 @@ def _check_version(call: Call) -> None:
 
 def _visible(call: Call) -> StoredApp:
     name = call.path['app_id']
-    found = call.stores.apps.app(name)
-    if not call.may('apps:show', found.project_id if found else '') or found is None:
-        raise not_found('app', name)
-    return found
+    return call.seen('apps:show', 'app', name, call.stores.apps.app(name))
 
 
 def _want(call: Call, rule: str, wish: DesiredState, action: str) -> Answer:

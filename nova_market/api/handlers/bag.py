@@ -9,7 +9,7 @@ from typing import Any
 
 from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_header, takes_query
-from nova_market.api.errors import ApiError, not_found
+from nova_market.api.errors import ApiError
 from nova_market.api.handlers.job import HEADER, NUMBER, submitter
 from nova_market.api.schemas import bag as schemas
 from nova_market.api.schemas.account import IDEMPOTENCY_KEY
@@ -215,11 +215,7 @@ def _one(call: Call, bag: StoredBag) -> dict[str, Any]:
 def _seen(call: Call) -> StoredBag:
     """:raises ApiError: 404, in the same words when there is none."""
     name = call.path['bag_id']
-    bag = call.stores.bags.bag(name)
-    allowed = call.may('bags:show', bag.project_id if bag else '')
-    if bag is None or not allowed:
-        raise not_found('bag', name)
-    return bag
+    return call.seen('bags:show', 'bag', name, call.stores.bags.bag(name))
 
 
 def _own(call: Call, rule: str) -> StoredBag:

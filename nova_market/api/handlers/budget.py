@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_query
-from nova_market.api.errors import ApiError, not_found
+from nova_market.api.errors import ApiError
 from nova_market.api.handlers.account import shown
 from nova_market.api.schemas import account as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, BUDGET_ID, LIMIT, OF_PROJECT, marker
@@ -86,7 +86,5 @@ def _budgets(call: Call, project: str | None, after: str, limit: int) -> list[Ac
 def _visible(call: Call) -> Account:
     name = call.path['budget_id']
     found = call.stores.accounts.account(AccountId(name))
-    allowed = call.may('budgets:show', found.project_id if found else '')
-    if not allowed or found is None or found.closed:
-        raise not_found('budget', name)
-    return found
+    there = None if found is None or found.closed else found
+    return call.seen('budgets:show', 'budget', name, there)

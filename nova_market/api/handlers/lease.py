@@ -8,7 +8,7 @@ from typing import Any
 
 from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_header, takes_query
-from nova_market.api.errors import ApiError, not_found
+from nova_market.api.errors import ApiError
 from nova_market.api.handlers.job import HEADER, NUMBER
 from nova_market.api.handlers.lease_view import (
     calendar_shown,
@@ -177,11 +177,7 @@ def _requests(call: Call) -> LeaseRequests:
 def _seen(call: Call) -> StoredLease:
     """:raises ApiError: 404, in the same words when there is none."""
     name = call.path['lease_id']
-    lease = call.stores.leases.lease(name)
-    allowed = call.may('leases:show', lease.project_id if lease else '')
-    if lease is None or not allowed:
-        raise not_found('lease', name)
-    return lease
+    return call.seen('leases:show', 'lease', name, call.stores.leases.lease(name))
 
 
 def _changed(call: Call, rule: str) -> StoredLease:

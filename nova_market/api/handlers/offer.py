@@ -220,11 +220,7 @@ def _requests(call: Call, by: Submitter | None = None) -> OfferRequests:
 def _seen(call: Call) -> StoredOffer:
     """:raises ApiError: 404, in the same words when there is none."""
     name = call.path['offer_id']
-    offer = call.stores.offers.offer(name)
-    allowed = call.may('offers:show', offer.project_id if offer else '')
-    if offer is None or not allowed:
-        raise not_found('offer', name)
-    return offer
+    return call.seen('offers:show', 'offer', name, call.stores.offers.offer(name))
 
 
 def _changed(call: Call) -> StoredOffer:
