@@ -8,7 +8,7 @@ from cliff.columns import FormattableColumn
 
 from nova_market.core.ledger.money import credit_text
 from nova_market.osc.v1.app import add_app
-from nova_market.osc.v1.columns import Column, Fields, count_argument, listed
+from nova_market.osc.v1.columns import Column, Fields, add_limit, listed
 from nova_market.osc.v1.lookup import app_id_of
 from nova_market.osc.v1.market_command import MarketLister
 
@@ -48,13 +48,7 @@ class ListAppEvent(MarketLister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         add_app(parser)
-        parser.add_argument(
-            '--limit',
-            metavar='<n>',
-            type=count_argument,
-            default=50,
-            help='Largest number of events, default 50',
-        )
+        add_limit(parser, 'events', 50)
         parser.add_argument('--long', action='store_true', help='Show numbers and periods too')
         return parser
 

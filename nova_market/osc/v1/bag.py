@@ -10,7 +10,7 @@ from osc_lib import exceptions
 
 from nova_market.osc.v1.account import add_projects, of_projects
 from nova_market.osc.v1.bag_file import bag_of
-from nova_market.osc.v1.columns import Column, Credits, Fields, count_argument, listed, shown
+from nova_market.osc.v1.columns import Column, Credits, Fields, add_limit, listed, shown
 from nova_market.osc.v1.job_columns import Duration, Given, Names
 from nova_market.osc.v1.lookup import is_uuid
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne
@@ -134,9 +134,7 @@ class ListBag(MarketLister):
         parser.add_argument(
             '--state', choices=STATES, help=f'Show those in this state: {", ".join(STATES)}'
         )
-        parser.add_argument(
-            '--limit', metavar='<n>', type=count_argument, help='Largest number of bags'
-        )
+        add_limit(parser, 'bags')
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:

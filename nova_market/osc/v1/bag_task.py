@@ -5,7 +5,7 @@ import argparse
 from typing import Any
 
 from nova_market.osc.v1.bag import add_bag, bag_id_of
-from nova_market.osc.v1.columns import Column, Credits, Fields, count_argument, listed
+from nova_market.osc.v1.columns import Column, Credits, Fields, add_limit, listed
 from nova_market.osc.v1.job_columns import Duration, Given
 from nova_market.osc.v1.market_command import MarketLister
 
@@ -46,9 +46,7 @@ class ListBagTask(MarketLister):
         parser.add_argument(
             '--state', choices=STATES, help=f'Show those in this state: {", ".join(STATES)}'
         )
-        parser.add_argument(
-            '--limit', metavar='<n>', type=count_argument, help='Largest number of tasks'
-        )
+        add_limit(parser, 'tasks')
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
@@ -72,13 +70,7 @@ class ListBagEvent(MarketLister):
         parser.add_argument(
             '--task', metavar='<task>', help='Show those of this task, and of the whole bag'
         )
-        parser.add_argument(
-            '--limit',
-            metavar='<n>',
-            type=count_argument,
-            default=50,
-            help='Largest number of events, default 50',
-        )
+        add_limit(parser, 'events', 50)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:

@@ -141,6 +141,18 @@ def count_argument(text: str) -> int:
     return int(text)
 
 
+def add_limit(parser: argparse.ArgumentParser, what: str, default: int | None = None) -> None:
+    """The option --limit of a list. default: None: all that there are"""
+    ends = f', default {default}' if default else ''
+    parser.add_argument(
+        '--limit',
+        metavar='<n>',
+        type=count_argument,
+        default=default,
+        help=f'Largest number of {what}{ends}',
+    )
+
+
 def _cell(column: Column, one: Any) -> Any:
     _, name, formatter = column
     value = getattr(one, name)

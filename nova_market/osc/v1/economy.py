@@ -12,7 +12,7 @@ from nova_market.osc.v1.columns import (
     Fields,
     Lines,
     Percent,
-    count_argument,
+    add_limit,
     listed,
     shown,
 )
@@ -49,12 +49,6 @@ POWER: tuple[Column, ...] = (
 PAST_POWER: tuple[Column, ...] = (('Period', 'period', None), ('At', 'at', None), *POWER)
 
 
-def add_limit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        '--limit', metavar='<n>', type=count_argument, help='Largest number of lines'
-    )
-
-
 class ShowEconomy(MarketShowOne):
     """Show where the credits are, how fast they move, and what they are worth
 
@@ -87,7 +81,7 @@ class EconomyHistory(MarketLister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         add_window(parser)
-        add_limit(parser)
+        add_limit(parser, 'lines')
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
@@ -128,7 +122,7 @@ class PowerHistory(MarketLister):
         parser = super().get_parser(prog_name)
         add_projects(parser)
         add_window(parser)
-        add_limit(parser)
+        add_limit(parser, 'lines')
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:

@@ -9,7 +9,7 @@ from openstack.exceptions import HttpException
 from osc_lib import exceptions
 
 from nova_market.osc.v1.account import add_projects, of_projects
-from nova_market.osc.v1.columns import count_argument, listed, shown
+from nova_market.osc.v1.columns import add_limit, listed, shown
 from nova_market.osc.v1.job_columns import JOB, JOBS, JOBS_LONG, SCRIPTS
 from nova_market.osc.v1.job_lookup import JOB_HELP, JOBS_HELP, job_id_of, jobs_of
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne, refusal
@@ -50,9 +50,7 @@ class ListJob(MarketLister):
             help=f'Show those in this state (repeat for several): {", ".join((*LIVE, *sorted(ENDED)))}',
         )
         group.add_argument('--all', action='store_true', help='Show those that have ended too')
-        parser.add_argument(
-            '--limit', metavar='<n>', type=count_argument, help='Largest number of jobs'
-        )
+        add_limit(parser, 'jobs')
         parser.add_argument('--long', action='store_true', help='Show more columns')
         return parser
 

@@ -4,7 +4,7 @@
 import argparse
 from typing import Any
 
-from nova_market.osc.v1.columns import count_argument, listed
+from nova_market.osc.v1.columns import add_limit, listed
 from nova_market.osc.v1.job import add_job
 from nova_market.osc.v1.job_columns import EVENTS
 from nova_market.osc.v1.job_lookup import job_id_of
@@ -22,13 +22,7 @@ class ListJobEvent(MarketLister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         add_job(parser)
-        parser.add_argument(
-            '--limit',
-            metavar='<n>',
-            type=count_argument,
-            default=50,
-            help='Largest number of events, default 50',
-        )
+        add_limit(parser, 'events', 50)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:

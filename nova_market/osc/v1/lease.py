@@ -11,7 +11,7 @@ from osc_lib import exceptions
 
 from nova_market.core.ledger.money import credit_text
 from nova_market.osc.v1.account import add_key, add_projects, of_projects
-from nova_market.osc.v1.columns import count_argument, listed, shown
+from nova_market.osc.v1.columns import add_limit, count_argument, listed, shown
 from nova_market.osc.v1.job_argument import DURATION, NumberArgument, duration_argument
 from nova_market.osc.v1.job_wait import warn
 from nova_market.osc.v1.lease_columns import EVENTS, LEASE, LEASES
@@ -121,9 +121,7 @@ class ListLease(MarketLister):
         parser.add_argument(
             '--until', metavar='<time>', help='Show those that begin before this time'
         )
-        parser.add_argument(
-            '--limit', metavar='<n>', type=count_argument, help='Largest number of leases'
-        )
+        add_limit(parser, 'leases')
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
@@ -233,10 +231,7 @@ class ListLeaseEvent(MarketLister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('lease', metavar='<lease>', help='Id of a lease')
-        parser.add_argument(
-            '--limit', metavar='<n>', type=count_argument, default=50,
-            help='Largest number of events, default 50',
-        )  # fmt: skip
+        add_limit(parser, 'events', 50)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:

@@ -12,7 +12,7 @@ from osc_lib import exceptions
 from nova_market.core.ledger.money import credit_text
 from nova_market.errors import BadScript
 from nova_market.osc.v1.account import add_projects, of_projects
-from nova_market.osc.v1.columns import Column, Credits, count_argument, listed, shown
+from nova_market.osc.v1.columns import Column, Credits, add_limit, listed, shown
 from nova_market.osc.v1.job_argument import (
     DURATION,
     NumberArgument,
@@ -182,9 +182,7 @@ class ListOffer(MarketLister):
         parser.add_argument(
             '--state', choices=STATES, help=f'Show those in this state: {", ".join(STATES)}'
         )
-        parser.add_argument(
-            '--limit', metavar='<n>', type=count_argument, help='Largest number of offers'
-        )
+        add_limit(parser, 'offers')
         add_region(parser)
         return parser
 

@@ -4,7 +4,7 @@
 import argparse
 from typing import Any
 
-from nova_market.osc.v1.columns import Column, Lines, count_argument, listed, shown
+from nova_market.osc.v1.columns import Column, Lines, add_limit, listed, shown
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne
 
 STATES = ('proposed', 'approved', 'rejected', 'running', 'done', 'failed', 'superseded')
@@ -35,13 +35,7 @@ class ListPlan(MarketLister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('--state', choices=STATES, help='Only plans in this state')
-        parser.add_argument(
-            '--limit',
-            metavar='<n>',
-            type=count_argument,
-            default=20,
-            help='Largest number of plans, default 20',
-        )
+        add_limit(parser, 'plans', 20)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:

@@ -4,7 +4,16 @@
 import argparse
 from typing import Any
 
-from nova_market.osc.v1.columns import Amount, Column, Credits, Price, count_argument, listed, shown
+from nova_market.osc.v1.columns import (
+    Amount,
+    Column,
+    Credits,
+    Price,
+    add_limit,
+    count_argument,
+    listed,
+    shown,
+)
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne
 
 RESOURCES = ('cpu', 'memory')
@@ -84,9 +93,7 @@ class PriceHistory(MarketLister):
         parser = super().get_parser(prog_name)
         add_resource(parser)
         add_window(parser)
-        parser.add_argument(
-            '--limit', metavar='<n>', type=count_argument, help='Largest number of lines'
-        )
+        add_limit(parser, 'lines')
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:

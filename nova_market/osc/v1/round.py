@@ -17,6 +17,7 @@ from nova_market.osc.v1.columns import (
     Payers,
     Percent,
     Prices,
+    add_limit,
     count_argument,
     listed,
     shown,
@@ -82,13 +83,7 @@ class ListRound(MarketLister):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            '--limit',
-            metavar='<n>',
-            type=count_argument,
-            default=20,
-            help='Largest number of rounds, default 20',
-        )
+        add_limit(parser, 'rounds', 20)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
@@ -143,13 +138,7 @@ class ListAllocation(MarketLister):
         parser.add_argument(
             '--server', metavar='<server>', help='Show this server (name or id), newest round first'
         )
-        parser.add_argument(
-            '--limit',
-            metavar='<n>',
-            type=count_argument,
-            default=100,
-            help='Largest number of lines, default 100',
-        )
+        add_limit(parser, 'lines', 100)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:

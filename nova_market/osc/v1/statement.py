@@ -5,7 +5,7 @@ import argparse
 from typing import Any
 
 from nova_market.osc.v1.account import add_account
-from nova_market.osc.v1.columns import Column, Credits, count_argument, listed
+from nova_market.osc.v1.columns import Column, Credits, add_limit, listed
 from nova_market.osc.v1.lookup import account_id
 from nova_market.osc.v1.market_command import MarketLister
 
@@ -35,13 +35,7 @@ class ShowStatement(MarketLister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         add_account(parser)
-        parser.add_argument(
-            '--limit',
-            metavar='<n>',
-            type=count_argument,
-            default=100,
-            help='Largest number of lines, default 100',
-        )
+        add_limit(parser, 'lines', 100)
         parser.add_argument(
             '--long', action='store_true', help='Show keys, and who requested the posting, too'
         )
