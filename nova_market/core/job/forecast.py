@@ -11,9 +11,8 @@ less is not forecast.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -22,16 +21,13 @@ from nova_market.core.calendar.calendar import Calendar
 from nova_market.core.job.pass_input import PassInput
 from nova_market.core.job.pe_line import Line, served, turns
 from nova_market.core.job.policy_interface import JobPlan
-from nova_market.core.job.queue import TENDER, StoredWorker
+from nova_market.core.job.queue import TENDER
 from nova_market.core.job.reason import ReasonCode
-from nova_market.core.job.record import StoredAttempt
 from nova_market.core.job.room import hosts_of
 from nova_market.core.job.share_use import ROUNDING, capacity_of, used
+from nova_market.core.job.start_time import START_SECONDS
 from nova_market.core.job.started import after
 from nova_market.core.resource import Array, Flags
-
-START_SECONDS = 60.0
-"""Of a new worker, until one has been measured."""
 
 NOT_BOUND = ('fair_tree', 'value')
 """Policies under which no share binds; under `rigid` and `tender` one binds all jobs, else the long ones."""
@@ -84,7 +80,8 @@ class QueueForecast:
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Forecast:
     """at: of the pass; calendar: of all hosts; aggregates: (hosts,) that can be used, by name, '' = of all
-    start_seconds: from the decision to make a worker until its job runs; names: of the hosts
+    starts: seconds from the decision to make a worker until its job runs, by flavor (core.job.start_time)
+    start_seconds: the same of other flavors; names: of the hosts
     """
 
     at: float
@@ -92,7 +89,12 @@ class Forecast:
     aggregates: Mapping[str, Flags]
     queues: Mapping[str, QueueForecast] = field(default_factory=dict)
     start_seconds: float = START_SECONDS
+    starts: Mapping[str, float] = field(default_factory=dict)
     names: tuple[str, ...] = ()
+
+    def start_of(self, flavor: str) -> float:
+        """In which a new worker of this flavor starts."""
+        return self.starts.get(flavor, self.start_seconds)
 
 
 def forecast_of(
@@ -131,20 +133,6 @@ def forecast_of(
     )
 
 
-def measured_start(
-    attempts: Iterable[StoredAttempt], workers: Mapping[str, StoredWorker]
-) -> float | None:
-    """Median of the seconds in which workers that were made for these attempts came to run them."""
-    made = [
-        one.started_at - one.created_at
-        for one in attempts
-        if one.started_at > one.created_at
-        and (worker := workers.get(one.worker_id)) is not None
-        and worker.created_at >= one.created_at
-    ]
-    return float(median(made)) if made else None
-
-
 def binds(policy: str, time_limit: float, short_below: float) -> bool:
     """Whether the share binds a production job of this length."""
     if policy in NOT_BOUND:
@@ -174,6 +162,7 @@ def document_of(forecast: Forecast) -> dict[str, Any]:
             for name, one in forecast.queues.items()
         },
         'start_seconds': forecast.start_seconds,
+        'starts': dict(forecast.starts),
         'names': list(forecast.names),
     }
 
@@ -206,6 +195,7 @@ def forecast_from(document: Mapping[str, Any]) -> Forecast | None:
             for name, (unplaced, over, a, b, *more) in document['queues'].items()
         },
         start_seconds=float(document['start_seconds']),
+        starts=dict(document.get('starts', {})),
         names=tuple(document.get('names', ())),
     )
 

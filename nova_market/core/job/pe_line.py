@@ -23,6 +23,7 @@ from math import inf
 from nova_market.core.job.cloud_room import is_idle
 from nova_market.core.job.queue import DesiredWorkerState, StoredQueue, StoredWorker
 from nova_market.core.job.record import StoredAttempt, StoredJob
+from nova_market.core.job.start_time import START_SECONDS
 
 Key = tuple[str, str]
 """Id of a queue, name of a flavor."""
@@ -42,15 +43,21 @@ class TenderFacts:
 
     accepted: by the id of the job, of jobs that have not ended
     prices:   of each tender queue, by id: micro-credits of a core, a MiB and a GiB for an hour
-    start_seconds: in which a new worker starts; handover: from the end of a job until the next one runs
+    starts:   seconds in which a new worker starts, by flavor; start_seconds: of other flavors
+    handover: from the end of a job until the next one runs
     silence:  seconds after which an idle worker that has not called gets no job
     """
 
     accepted: Mapping[str, Accepted] = field(default_factory=dict)
     prices: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
-    start_seconds: float = 60.0
+    starts: Mapping[str, float] = field(default_factory=dict)
+    start_seconds: float = START_SECONDS
     handover: float = 0.0
     silence: float = inf
+
+    def start_of(self, flavor: str) -> float:
+        """In which a new worker of this flavor starts."""
+        return self.starts.get(flavor, self.start_seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +79,7 @@ class Line:
     held: tuple[str, ...] = ()
     busy: tuple[float, ...] = ()
     of: tuple[int, ...] = ()
-    start_seconds: float = 60.0
+    start_seconds: float = START_SECONDS
     handover: float = 0.0
 
     def free_at(self, now: float) -> list[float]:
@@ -196,7 +203,7 @@ def lines_of(
             held=tuple(name for _, _, name in idle.get(key, ())[used.get(key, 0) :]),
             busy=tuple(end for end, _ in busy.get(key, ())),
             of=tuple(row for _, row in busy.get(key, ())),
-            start_seconds=facts.start_seconds,
+            start_seconds=facts.start_of(key[1]),
             handover=facts.handover,
         )
         for key in keys
@@ -276,5 +283,5 @@ def _end(
         return job.started_at + job.time_limit + facts.handover
     begun = [one.created_at for one in attempts.get(job.id, ()) if one.number == job.attempt]
     at = min(begun, default=job.changed_at)
-    starts = facts.start_seconds if worker.created_at >= at else 0.0
+    starts = facts.start_of(worker.flavor) if worker.created_at >= at else 0.0
     return at + facts.handover + starts + job.time_limit + facts.handover

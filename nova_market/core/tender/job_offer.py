@@ -98,9 +98,9 @@ def job_offers(
     mine = [one for one in promises if one.queue_id == queue.id]
     rows: list[tuple[int, float, Kind, int, int]] = []
     why: list[str] = []
-    for row, (flavor, size) in enumerate(need.flavors.items()):
+    for row, flavor in enumerate(need.flavors):
         spare = idle.get(flavor, 0) - sum(one.servers for one in mine if one.flavor == flavor)
-        found = _offer(need, size, queue, ahead, forecast, calendar, spare, now)
+        found = _offer(need, flavor, queue, ahead, forecast, calendar, spare, now)
         if isinstance(found, str):
             why.append(f'{flavor}: {found}')
         else:
@@ -146,7 +146,7 @@ def _not_forecast(need: JobNeed, queue: StoredQueue, ahead: QueueForecast | None
 
 def _offer(
     need: JobNeed,
-    size: Size,
+    flavor: str,
     queue: StoredQueue,
     ahead: QueueForecast,
     forecast: Forecast,
@@ -155,6 +155,7 @@ def _offer(
     now: float,
 ) -> tuple[int, float, Kind, int] | str:
     """Cost, seconds, kind and count; or why there is none."""
+    size = need.flavors[flavor]
     cost = most_cost(queue, size, need.servers, need.time_limit)
     if cost > MAX_AMOUNT:
         return f'costs more than an account can hold, {credit_text(MAX_AMOUNT)} credits'
@@ -175,7 +176,7 @@ def _offer(
     at_once = start.start <= wanted.earliest
     wait = 0.0 if at_once else max(start.start - now, 0.0)
     kind = _kind(at_once, idle >= need.servers and queue.reuse)
-    seconds = wait + need.time_limit + (forecast.start_seconds if kind is Kind.NEW else 0.0)
+    seconds = wait + need.time_limit + (forecast.start_of(flavor) if kind is Kind.NEW else 0.0)
     if seconds > LONGEST:
         return f'it would be done in {seconds:.0f} s: offers are for at most {LONGEST:.0f} s'
     if now + seconds > need.deadline:

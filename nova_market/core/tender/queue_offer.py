@@ -77,7 +77,8 @@ def queue_offers(
             # nothing more may start now: idle workers stay idle
             free, idle = free[idle:], 0
         new = _new(need, queue, ahead.tender, room, promises)
-        found = _flavor_offers(need, size, free, idle, new, ahead.tender, forecast, now)
+        delay = forecast.start_of(flavor) + ahead.tender.handover
+        found = _flavor_offers(need, size, free, idle, new, ahead.tender, delay, now)
         made, problem = _in_time(found, need, row, (room, new), now)
         rows.extend(made)
         if not made:
@@ -157,15 +158,15 @@ def _flavor_offers(
     idle: int,
     new: int,
     tender: TenderForecast,
-    forecast: Forecast,
+    delay: float,
     now: float,
 ) -> Offers:
-    """Of one flavor: every place, by kind and seconds."""
+    """Of one flavor: every place, by kind and seconds. delay: of a job on a new worker"""
     servers = need.servers
     core, memory, disk = (price / HOUR * servers for price in tender.prices)
     task = Task(work=float(need.time_limit), memory_mib=size[1], disk_gib=size[2])
     prices = Prices(work=core * size[0], memory_mib=memory, disk_gib=disk)
-    there = _pool(size, free, idle, servers, tender, forecast)
+    there = _pool(size, free, idle, servers, delay)
     opening: Rows = np.zeros(min(new, 1), dtype=np.intp)
     return offers_for(task, places(there, Openings(flavor=opening, host=opening), now), prices, now)
 
@@ -175,8 +176,7 @@ def _pool(
     free: Array,
     idle: int,
     servers: int,
-    tender: TenderForecast,
-    forecast: Forecast,
+    delay: float,
 ) -> Pool:
     """Each PE is as many workers as the job has servers, which are free at the same time."""
     ready = free[servers - 1 :: servers]
@@ -187,7 +187,7 @@ def _pool(
         memory_mib=np.array([size[1]]),
         disk_gib=np.array([size[2]]),
         start_cost=np.zeros(1, dtype=np.int64),
-        start_seconds=np.array([forecast.start_seconds + tender.handover]),
+        start_seconds=np.array([delay]),
     )
     none = np.zeros(0)
     return pool(

@@ -1,26 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The forecast of each pass is published for those who make offers (rule O1 of doc/source/specs/tender.rst).
 
-It is one document among those of the service, written over the one before. Of how long workers take to start
-it has the last that was measured.
+It is one document among those of the service, written over the one before. The last start times of workers,
+by which new ones are promised, are another one, so that whoever leads next goes on with them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from nova_market.core.job.forecast import (
-    START_SECONDS,
-    Forecast,
-    document_of,
-    forecast_from,
-    measured_start,
-)
+from nova_market.core.job import start_time
+from nova_market.core.job.forecast import Forecast, document_of, forecast_from
 from nova_market.core.job.queue import StoredWorker
 from nova_market.core.job.record import StoredAttempt
+from nova_market.core.job.start_time import StartTimes, measured_starts, start_times_from
 from nova_market.core.tender.outlook import FORECAST
 from nova_market.ports import JobStateStore
 
 STATE = FORECAST
+STARTS = 'worker_starts'
 
 
 class ForecastWriter:
@@ -28,11 +25,11 @@ class ForecastWriter:
 
     def __init__(self, states: JobStateStore) -> None:
         self._states = states
-        self._start_seconds: float | None = None
+        self._starts: StartTimes | None = None
 
     def forget(self) -> None:
         """Another service has led meanwhile."""
-        self._start_seconds = None
+        self._starts = None
 
     def write(
         self,
@@ -44,17 +41,21 @@ class ForecastWriter:
 
         :raises errors.DatabaseUnavailable: the next pass writes it.
         """
-        measured = measured_start((one for some in attempts for one in some), workers)
-        self._start_seconds = measured or self.start_seconds()
-        found = replace(forecast, start_seconds=self._start_seconds)
+        before = self.starts()
+        after = before.extended(
+            measured_starts((one for some in attempts for one in some), workers)
+        )
+        if after != before:
+            self._states.write(STARTS, start_time.document_of(after))
+            self._starts = after
+        found = replace(forecast, start_seconds=after.usual(), starts=after.bounds())
         self._states.write(STATE, document_of(found))
 
-    def start_seconds(self) -> float:
-        """In which a new worker starts, as it was measured last."""
-        if self._start_seconds is None:
-            last = read_forecast(self._states)
-            self._start_seconds = last.start_seconds if last else START_SECONDS
-        return self._start_seconds
+    def starts(self) -> StartTimes:
+        """The last starts of new workers."""
+        if self._starts is None:
+            self._starts = start_times_from(self._states.read(STARTS))
+        return self._starts
 
 
 def read_forecast(states: JobStateStore) -> Forecast | None:

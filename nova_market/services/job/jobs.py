@@ -157,7 +157,7 @@ class Jobs(LeaderLoop):
         self._usage = UsageAccount(stores.states)
         self._settling, self._bags = settling, bags
         self._forecasts = forecasts = ForecastWriter(stores.states)
-        self._tender = TenderPass(stores.offers, stores.states, settings, forecasts.start_seconds)
+        self._tender = TenderPass(stores.offers, stores.states, settings, forecasts.starts)
         self._progressing = Progressing(stores, billing, settings)
         self._selecting = Selecting(stores.jobs, settings, new_id)
         self._reconciler = WorkerReconciler(stores.attempts, cloud, clock, settings)

@@ -17,6 +17,7 @@ from nova_market.core.job.cloud_room import CloudRoom
 from nova_market.core.job.pe_line import TenderFacts
 from nova_market.core.job.queue import StoredQueue
 from nova_market.core.job.record import StoredJob
+from nova_market.core.job.start_time import StartTimes
 from nova_market.core.job.store_values import WaitingRows
 from nova_market.core.resource import Array
 from nova_market.core.tender.queue_price import (
@@ -33,19 +34,19 @@ STATE = 'tender_prices'
 
 
 class TenderPass:
-    """Remembers nothing. start_seconds: in which a new worker starts."""
+    """Remembers nothing. starts: in which new workers have started."""
 
     def __init__(
         self,
         offers: OfferStore,
         states: JobStateStore,
         settings: JobsSettings,
-        start_seconds: Callable[[], float],
+        starts: Callable[[], StartTimes],
     ) -> None:
         self._offers = offers
         self._states = states
         self._settings = settings
-        self._start_seconds = start_seconds
+        self._starts = starts
 
     def facts(
         self,
@@ -59,12 +60,13 @@ class TenderPass:
         mine = [one for one in queues if one.is_tender]
         if not mine or room is None:
             return TenderFacts()
-        pace = self._settings.pace
+        pace, starts = self._settings.pace, self._starts()
         prices = self._stepped(mine, _demand(mine, waiting, active), room, now)
         return TenderFacts(
             accepted=self._offers.accepted([one.id for one in mine]),
             prices={name: one.prices for name, one in prices.items()},
-            start_seconds=self._start_seconds(),
+            starts=starts.bounds(),
+            start_seconds=starts.usual(),
             # the end is reported, a pass decides, the worker asks for its next job
             handover=self._settings.interval + 2.0 * pace.poll,
             silence=pace.silence,
