@@ -8,8 +8,8 @@ starts, in order of length, it is
     the k-th,   k = min(ceil((n + 1) * QUANTILE), n)
 
 Of n + 1 starts in any order the last one is above the k-th of the others with a probability of at most
-1 - k / (n + 1), in seconds; so the promise is broken by one in ten where the start times do not drift, and by one in
-n + 1 with fewer than nine. A flavor without a measured start has the bound over those of all flavors.
+1 - k / (n + 1): the promise is broken by one in ten where the start times do not drift, and by one in n + 1
+with fewer than nine. A flavor without a measured start has the bound over those of all flavors. Seconds.
 """
 
 from collections.abc import Iterable, Mapping
