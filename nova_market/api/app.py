@@ -2,12 +2,14 @@
 """The WSGI application: what stands around the handlers, from the outside to the inside.
 
 /healthcheck, /metrics      by path, without a token of Keystone
-HTTPProxyToWSGI             scheme and host as the client sees them, for links
+HTTPProxyToWSGI             scheme and host as the client sees them, for links; off by default
 RequestId                   X-Openstack-Request-Id
 CORS                        for dashboards of other origins, off by default
-RequestBodySizeLimiter
+RequestBodySizeLimiter      where the length of the body is not known before
 authentication              keystonemiddleware; tests put their own here
 Flask                       routes
+
+What is off is not there: each layer of oslo.middleware makes a request and a response of its own.
 """
 
 import functools
@@ -55,27 +57,32 @@ def make_application(
         expose_headers=HEADERS,
         allow_methods=['GET', 'PUT', 'POST', 'PATCH', 'DELETE'],
     )
-    inner = _bounded(sizelimit.RequestBodySizeLimiter(inner, conf), conf)
-    inner = cors.CORS(inner, conf)
-    inner = request_id.RequestId(inner)
-    inner = http_proxy_to_wsgi.HTTPProxyToWSGI(inner, conf)
+    inner = _bounded(inner, conf)
+    shared = cors.CORS(inner, conf)
+    inner = request_id.RequestId(shared if shared.allowed_origins else inner)
+    behind_proxy = http_proxy_to_wsgi.HTTPProxyToWSGI(inner, conf)
+    if conf.oslo_middleware.enable_proxy_headers_parsing:
+        inner = behind_proxy
     mounted: dict[str, Any] = {'/healthcheck': healthcheck.Healthcheck(None, conf)}
     if metrics_token is not None:
         mounted['/metrics'] = metrics_application(stores, metrics_token)
     return DispatcherMiddleware(inner, mounted)
 
 
-def _bounded(limiter: Wsgi, conf: cfg.ConfigOpts) -> Wsgi:
-    """The limiter, with its refusal of a long body in the form of all errors."""
+def _bounded(inner: Wsgi, conf: cfg.ConfigOpts) -> Wsgi:
+    """The application behind the limiter, with its refusal of a long body in the form of all errors."""
+    limiter = sizelimit.RequestBodySizeLimiter(inner, conf)
 
     def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         most = conf.oslo_middleware.max_request_body_size
         found = Request(environ)
+        if found.content_length is None and environ.get('wsgi.input_terminated'):
+            return limiter(environ, start_response)  # it ends where the client ends it
         if (found.content_length or 0) > most:
             detail = f'the body has {found.content_length} bytes: give at most {most}'
             error = ApiError(413, 'market.request.too_large', detail)
             return refusal(error, found)(environ, start_response)
-        return limiter(environ, start_response)
+        return inner(environ, start_response)
 
     return serve
 

@@ -73,7 +73,10 @@ then delegates his rights over the cloud for the lifetime of the application or 
         default='warn',
         choices=[
             ('error', 'check every line, and respond 500: for tests and development'),
-            ('warn', 'check the first lines of a page, log the fault, and respond normally'),
+            (
+                'warn',
+                'check the first lines of one in ten responses, log the fault, and respond normally',
+            ),
             ('ignore', 'do not check'),
         ],
         help='What happens when a response does not fit the published schema.',

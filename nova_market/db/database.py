@@ -25,6 +25,7 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from nova_market.db.connection_pool import PARAMETER
 from nova_market.errors import DatabaseUnavailable, SchemaBehind
 
 Result = TypeVar('Result')
@@ -64,7 +65,14 @@ class Database:
         logging.getLogger('oslo_db.sqlalchemy.exc_filters').setLevel(logging.ERROR)
         self._manager = enginefacade.transaction_context()
         given = {name: value for name, value in options.items() if name in ENGINE_OPTIONS}
-        self._manager.configure(**{**given, 'sqlite_fk': True, 'max_retries': 0})
+        parameters = [str(given.get('connection_parameters') or ''), PARAMETER]
+        ours = {
+            'connection_parameters': '&'.join(filter(None, parameters)),
+            'sqlite_fk': True,
+            'max_retries': 0,
+            'thread_checkin': False,  # yields to other threads of eventlet, which we have none of
+        }
+        self._manager.configure(**given | ours)
         self._manager.append_on_engine_create(_prepare)
         self._patience = patience
 
@@ -108,7 +116,7 @@ class Database:
 
 @contextmanager
 def _transaction(engine: Engine, *, writes: bool) -> Iterator[Connection]:
-    """Commits at its end, and rolls back after an exception.
+    """Commits at its end, and rolls back after an exception; what only reads has nothing to commit.
 
     A writer takes SQLite's one write lock as it begins, and waits for it: a transaction that reads before it
     writes would be refused at once when another one wrote in between.
@@ -118,10 +126,12 @@ def _transaction(engine: Engine, *, writes: bool) -> Iterator[Connection]:
         if immediate:
             # oslo.db begins transactions of SQLite itself, except where it finds this mark
             connection.info['in_transaction'] = True
-        with connection.begin():
+        with connection.begin() as transaction:
             if immediate:
                 connection.exec_driver_sql('BEGIN IMMEDIATE')
             yield connection
+            if not writes:
+                transaction.rollback()
 
 
 def _again(once: Callable[[], Result], end: float) -> Result:

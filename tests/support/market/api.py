@@ -120,7 +120,7 @@ def make_market(database: Database, **options: Any) -> Market:
     stores = database_stores(database, directory, directory, trusts, wall, regions=regions)
     conf = cfg.ConfigOpts()
     api_options.register_opts(conf)
-    conf([], project='nova_market', default_config_files=[])
+    conf([], project='nova_market', default_config_files=options.pop('config_files', []))
     metrics_token = options.pop('metrics_token', None)
     whole = Settings(
         response_validation='error',
