@@ -22,6 +22,11 @@ OWN, BUYS = f'project:{ALICE}', f'project:{BOB}'
 
 @pytest.fixture
 def sold(small):
+    """As it is sold."""
+    return selling(small)
+
+
+def selling(small):
     """One host of two cores, a queue of Alice's, and credits of Bob's."""
     small.add_queue(
         'day', ALICE, projects=(BOB,), price_core_hour=PRICE, share=0.0, policy='fair_tree'
