@@ -153,6 +153,16 @@ distribution and divided by weight at the next one. 0 = no tax.
         default='0',
         help='Balance of a project, in credits, up to which it is not taxed.',
     ),
+    cfg.ListOpt(
+        'project_shares',
+        default=[],
+        help="""
+Granted part of the cloud of projects, for `ShareGuaranteeFilter` of Nova's scheduler, as `PROJECT_ID:SHARE`
+with a share from 0 to 1. A project that is not named may grow as its quota allows. The filter counts workers
+of queues too: a project with queues needs at least their shares, and flavors of `market:class` `short` or
+`best-effort` for jobs that may go beyond.
+""",
+    ),
     cfg.IntOpt(
         'notice_periods',
         default=60,

@@ -2,7 +2,7 @@
 """Puts the market engine together from options."""
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from oslo_config import cfg
@@ -14,10 +14,12 @@ from nova_market.adapters.openstack.placement_traits import PlacementTraits
 from nova_market.adapters.openstack.session import connector
 from nova_market.conf import exchange as exchange_options
 from nova_market.conf import market, rebalancing, steering
+from nova_market.core.lease.host_view import watts_of
 from nova_market.core.ledger.currency import PARTS
 from nova_market.core.ledger.money import micro_credits
 from nova_market.core.market.settings import MarketSettings
 from nova_market.core.resource import HostName
+from nova_market.core.scheduler.publication import OperatorTerms
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.bids import DatabaseBids
 from nova_market.db.database import Database
@@ -37,6 +39,7 @@ from nova_market.wiring import rebalancing as rebalancing_settings
 from nova_market.wiring.database import ready
 from nova_market.wiring.exchange import build_enforcement
 from nova_market.wiring.leadership import ENGINE, leadership
+from nova_market.wiring.lease_settings import host_watts
 from nova_market.wiring.options import check_values
 
 REDISTRIBUTE = 'redistribute'
@@ -89,7 +92,7 @@ def build(
     collector = MarketCollector(leads.leading, balances=conf.market.metrics_balances)
     notices = MessagingNotices(conf, settings.name)
     engine = Engine(
-        rounds=RoundRunner(cloud, stores, enforcement, clock, settings),
+        rounds=RoundRunner(cloud, stores, enforcement, clock, settings, operator_terms(conf)),
         store=stores.rounds,
         enforcement=enforcement,
         leadership=leads,
@@ -135,6 +138,34 @@ def _observers(
         hosts.consider(decided)
 
     return observe
+
+
+def operator_terms(conf: cfg.ConfigOpts) -> OperatorTerms:
+    """Shares from [market]project_shares, watts from [leases]host_watts.
+
+    :raises ConfigurationError: names the option, its value and what is allowed.
+    """
+    rules = host_watts(conf)
+    return OperatorTerms(
+        shares=_shares(conf.market.project_shares), watts=lambda names: watts_of(names, rules)
+    )
+
+
+def _shares(given: Sequence[str]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for text in given:
+        project, _, part = text.rpartition(':')
+        try:
+            share = float(part)
+        except ValueError:
+            share = -1.0
+        if not project or project in found or not 0.0 <= share <= 1.0:
+            raise ConfigurationError(
+                f'[market]project_shares: {text!r:.80}: give PROJECT_ID:SHARE, each project once and a share '
+                'from 0 to 1, for example 8c1b2f:0.25'
+            )
+        found[project] = share
+    return found
 
 
 def load_steering(conf: cfg.ConfigOpts) -> SteeringSettings:

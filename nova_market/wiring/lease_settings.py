@@ -41,7 +41,7 @@ def lease_settings(conf: cfg.ConfigOpts) -> LeaseSettings:
             memory_gib_hour=_price(options, 'price_memory_gib_hour'),
             disk_gib_hour=_price(options, 'price_disk_gib_hour'),
         ),
-        watts=tuple(_watts(one) for one in options.host_watts),
+        watts=host_watts(conf),
         hosts=tuple(options.hosts),
         stays_on=tuple(options.stays_on),
         algorithms=placements(),
@@ -65,6 +65,14 @@ def lease_settings(conf: cfg.ConfigOpts) -> LeaseSettings:
                 f'{", ".join(made.algorithms)} and an objective of {", ".join(made.objectives)}'
             )
     return made
+
+
+def host_watts(conf: cfg.ConfigOpts) -> tuple[HostWatts, ...]:
+    """From [leases]host_watts.
+
+    :raises ConfigurationError: names the option, its value and what is allowed.
+    """
+    return tuple(_watts(one) for one in conf.leases.host_watts)
 
 
 def _price(options: cfg.ConfigOpts, name: str) -> int:

@@ -14,6 +14,7 @@ from nova_market.core.ledger.posting import MINT, Posting, Reason, account
 from nova_market.core.market.inventory import CloudHost, CloudServer
 from nova_market.core.market.settings import MarketSettings
 from nova_market.core.resource import HostName
+from nova_market.core.scheduler.publication import NO_TERMS, OperatorTerms
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.bids import DatabaseBids
 from nova_market.db.database import Database
@@ -62,6 +63,7 @@ class Market:
     hosts: list = field(default_factory=lambda: [host()])
     servers: list = field(default_factory=list)
     settings: MarketSettings = SETTINGS
+    terms: OperatorTerms = NO_TERMS
     clock: ManualClock = field(default_factory=lambda: ManualClock(wall=PERIOD * 1000.0))
 
     def __post_init__(self):
@@ -91,7 +93,7 @@ class Market:
         return Engine(**parts | more)
 
     def _runner(self, settings, stores):
-        return RoundRunner(self.cloud, stores, self.enforcement, self.clock, settings)
+        return RoundRunner(self.cloud, stores, self.enforcement, self.clock, settings, self.terms)
 
     def grant(self, project, amount):
         """Open the project's account and mint for it."""

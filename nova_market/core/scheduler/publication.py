@@ -2,16 +2,18 @@
 """The picture of a round for Nova's scheduler; stored with the round, published by the API.
 
 Implements rule S2 of doc/source/specs/market.rst. Units: as in core.scheduler.snapshot. Heaviness is what the
-hosts reported with their confirmations of the rounds before. Shares, leases and watts are not published yet.
+hosts reported with their confirmations of the rounds before. Shares and watts are the operator's. What leases
+have reserved is published beside the round: it changes more often (core.scheduler.reserved).
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from nova_market.core.ledger.posting import account
 from nova_market.core.market.inputs import RoundInputs
+from nova_market.core.market.inventory import CloudHost
 from nova_market.core.market.round import RoundOutcome
 from nova_market.core.resource import Array, OwnerId, Rows
 from nova_market.core.scheduler.snapshot import SchedulerSnapshot, document_of, round_snapshot
@@ -26,15 +28,36 @@ HEAVIEST = 1e9
 """Heaviness is about 1 for an owner that has its part of the cloud; beyond this a host errs."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorTerms:
+    """What the operator has set, for the scheduler alone.
+
+    shares: granted part of the cloud, 0 to 1, by project
+    watts:  (hosts,) and (hosts,) by names: of a host that is idle, and what a full load adds
+    """
+
+    shares: Mapping[str, float] = field(default_factory=dict)
+    watts: Callable[[Sequence[str]], tuple[Array, Array]] | None = None
+
+
+NO_TERMS = OperatorTerms()
+
+
 def scheduler_document(
-    inputs: RoundInputs, outcome: RoundOutcome, heaviness: Mapping[OwnerId, float]
+    inputs: RoundInputs,
+    outcome: RoundOutcome,
+    heaviness: Mapping[OwnerId, float],
+    terms: OperatorTerms = NO_TERMS,
 ) -> dict[str, object]:
     """The picture as JSON has it."""
-    return document_of(scheduler_snapshot(inputs, outcome, heaviness))
+    return document_of(scheduler_snapshot(inputs, outcome, heaviness, terms))
 
 
 def scheduler_snapshot(
-    inputs: RoundInputs, outcome: RoundOutcome, heaviness: Mapping[OwnerId, float]
+    inputs: RoundInputs,
+    outcome: RoundOutcome,
+    heaviness: Mapping[OwnerId, float],
+    terms: OperatorTerms = NO_TERMS,
 ) -> SchedulerSnapshot:
     """Hosts that answer, and projects that have an account. heaviness: of owners, where known."""
     owners, due, used = _projects(inputs, outcome)
@@ -62,6 +85,8 @@ def scheduler_snapshot(
         sold=None if whole.sold is None else whole.sold[:, rows],
         heaviness=heavy,
         host_heaviness=None if host_heavy is None else host_heavy[rows],
+        share=np.array([terms.shares.get(owner, np.nan) for owner in owners], dtype=np.float64),
+        watts=_watts([inputs.hosts[row] for row in rows.tolist()], terms),
     )
 
 
@@ -69,6 +94,16 @@ def published(document: Mapping[str, object], age: float) -> dict[str, object] |
     """The picture in a stored round's document, with its age now; None in that of an older version."""
     found = document.get(KEY)
     return {**found, 'age': age} if isinstance(found, Mapping) else None
+
+
+def _watts(hosts: Sequence[CloudHost], terms: OperatorTerms) -> Array | None:
+    """(2, hosts): idle, and of one busy core on top; NaN for a host without cores; None: nobody knows."""
+    if terms.watts is None:
+        return None
+    idle, more = terms.watts([host.name for host in hosts])
+    cores = np.array([host.cores for host in hosts], dtype=np.float64)
+    each = np.divide(more, cores, out=np.full(len(hosts), np.nan), where=cores > 0)
+    return np.stack([idle, _short(each)])
 
 
 def _vcpus(inputs: RoundInputs) -> Array:

@@ -27,6 +27,7 @@ from nova_market.core.market.settings import MarketSettings
 from nova_market.core.market.settlement import covered, settlement
 from nova_market.core.rebalancing.problem import MarketView
 from nova_market.core.scheduler import publication
+from nova_market.core.scheduler.publication import NO_TERMS, OperatorTerms
 from nova_market.errors import Conflict
 from nova_market.ports import Clock, Enforcement, MarketCloud
 from nova_market.ports.stores import MarketStores
@@ -82,7 +83,10 @@ class RoundRunner:
         enforcement: Enforcement,
         clock: Clock,
         settings: MarketSettings,
+        terms: OperatorTerms = NO_TERMS,
     ) -> None:
+        """terms: what Nova's scheduler receives of the operator's, beside the round."""
+        self._terms = terms
         self._cloud = cloud
         self._stores = stores
         self._enforcement = enforcement
@@ -98,7 +102,7 @@ class RoundRunner:
         inputs = gather(self._cloud, self._stores, self._enforcement, settings, period)
         heaviness = self._enforcement.heaviness()
         plan = round_plan(inputs, settings, heaviness)
-        picture = publication.scheduler_document(inputs, plan.outcome, heaviness)
+        picture = publication.scheduler_document(inputs, plan.outcome, heaviness, self._terms)
         record = RoundRecord(
             period=period,
             leader=settings.name,
