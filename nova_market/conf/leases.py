@@ -58,6 +58,20 @@ failed, and all that was held for it comes back.
     ),
 ]
 
+KEPT = [
+    cfg.FloatOpt(
+        'publish_ahead',
+        default=7 * 86_400.0,
+        min=60.0,
+        max=365 * 86_400.0,
+        help="""
+Seconds before its start from which on Nova's scheduler receives a lease, and keeps its room. At least
+`[nova_market]lease_window` of nova.conf. A longer time protects leases from servers of flavors with a longer
+`market:duration`, and makes what the scheduler reads larger: about 60 bytes for each node of a lease.
+""",
+    ),
+]
+
 PLACEMENT = [
     cfg.ListOpt(
         'hosts',
@@ -182,7 +196,7 @@ comes back.
     ),
 ]
 
-OPTIONS = [*SERVICE, *PLACEMENT, *LIMITS, *MONEY]
+OPTIONS = [*SERVICE, *KEPT, *PLACEMENT, *LIMITS, *MONEY]
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:

@@ -59,8 +59,9 @@ spec are checked.
         min=0.0,
         max=315_360_000.0,
         help="""
-LeaseFilter: assumed lifetime of a server in seconds, when its flavor has no `market:duration`. Hosts that
-other projects have reserved for a time that begins within it are closed to the server.
+LeaseFilter: assumed lifetime of a server in seconds, when its flavor has no `market:duration`. It is not
+placed where it would take room of a lease that begins within it. Shorter = hosts are used for longer before a
+lease begins, and more servers are still there then.
 """,
     ),
 ]

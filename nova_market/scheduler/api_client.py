@@ -4,6 +4,7 @@
 Implements rule S2 of doc/source/specs/market.rst. Used by a background thread only.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import requests
@@ -13,8 +14,9 @@ from keystoneauth1.adapter import Adapter
 from oslo_config import cfg
 
 from nova_market.conf.scheduler import GROUP as OPTIONS
+from nova_market.core.scheduler.reserved import reserved_from
 from nova_market.core.scheduler.snapshot import SchedulerSnapshot, snapshot_of
-from nova_market.core.scheduler.snapshot_reader import MAX_LEASES, read_answer
+from nova_market.core.scheduler.snapshot_reader import MAX_CARRIERS, SnapshotDocument, read_answer
 from nova_market.errors import BadSnapshot, CloudUnavailable, ConfigurationError
 from nova_market.http_deadline import DeadlineAdapter
 
@@ -29,9 +31,9 @@ REQUEST_SECONDS = 10.0
 READING_SECONDS = 60.0
 """For a whole answer with all that it needs, a token for example: one that trickles in is given up."""
 
-MAX_NESTED = 1000 + 2 * MAX_LEASES
-"""Lists and objects in an answer: a lease has two of them, all the rest of a snapshot about 40. To parse
-millions would stop all threads of the process for seconds."""
+MAX_NESTED = 1000 + MAX_CARRIERS
+"""Lists and objects in an answer: a server that carries a lease is one, all the rest of a snapshot about 60.
+To parse millions would stop all threads of the process for seconds."""
 
 
 class MarketApi:
@@ -49,13 +51,15 @@ class MarketApi:
         :raises BadSnapshot: it is none that can be used.
         :raises ConfigurationError: the account is not complete.
         """
-        query = '' if known is None else f'?known={known.period}'
-        document = read_answer(_flat(self._get(f'{PATH}{query}')))
-        if known is not None and document.hosts is None:
-            if document.period == known.period:
-                return None, document.age
+        document = read_answer(_flat(self._get(f'{PATH}{_query(known)}')))
+        if known is None:
+            return snapshot_of(document), document.age
+        if document.hosts is not None:
+            return _with_reserved(snapshot_of(document), document, known), document.age
+        if document.period != known.period:
             raise BadSnapshot('the market API answers a round without its tables')
-        return snapshot_of(document), document.age
+        found = _with_reserved(known, document, known)
+        return None if found is known else found, document.age
 
     def _get(self, path: str) -> bytes:
         adapter = self._adapter or self._connected()
@@ -108,6 +112,33 @@ class MarketApi:
         except (keystone_errors.ClientException, ValueError) as error:
             raise ConfigurationError(f'[{GROUP}]: {error}') from None
         return self._adapter
+
+
+def _query(known: SchedulerSnapshot | None) -> str:
+    """What the API need not send again. An older one takes no `known_reserved`, and has published none."""
+    if known is None:
+        return ''
+    version = f'&known_reserved={known.reserved.version}' if known.reserved else ''
+    return f'?known={known.period}{version}'
+
+
+def _with_reserved(
+    found: SchedulerSnapshot, document: SnapshotDocument, known: SchedulerSnapshot
+) -> SchedulerSnapshot:
+    """With what leases have reserved now.
+
+    :raises BadSnapshot: it is no sound table.
+    """
+    held, at = known.reserved, document.reserved_at
+    if document.reserved is not None:
+        return (
+            found
+            if found is not known
+            else replace(known, reserved=reserved_from(document.reserved))
+        )
+    if held is not None and at is not None and held.at != at:
+        held = replace(held, at=at)
+    return found if found.reserved is held else replace(found, reserved=held)
 
 
 def _flat(raw: bytes) -> bytes:

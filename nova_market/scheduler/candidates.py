@@ -41,7 +41,7 @@ class Candidates:
     def rows(self) -> Rows:
         """In the snapshot, which must be there."""
         assert self.snapshot is not None
-        return host_rows(self.snapshot, self.hosts)
+        return host_rows(self.snapshot.hosts, self.hosts)
 
     @cached_property
     def newcomers(self) -> Array:

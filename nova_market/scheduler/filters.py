@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Filters for nova-scheduler; what each decides is a function of core.scheduler.filters.
 
-Implements rules S2 and S3 of doc/source/specs/market.rst: without a snapshot, or when anything goes
-wrong, every host passes. Each request is looked at once, with all servers it asks for.
+Implements rules S2 and S3 of doc/source/specs/market.rst, and L5 of doc/source/specs/leases.rst: without a
+snapshot, or when anything goes wrong, every host passes. Each request is looked at once, with all servers it
+asks for; by LeaseFilter once for each server.
 """
 
 import logging
@@ -20,12 +21,13 @@ from nova_market.core.scheduler.request import ServerRequest
 from nova_market.core.scheduler.snapshot import SchedulerSnapshot
 from nova_market.outage_log import OutageLog
 from nova_market.scheduler import market_feed
-from nova_market.scheduler.market_feed import CONF, Unfed
-from nova_market.scheduler.nova_objects import host_rows, rebuilds, request_from
+from nova_market.scheduler.market_feed import CONF, ENGINE, Unfed
+from nova_market.scheduler.nova_objects import free_now, host_rows, rebuilds, request_from
 
 LOG = logging.getLogger(__name__)
 
 PASSES = 'lets every host pass'
+SERVICE = 'start nova-market-leases'
 OFF = 'remove it from [filter_scheduler]enabled_filters'
 
 
@@ -91,7 +93,7 @@ class AffordableFilter(_MarketFilter):
     def _verdict(
         self, snapshot: SchedulerSnapshot, request: ServerRequest, hosts: list[HostState]
     ) -> Verdict:
-        rows = host_rows(snapshot, hosts)
+        rows = host_rows(snapshot.hosts, hosts)
         return host_filter.affordable_hosts(
             snapshot, request, rows, CONF.nova_market.affordable_periods
         )
@@ -100,12 +102,12 @@ class AffordableFilter(_MarketFilter):
 class ShareGuaranteeFilter(_MarketFilter):
     """No host for a new server that would take its project above its granted share of the cloud.
 
-    Abstains until shares are published.
+    Abstains until shares are published, and for projects without one.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._unfed = Unfed(type(self).__name__, PASSES, 'projects.share', OFF)
+        self._unfed = Unfed(type(self).__name__, PASSES, 'projects.share', ENGINE, OFF)
 
     def _verdict(
         self, snapshot: SchedulerSnapshot, request: ServerRequest, hosts: list[HostState]
@@ -113,26 +115,40 @@ class ShareGuaranteeFilter(_MarketFilter):
         self._unfed.looked_at(snapshot.share)
         if snapshot.share is None:
             return everywhere(hosts)
-        return host_filter.within_share(snapshot, request, host_rows(snapshot, hosts))
+        return host_filter.within_share(snapshot, request, host_rows(snapshot.hosts, hosts))
 
 
 class LeaseFilter(_MarketFilter):
-    """No host that another project has reserved while the server lives.
+    """No host on which the server would take room that a lease has reserved while it lives.
 
-    Abstains until leases are published.
+    Abstains until leases are published, and while what was published is old.
     """
+
+    run_filter_once_per_request = False
+    """Each server of a request takes room that the next one does not have."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._unfed = Unfed(type(self).__name__, PASSES, 'leases', OFF)
+        self._unfed = Unfed(type(self).__name__, PASSES, 'reserved', SERVICE, OFF)
+        self._age = OutageLog(
+            LOG, lost=f'{type(self).__name__} {PASSES}', back='the room of leases is known again'
+        )
 
     def _verdict(
         self, snapshot: SchedulerSnapshot, request: ServerRequest, hosts: list[HostState]
     ) -> Verdict:
-        self._unfed.looked_at(snapshot.leases)
-        if not snapshot.leases:
+        reserved = snapshot.reserved
+        self._unfed.looked_at(reserved)
+        if reserved is None:
             return everywhere(hosts)
-        names = [host.host for host in hosts]
+        now = time.time()
+        if now - reserved.at > CONF.nova_market.max_age:
+            self._age.failed(
+                f'the service of leases has last published what is reserved {now - reserved.at:.0f} s ago'
+            )
+            return everywhere(hosts)
+        self._age.works()
+        rows = host_rows(reserved.hosts, hosts)
         return host_filter.unreserved(
-            snapshot, request, names, time.time(), CONF.nova_market.lease_window
+            reserved, request, rows, free_now(hosts, rows), now, CONF.nova_market.lease_window
         )

@@ -19,6 +19,9 @@ scheduler.register_opts(CONF)
 
 LOG = logging.getLogger(__name__)
 
+ENGINE = 'upgrade nova-market-engine'
+"""What publishes shares and watts; an older one does not."""
+
 _shared = Feed(
     lambda: MarketApi(CONF),
     refresh=lambda: CONF.nova_market.refresh,
@@ -32,14 +35,14 @@ def current() -> SchedulerSnapshot | None:
 
 
 class Unfed:
-    """What one plug-in needs of the snapshots and nothing publishes: logged once, with the first snapshot."""
+    """What one plug-in needs of the snapshots and is not there: logged once, with the first snapshot."""
 
-    def __init__(self, plug_in: str, without: str, field: str, off: str) -> None:
-        """without: what it does now; field: of the snapshot; off: how to switch the plug-in off."""
-        self._line = (
-            f'{plug_in} {without}: it needs `{field}` in the snapshots of the market, and no service of '
-            f'nova-market publishes it; until one does, {off}'
-        )
+    def __init__(self, plug_in: str, without: str, field: str, source: str, off: str) -> None:
+        """without: what it does now; field: of the snapshot; source: what to do that it is there;
+        off: how to switch the plug-in off.
+        """
+        missing = f'the snapshots of the market have no `{field}`'
+        self._line = f'{plug_in} {without}: {missing}: {source}; until then, {off}'
         self._logged = False
 
     def looked_at(self, found: object) -> None:

@@ -21,7 +21,7 @@ from nova_market.core.scheduler.snapshot import SchedulerSnapshot
 from nova_market.outage_log import OutageLog
 from nova_market.scheduler import installed_weighers
 from nova_market.scheduler.candidates import Candidates
-from nova_market.scheduler.market_feed import CONF, Unfed
+from nova_market.scheduler.market_feed import CONF, ENGINE, Unfed
 from nova_market.scheduler.weighted_sum import Term, weighted_sum
 
 LOG = logging.getLogger(__name__)
@@ -167,7 +167,7 @@ class PowerWeigher(SingleWeigher):
     def __init__(self) -> None:
         super().__init__()
         off = f'set [nova_market]{self.option} to 0'
-        self._unfed = Unfed(type(self).__name__, 'weighs nothing', 'hosts.watts', off)
+        self._unfed = Unfed(type(self).__name__, 'weighs nothing', 'hosts.watts', ENGINE, off)
 
     def _by_market(self, snapshot: SchedulerSnapshot, candidates: Candidates) -> Array | None:
         self._unfed.looked_at(snapshot.watts)

@@ -57,6 +57,7 @@ def lease_settings(conf: cfg.ConfigOpts) -> LeaseSettings:
         longest=options.longest,
         horizon=options.horizon,
         most=options.max_leases,
+        publish_ahead=options.publish_ahead,
     )
     for entry in made.timetable:
         if entry.algorithm not in made.algorithms or entry.objective not in made.objectives:

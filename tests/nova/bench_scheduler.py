@@ -22,6 +22,7 @@ from nova_market.scheduler import market_feed
 from tests.nova import placing
 from tests.nova.hosts import spec, state
 from tests.nova.plugged import feed_of
+from tests.support.scheduler_builders import held
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
 
@@ -53,9 +54,19 @@ def full_snapshot(hosts, projects=1000):
         share=np.ones(projects),
         heaviness=rng.uniform(-1, 1, projects),
         host_heaviness=rng.uniform(-1, 1, hosts),
-        leases=(),
+        reserved=reserved(hosts),
         watts=rng.uniform(1, 100, (2, hosts)),
     )
+
+
+def reserved(hosts):
+    """On each second host a lease of a part of it, tomorrow."""
+    size, tomorrow = (4.0, 8192.0, 0.0), time.time() + 80_000.0
+    leases = [
+        (f'L{row}', 'red', tomorrow, tomorrow + 3600.0, {f'host{row}': size})
+        for row in range(0, hosts, 2)
+    ]
+    return held(*leases, at=1e12)
 
 
 def busy_hosts(count):

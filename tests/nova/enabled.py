@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import nova_market.scheduler
-from nova_market.core.scheduler.snapshot import HostLease, SchedulerSnapshot
+from nova_market.core.scheduler.snapshot import SchedulerSnapshot
 from tests.nova.plugged import feed_of
-from tests.support.scheduler_builders import quiet
+from tests.support.scheduler_builders import held, quiet
 
 host_manager = importlib.import_module('nova.scheduler.host_manager')
 market_feed = importlib.import_module('nova_market.scheduler.market_feed')
@@ -49,7 +49,7 @@ FAULTS = Faults()
 def even_handed() -> SchedulerSnapshot:
     """Equal hosts; everything that can be published is, and tells of the project of Nova's tests."""
     count = len(NAMES)
-    elsewhere = HostLease(project_id='another', hosts=frozenset({'elsewhere'}), begin=0.0, end=1e12)
+    elsewhere = held(('L', 'another', 0.0, 1e12, {'elsewhere': None}), at=1e12)
     flat = quiet(
         count,
         projects={'red': 0, PROJECT_ID: 1},
@@ -57,7 +57,7 @@ def even_handed() -> SchedulerSnapshot:
         heaviness=np.zeros(2),
         host_heaviness=np.zeros(count),
         watts=np.ones((2, count)),
-        leases=(elsewhere,),
+        reserved=elsewhere,
     )
     return dataclasses.replace(flat, hosts={name: row for row, name in enumerate(NAMES)})
 

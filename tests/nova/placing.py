@@ -37,8 +37,8 @@ class Quality:
 
 
 def only_published(snapshot: SchedulerSnapshot) -> SchedulerSnapshot:
-    """What the market engine publishes by itself."""
-    return replace(snapshot, share=None, leases=None, watts=None)
+    """Without what the operator sets, and without leases."""
+    return replace(snapshot, share=None, reserved=None, watts=None)
 
 
 def requests(seed=11):

@@ -2,11 +2,9 @@
 """Servers are made, moved and rebuilt in Nova with the plug-ins enabled."""
 
 import dataclasses
-import time
 
 import numpy as np
 
-from nova_market.core.scheduler.snapshot import HostLease
 from tests.nova.bed import IMAGE, PROJECT, MarketBed
 from tests.nova.test_plugins import broken_snapshot
 from tests.support.scheduler_builders import quiet
@@ -19,10 +17,6 @@ def cloud(hosts=5, **more):
     known = {'bids': bids, 'projects': {PROJECT: 0, 'blue': 1}}
     names = {f'host{number + 1}': number for number in range(hosts)}
     return dataclasses.replace(quiet(hosts), hosts=names, **known | more)
-
-
-def leased(*names, to='blue'):
-    return (HostLease(project_id=to, hosts=frozenset(names), begin=0.0, end=time.time() + 1e6),)
 
 
 class TestMarket(MarketBed):
@@ -86,16 +80,6 @@ class TestMarket(MarketBed):
         (service,) = self.api.get_services(binary='nova-compute', host='host5')
         self.api.put_service(service['id'], {'forced_down': True})
         self._evacuate_server(server, expected_host='host4')
-
-    def test_leased_hosts_are_left_to_those_who_have_them(self):
-        """New and moving servers stay away; those of the lessee may go there."""
-        self.market_tells(cloud(leases=leased('host5', 'host4')))
-        server = self.boot(self.flavor())
-        assert self.where(server) == 'host3'
-        self._live_migrate(server)
-        assert self.where(server) == 'host2'
-        self.market_tells(cloud(leases=leased('host5', to=PROJECT)))
-        assert self.where(self.boot(self.flavor())) == 'host5'
 
     def test_a_share_that_is_used_up(self):
         """SVMSched's guarantee; work that is best-effort is not held to it."""

@@ -6,7 +6,13 @@ import numpy as np
 from nova_market.core.market.round import decide
 from nova_market.core.market.snapshot import MarketSnapshot
 from nova_market.core.scheduler.request import ServerRequest
+from nova_market.core.scheduler.reserved import reserved_from, versioned
 from nova_market.core.scheduler.snapshot import LEVELS, SchedulerSnapshot, demand_at_levels
+from nova_market.core.scheduler.snapshot_reader import (
+    ReservedLeases,
+    ReservedNodes,
+    ReservedTable,
+)
 
 CREDIT = 1_000_000
 
@@ -71,6 +77,32 @@ def quiet(hosts=2, **more):
         'used': np.zeros((2, 2)),
     }
     return SchedulerSnapshot(**known | more)
+
+
+def held(*leases, carriers=(), at=100.0):
+    """Reserved: (id, project, begin, end, {host: None for all of it, or (cores, MiB, GiB)}) of each lease."""
+    names = sorted({name for lease in leases for name in lease[4]})
+    parts = [(row, name, size) for row, one in enumerate(leases) for name, size in one[4].items()]
+    sizes = np.array([size or (0.0, 0.0, 0.0) for *_, size in parts]).reshape(-1, 3)
+    table = ReservedTable(
+        version='0',
+        at=at,
+        leases=ReservedLeases(
+            id=[one[0] for one in leases],
+            project_id=[one[1] for one in leases],
+            begin=[one[2] for one in leases],
+            end=[one[3] for one in leases],
+        ),
+        hosts=names,
+        nodes=ReservedNodes(
+            lease=[row for row, *_ in parts],
+            host=[names.index(name) for _, name, _ in parts],
+            whole=[size is None for *_, size in parts],
+            amounts=sizes.T.tolist(),
+        ),
+        carriers=list(carriers),
+    )
+    return reserved_from(versioned(table))
 
 
 def ask(vcpus=2.0, mib=1024.0, **more):

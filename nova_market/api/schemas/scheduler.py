@@ -19,7 +19,15 @@ TABLES: Schema = {
         {'type': 'object'},
         'columns: id, available, due; used [resource][project]; share, heaviness where known',
     ),
-    'leases': described({'type': 'array', 'items': {'type': 'object'}}, 'where known'),
+    'reserved': described(
+        {'type': 'object'},
+        'what leases have reserved: version, at; leases: id, project_id, begin, end; hosts: names; nodes: '
+        'lease, host (rows), whole, amounts [cores, MiB, GiB][node] without what servers of the lease take; '
+        'carriers: [server id, row of its lease]',
+    ),
+    'reserved_at': described(
+        NUMBER, 'instead of `reserved`: the version of the caller was true then'
+    ),
 }
 SNAPSHOT: Schema = wrapped(
     'scheduler_snapshot',

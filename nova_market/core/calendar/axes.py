@@ -14,6 +14,9 @@ from nova_market.core.resource import Array
 
 AXES = ('cores', 'memory_mib', 'disk_gib')
 
+COUNTED = ('VCPU', 'MEMORY_MB', 'DISK_GB')
+"""Placement's resource class of each axis."""
+
 CORES, MEMORY_MIB, DISK_GIB = range(len(AXES))
 
 

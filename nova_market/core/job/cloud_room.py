@@ -22,16 +22,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nova_market.core.calendar.axes import AXES, CORES
+from nova_market.core.calendar.axes import AXES, CORES, COUNTED
 from nova_market.core.calendar.calendar import Calendar, unbooked
 from nova_market.core.calendar.capacity import capacity as offered
 from nova_market.core.calendar.grain import MOST_AMOUNT
 from nova_market.core.job.queue import WORKER_MARKS, DesiredWorkerState, StoredWorker, WorkerState
 from nova_market.core.market.inventory import CloudHost, CloudServer
 from nova_market.core.resource import Array, Flags
-
-COUNTED = ('VCPU', 'MEMORY_MB', 'DISK_GB')
-"""Placement's resource class of each axis."""
 
 OF_CORES = ('VCPU', 'PCPU')
 """What Nova counts together as the vCPUs that are used on a host."""

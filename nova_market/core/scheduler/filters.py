@@ -7,11 +7,9 @@ work), the leases are those of CloudAlloc. Each function gives (flags, why): one
 sentence for the log where one is False. What the snapshot does not tell, refuses nothing.
 
 Differs from the papers: prices count per host (a crowded host is dearer); a project's other
-servers are paid first; a lease closes a host to servers whose end nobody knows for `window` seconds
+servers are paid first; a lease keeps its room from servers whose end nobody knows for `window` seconds
 before it begins.
 """
-
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -21,6 +19,7 @@ from nova_market.core.market.extra_spec import LONG
 from nova_market.core.resource import Array, Flags, Rows
 from nova_market.core.scheduler.host_demand import levels_after
 from nova_market.core.scheduler.request import ServerRequest
+from nova_market.core.scheduler.reserved import Reserved, carried, must_be_left
 from nova_market.core.scheduler.snapshot import SchedulerSnapshot
 
 UNKNOWN = -1
@@ -101,26 +100,47 @@ def within_share(snapshot: SchedulerSnapshot, request: ServerRequest, rows: Rows
 
 
 def unreserved(
-    snapshot: SchedulerSnapshot,
+    reserved: Reserved,
     request: ServerRequest,
-    names: Sequence[str],
+    rows: Rows,
+    free: Array,
     now: float,
     window: float,
 ) -> Verdict:
-    """Is no host reserved by another project while the server lives?
+    """Do leases keep their room while the server lives? Rule L5 of doc/source/specs/leases.rst.
 
-    It lives from now for its `duration`, or `window` seconds where that is not set.
+        free now - what leases have reserved at any time while it lives >= size
+
+    rows: of the hosts in `reserved`, UNKNOWN where no lease has a node; free: (AXES, hosts) what Nova has
+    there now. Servers that are there are taken to stay.
+    It lives from now for its `duration`, or `window` seconds where that is not set. One that carries a lease
+    may use the room of it, and lives until its end at most; a new one goes to hosts of the lease only.
     """
-    fine = np.ones(len(names), dtype=np.bool_)
-    until = now + (window if request.duration is None else request.duration)
-    closed: set[str] = set()
-    for lease in snapshot.leases or ():
-        if lease.project_id != request.project_id and lease.begin < until and lease.end > now:
-            closed |= lease.hosts
-    if closed:
-        fine = np.array([name not in closed for name in names], dtype=np.bool_)
+    fine = np.ones(len(rows), dtype=np.bool_)
+    lease = carried(reserved, request, now)
+    if request.new and request.lease and lease is None:
+        return ~fine, f'project {request.project_id} has no lease {request.lease:.40} now'
+    life = request.duration
+    if lease is None:
+        until = now + (window if life is None else life)
+    else:
+        end = float(reserved.end[lease])
+        until = end if life is None else min(now + life, end)
+        if request.new:
+            fine &= np.isin(rows, reserved.hosts_of(lease))
+    known = np.flatnonzero(rows != UNKNOWN)
+    if until <= now or not len(known):
+        return fine, _refused(fine)
+    kept = must_be_left(reserved, lease, now, until)[:, rows[known]]
+    size = np.array(request.amounts)[:, None]
+    short = (kept > 0) & (free[:, known] - kept < size - ROUNDING)
+    fine[known] &= ~short.any(axis=0)
+    return fine, _refused(fine)
+
+
+def _refused(fine: Flags) -> str:
     refused = int(len(fine) - fine.sum())
-    return fine, f'{refused} hosts are reserved by other projects' if refused else ''
+    return f'leases have reserved the room of {refused} hosts' if refused else ''
 
 
 def _text(amount: float) -> str:

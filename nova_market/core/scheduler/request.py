@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What somebody asks Nova for, as the market sees it: how much, for how long, what it would bid.
 
-Implements rules B1 and S3 of doc/source/specs/market.rst. Units: cores, MiB, micro-credits per period,
+Implements rules B1 and S3 of doc/source/specs/market.rst, and L5 of
+doc/source/specs/leases.rst. Units: cores, MiB, GiB, micro-credits per period,
 seconds. A text that is no value is ignored: flavors are checked where they are written.
 """
 
@@ -23,6 +24,9 @@ from nova_market.core.market.extra_spec import (
     whole,
 )
 
+LEASE_HINT = 'market_lease'
+"""Scheduler hint of a server that uses what a lease has reserved: the lease's id."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerRequest:
@@ -33,6 +37,7 @@ class ServerRequest:
     market:   the flavor asks for the market: it has a key of it
     duration: seconds; None: not known. Only the flavor sets it: a tenant would give whatever lets him in
     new:      the servers do not exist yet; False: one that exists moves
+    disk_gib: of one server on its host; lease: the id that a hint names, ''; server_id: as Nova has it
     """
 
     project_id: str
@@ -45,6 +50,14 @@ class ServerRequest:
     work: str = LONG
     duration: int | None = None
     new: bool = True
+    disk_gib: float = 0.0
+    lease: str = ''
+    server_id: str = ''
+
+    @property
+    def amounts(self) -> tuple[float, float, float]:
+        """Of one server, in the order of AXES."""
+        return (*self.size, self.disk_gib)
 
 
 def request_of(
@@ -55,11 +68,17 @@ def request_of(
     *,
     count: int = 1,
     new: bool = True,
+    disk_gib: float = 0.0,
+    server_id: str = '',
 ) -> ServerRequest:
     """From a flavor and the scheduler hints of a server; of a bid the hint goes first (B1)."""
     size = (float(size[0]), float(size[1]))
+    lease = hints.get(LEASE_HINT, '')
     if not any(key.startswith(PREFIX) for key in (*extra_specs, *hints)):
-        return ServerRequest(project_id=project_id, size=size, limit=size, count=count, new=new)
+        return ServerRequest(
+            project_id=project_id, size=size, limit=size, count=count, new=new,
+            disk_gib=disk_gib, lease=lease, server_id=server_id,
+        )  # fmt: skip
     stated = stated_bids(metadata={}, hints=hints, extra_specs=extra_specs)
     limit = limits(extra_specs)
     work = extra_specs.get(CLASS, LONG)
@@ -74,4 +93,7 @@ def request_of(
         work=work if work in CLASSES else LONG,
         duration=whole(extra_specs.get(DURATION, ''), 1, MOST_SECONDS),
         new=new,
+        disk_gib=disk_gib,
+        lease=lease,
+        server_id=server_id,
     )

@@ -23,8 +23,8 @@ from nova_market.core.market.price import wishes
 from nova_market.core.market.round import RoundOutcome
 from nova_market.core.market.snapshot import MarketSnapshot
 from nova_market.core.resource import Array, Flags
+from nova_market.core.scheduler.reserved import Reserved, plain, reserved_from, table_of
 from nova_market.core.scheduler.snapshot_reader import (
-    LeaseEntry,
     SnapshotDocument,
     Table,
     array,
@@ -37,16 +37,6 @@ from nova_market.errors import BadSnapshot
 FORMAT = 1
 LEVELS = (0.25, 0.5, 0.75, 1.0)
 WIDTH = len(MARKET_RESOURCES)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostLease:
-    """Hosts that a project has reserved; begin, end: seconds since the epoch."""
-
-    project_id: str
-    hosts: frozenset[str]
-    begin: float
-    end: float
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -62,7 +52,7 @@ class SchedulerSnapshot:
     share:     (projects,) granted part of the cloud, NaN = none; None: shares are not published
     heaviness: (projects,), host_heaviness: (hosts,) mean of the servers' owners, NaN = nobody is there;
                None: not published
-    leases:    None: not published
+    reserved:  what leases have reserved; None: not published
     watts:     (2, hosts) of a host at rest, and of one busy core on top, NaN = not known;
                None: not published
     """
@@ -83,7 +73,7 @@ class SchedulerSnapshot:
     share: Array | None = None
     heaviness: Array | None = None
     host_heaviness: Array | None = None
-    leases: tuple[HostLease, ...] | None = None
+    reserved: Reserved | None = None
     watts: Array | None = None
     sold: Flags | None = None
 
@@ -165,7 +155,7 @@ def snapshot_of(document: SnapshotDocument) -> SchedulerSnapshot:
         raise BadSnapshot(f'levels {document.levels}: this version reads {list(LEVELS)}')
     hosts, projects = needed(document.hosts, 'hosts'), needed(document.projects, 'projects')
     count, owners = len(hosts.name), len(projects.id)
-    leases = document.leases
+    reserved = document.reserved
     return SchedulerSnapshot(
         period=document.period,
         age=document.age,
@@ -184,7 +174,7 @@ def snapshot_of(document: SnapshotDocument) -> SchedulerSnapshot:
         heaviness=_optional(projects.heaviness, 'projects.heaviness', (owners,)),
         host_heaviness=_optional(hosts.heaviness, 'hosts.heaviness', (count,)),
         watts=_optional(hosts.watts, 'hosts.watts', (2, count)),
-        leases=None if leases is None else tuple(_lease(one) for one in leases),
+        reserved=None if reserved is None else reserved_from(reserved),
         sold=None if hosts.sold is None else array(hosts.sold, 'hosts.sold', (WIDTH, count)) > 0,
     )
 
@@ -209,6 +199,8 @@ def document_of(snapshot: SchedulerSnapshot) -> dict[str, object]:
         **_with_gaps('share', snapshot.share),
         **_with_gaps('heaviness', snapshot.heaviness),
     }
+    reserved = snapshot.reserved
+    document = None if reserved is None else plain(table_of(reserved))
     return {
         'format': FORMAT,
         'period': snapshot.period,
@@ -218,30 +210,8 @@ def document_of(snapshot: SchedulerSnapshot) -> dict[str, object]:
         'bid_price': snapshot.bid_price.tolist(),
         'hosts': hosts,
         'projects': projects,
-        **({} if snapshot.leases is None else {'leases': [_plain(one) for one in snapshot.leases]}),
+        **({} if document is None else {'reserved': document}),
     }
-
-
-def _plain(lease: HostLease) -> dict[str, object]:
-    return {
-        'project_id': lease.project_id,
-        'hosts': sorted(lease.hosts),
-        'begin': lease.begin,
-        'end': lease.end,
-    }
-
-
-def _lease(entry: LeaseEntry) -> HostLease:
-    if entry.end < entry.begin:
-        raise BadSnapshot(
-            f'a lease of {entry.project_id!r:.80} from {entry.begin:g} to {entry.end:g}'
-        )
-    return HostLease(
-        project_id=entry.project_id,
-        hosts=frozenset(rows(entry.hosts, 'the hosts of a lease')),
-        begin=entry.begin,
-        end=entry.end,
-    )
 
 
 def _optional(table: Table | None, name: str, shape: tuple[int, ...]) -> Array | None:

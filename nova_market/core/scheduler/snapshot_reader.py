@@ -23,6 +23,8 @@ MAX_TEXT = 255
 MAX_HOSTS = 100_000
 MAX_PROJECTS = 1_000_000
 MAX_LEASES = 100_000
+MAX_NODES = 200_000
+MAX_CARRIERS = 200_000
 HUGE = 1e18
 """No price, bid or amount is larger."""
 
@@ -32,6 +34,7 @@ Name = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
 Amount = Annotated[float, Meta(ge=0.0, le=HUGE)]
 Signed = Annotated[float, Meta(ge=-HUGE, le=HUGE)]
 Part = Annotated[float, Meta(ge=0.0, le=1.0)]
+Row = Annotated[int, Meta(ge=0, le=2**31)]
 Watts = Annotated[float, Meta(ge=0.0, le=MAX_WATTS)]
 
 Table = Sequence[object]
@@ -62,17 +65,40 @@ class ProjectTable(Struct, frozen=True, kw_only=True):
     heaviness: list[Signed | None] | None = None
 
 
-class LeaseEntry(Struct, frozen=True, kw_only=True):
-    """Hosts that a project has reserved."""
+class ReservedLeases(Struct, frozen=True, kw_only=True):
+    """Arrays over the leases, in the order of `id`."""
 
-    project_id: str
+    id: Annotated[list[Name], Meta(max_length=MAX_LEASES)]
+    project_id: list[Name]
+    begin: list[Amount]
+    end: list[Amount]
+
+
+class ReservedNodes(Struct, frozen=True, kw_only=True):
+    """Arrays over the nodes; lease, host: rows; amounts: [axis][node], 0 where a node is a whole host."""
+
+    lease: Annotated[list[Row], Meta(max_length=MAX_NODES)]
+    host: list[Row]
+    whole: list[bool]
+    amounts: list[list[Amount]]
+
+
+class ReservedTable(Struct, frozen=True, kw_only=True):
+    """What leases have reserved: core.scheduler.reserved has what the columns hold."""
+
+    version: Annotated[str, Meta(min_length=1, max_length=64)]
+    at: Amount
+    leases: ReservedLeases
     hosts: Annotated[list[Name], Meta(max_length=MAX_HOSTS)]
-    begin: Amount
-    end: Amount
+    nodes: ReservedNodes
+    carriers: Annotated[list[tuple[Name, Row]], Meta(max_length=MAX_CARRIERS)]
 
 
 class SnapshotDocument(Struct, frozen=True, kw_only=True):
-    """A snapshot; only period and age when the reader has the newest one already."""
+    """A snapshot; only period and age when the reader has the newest one already.
+
+    reserved_at: instead of `reserved`, when the reader has this version of it already: until when it is true
+    """
 
     period: Annotated[int, Meta(ge=0, le=2**53)]
     age: Amount
@@ -82,7 +108,8 @@ class SnapshotDocument(Struct, frozen=True, kw_only=True):
     bid_price: list[Amount] = msgspec.field(default_factory=list)
     hosts: HostTable | None = None
     projects: ProjectTable | None = None
-    leases: Annotated[list[LeaseEntry], Meta(max_length=MAX_LEASES)] | None = None
+    reserved: ReservedTable | None = None
+    reserved_at: Amount | None = None
 
 
 class SnapshotAnswer(Struct, frozen=True, kw_only=True):

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The service of leases: while it leads, one pass in each interval.
 
-Implements rules L1, L6 and L8 of doc/source/specs/leases.rst, after CloudAlloc, section 3 (Execution
+Implements rules L1, L5, L6 and L8 of doc/source/specs/leases.rst, after CloudAlloc, section 3 (Execution
 Function). Seconds. One pass, in this order:
 
 1. the hosts and servers of the cloud are read, and what can be leased is published
 2. leases whose hosts are lost get others, where there is room; owners are told
 3. leases start, are charged, end (core.lease.life)
-4. what has happened is sent as notifications
+4. what they reserve is published (rule L5)
+5. what has happened is sent as notifications
 
 Any number of services may run; those that do not lead do nothing. Every decision is written in one
 transaction with its money and its events, and only if the lease is still as it was read: killed at any point,
@@ -26,6 +27,7 @@ from nova_market.core.lease.host_view import HostView, cluster_of
 from nova_market.core.lease.life import event, failed, next_step
 from nova_market.core.lease.record import BEGUN, LeaseAction, LeaseStep, StoredLease
 from nova_market.core.lease.repair import repaired
+from nova_market.core.lease.reservation import reservation
 from nova_market.errors import (
     BadAmount,
     BadLease,
@@ -47,6 +49,7 @@ from nova_market.services.lease.observing import (
     good_hosts,
     observed,
     publish,
+    publish_reserved,
 )
 from nova_market.services.lease.settings import LeaseSettings
 
@@ -122,6 +125,12 @@ class Leases(LeaderLoop):
             back='compute hosts answer again: leases start',
         )
 
+        self._crowd = OutageLog(
+            LOG,
+            lost="Nova's scheduler does not receive all leases that begin soon",
+            back="Nova's scheduler receives all leases that begin soon",
+        )
+
     def turn(self) -> None:
         """One pass.
 
@@ -140,6 +149,8 @@ class Leases(LeaderLoop):
             if not self._leadership.leading():
                 break
             steps += self._advance(lease, view, now)
+        if cloud is not None and self._leadership.leading():
+            self._reserve(cloud, now)
         if self._sender is not None:
             self._sender.send()
         self._states.write(STATE, {'at': now, 'interval': self._settings.interval})
@@ -163,6 +174,17 @@ class Leases(LeaderLoop):
         self._silence.works()
         publish(self._states, view)
         return view
+
+    def _reserve(self, cloud: Cloud, now: float) -> None:
+        """Publish what leases reserve after this pass."""
+        found = reservation(
+            self._leases.calendar()[1], cloud.servers, now=now, ahead=self._settings.publish_ahead
+        )
+        publish_reserved(self._states, found)
+        if found.left_out:
+            self._crowd.failed(f'{found.left_out} leases that begin last are left out', kind='many')
+        else:
+            self._crowd.works()
 
     def _repair(self, view: HostView, live: Sequence[StoredLease], turn: int, now: float) -> int:
         """Other hosts in place of lost ones; how many leases have changed."""

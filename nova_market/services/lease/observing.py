@@ -4,10 +4,10 @@
 Implements the input of rules L2 and L8 of doc/source/specs/leases.rst with rules C2 and C4 of
 doc/source/specs/calendar.rst. Seconds. Of what is on a host without a lease, jobs and their reservations end
 as the forecast of the service of jobs has it; every other server is assumed to stay. A server that carries a
-lease (metadata `market:lease`, of the project that has it) is in the room of the lease.
+lease (core.lease.carrier) is in the room of the lease.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,8 +16,9 @@ from nova_market.core.calendar.axes import AXES
 from nova_market.core.calendar.calendar import rebased, unbooked
 from nova_market.core.calendar.capacity import capacity
 from nova_market.core.calendar.grain import on_grid
-from nova_market.core.job.cloud_room import COUNTED, Cloud, cloud_room
+from nova_market.core.job.cloud_room import Cloud, cloud_room
 from nova_market.core.job.forecast import Forecast
+from nova_market.core.lease.carrier import carried_amounts
 from nova_market.core.lease.host_view import (
     HostView,
     document_of,
@@ -26,8 +27,10 @@ from nova_market.core.lease.host_view import (
     watts_of,
 )
 from nova_market.core.lease.record import BEGUN, StoredLease
+from nova_market.core.lease.reservation import Reservation
 from nova_market.core.market.inventory import CloudServer
 from nova_market.core.resource import Array
+from nova_market.core.scheduler.reserved import plain
 from nova_market.errors import LeaseRefused
 from nova_market.ports import JobStateStore
 from nova_market.services.lease.settings import LeaseSettings
@@ -35,8 +38,8 @@ from nova_market.services.lease.settings import LeaseSettings
 STATE = 'lease_hosts'
 """Name of what is published, among the documents of the services."""
 
-LEASE = 'market:lease'
-"""Metadata of a server that uses what a lease reserves: its id."""
+RESERVED = 'lease_reserved'
+"""Name of what leases have reserved, published for Nova's scheduler."""
 
 
 def observed(
@@ -124,6 +127,11 @@ def publish(states: JobStateStore, view: HostView) -> None:
     states.write(STATE, document_of(view))
 
 
+def publish_reserved(states: JobStateStore, found: Reservation) -> None:
+    """For Nova's scheduler, and whoever starts or moves servers."""
+    states.write(RESERVED, plain(found.table))
+
+
 def read_view(states: JobStateStore, now: float, age: float) -> HostView:
     """What was published last.
 
@@ -145,20 +153,14 @@ def _carried(
     servers: Sequence[CloudServer], leases: Sequence[StoredLease], names: Sequence[str]
 ) -> Array:
     """What servers that carry a lease take of its hosts, (AXES, hosts)."""
-    begun: Mapping[str, StoredLease] = {one.id: one for one in leases if one.state in BEGUN}
+    begun = {one.id: one for one in leases if one.state in BEGUN}
     row = {name: number for number, name in enumerate(names)}
-    taken: dict[tuple[str, str], Array] = {}
-    for server in servers:
-        lease = begun.get(server.metadata.get(LEASE, ''))
-        host = str(server.host)
-        if lease is None or host not in row or server.project_id != lease.project_id:
-            continue
-        amounts = np.array([server.counted.get(name, 0.0) for name in COUNTED])
-        taken[lease.id, host] = taken.get((lease.id, host), np.zeros(len(AXES))) + amounts
+    taken = carried_amounts(servers, begun)
     found = np.zeros((len(AXES), len(names)))
     for lease in begun.values():
         for node in lease.nodes:
-            if (carried := taken.get((lease.id, node.host))) is not None:
+            carried = taken.get((lease.id, node.host))
+            if carried is not None and node.host in row:
                 # what is beyond the node is not reserved
                 found[:, row[node.host]] += np.minimum(carried, node.amounts)
     return found

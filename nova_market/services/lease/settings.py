@@ -26,6 +26,7 @@ class LeaseSettings:
     hosts:      patterns of the names of hosts that can be leased; stays_on: of those never powered down
     lost_after: a host that cannot be used for so long is lost
     view_age:   after which what was published of the hosts is of no use
+    publish_ahead: leases that begin within it are published for Nova's scheduler
     longest, horizon: of a lease, and from now to its end; most: leases of a project that are not over
     """
 
@@ -50,6 +51,7 @@ class LeaseSettings:
     longest: float = 30 * 86_400.0
     horizon: float = 365 * 86_400.0
     most: int = 100
+    publish_ahead: float = 7 * 86_400.0
 
     def plugins(
         self, now: float, algorithm: str = '', objective: str = ''

@@ -5,10 +5,14 @@ import numpy as np
 import pytest
 
 from nova_market.core.exchange.validation import MAX_AMOUNT
+from nova_market.core.lease.reservation import reservation
 from nova_market.core.scheduler.host_demand import newcomers_since
-from nova_market.core.scheduler.publication import HEAVIEST
+from nova_market.core.scheduler.publication import HEAVIEST, OperatorTerms
 from nova_market.core.scheduler.snapshot import snapshot_from
 from nova_market.core.scheduler.weights import by_heaviness
+from nova_market.services.lease.observing import publish_reserved
+from tests.support.job_records import id_of
+from tests.support.lease_records import lease
 from tests.support.market.api import OPERATOR, make_market
 from tests.support.market.rounds import PERIOD, add_round
 from tests.support.market_bed import CREDIT, Market, bidding, host, server
@@ -72,7 +76,8 @@ def test_a_round_of_the_engine_is_what_the_scheduler_reads(database):
     assert found.available[[red, blue]].tolist() == [100 * CREDIT, 50 * CREDIT]
     assert found.used[:, red].tolist() == [8.0, 8192.0]
     assert found.due[red] == outcome.due()[:2].sum()
-    assert found.share is found.leases is found.heaviness is found.watts is None
+    assert found.reserved is found.heaviness is found.watts is None
+    assert np.isnan(found.share).all()
 
 
 def test_nobody_has_come_while_nothing_changes(database):
@@ -137,3 +142,44 @@ def test_a_host_that_says_nonsense_spoils_no_snapshot(database):
     bed.run()
     found = snapshot_from(get(make_market(database)).json['scheduler_snapshot'])
     assert found.heaviness.tolist() == found.host_heaviness.tolist() == [HEAVIEST]
+
+
+def test_shares_and_watts_are_the_operators(database):
+    """A project or host that is not named has none; those of a core are its part of a full host's."""
+    hosts = [host('a', cores=4.0), host('b', cores=0.0)]
+    terms = OperatorTerms(
+        shares={'red': 0.25, 'nobody': 1.0},
+        watts=lambda names: (np.full(len(names), 160.0), np.full(len(names), 120.0)),
+    )
+    bed = Market(database, hosts=hosts, servers=[server('1', 'red', 'a')], terms=terms)
+    bed.grant('red', 100)
+    bed.grant('blue', 100)
+    bed.run()
+    found = snapshot_from(get(make_market(database)).json['scheduler_snapshot'])
+    of_project = dict(zip(found.projects, found.share.tolist(), strict=True))
+    assert of_project == pytest.approx({'red': 0.25, 'blue': np.nan}, nan_ok=True)
+    of_host = {name: found.watts[:, row].tolist() for name, row in found.hosts.items()}
+    assert of_host['a'] == [160.0, 30.0] and np.isnan(of_host['b'][1])
+
+
+def test_what_leases_reserve_is_answered_with_every_round(market):
+    """As the service of leases has it now; who has this version gets the time at which it was true."""
+    add_round(market)
+    assert 'reserved' not in get(market).json['scheduler_snapshot']
+    first = reserve(market, 100.0)
+    found = get(market).json['scheduler_snapshot']
+    assert snapshot_from(found).reserved.leases == (id_of('a'),)
+    known = f'{PATH}?known={PERIOD}&known_reserved='
+    answer = get(market, known + first).json['scheduler_snapshot']
+    assert answer.keys() == {'period', 'age', 'reserved_at'} and answer['reserved_at'] == 100.0
+    second = reserve(market, 110.0, lease('a'), lease('b'))
+    answer = get(market, known + first).json['scheduler_snapshot']
+    assert answer.keys() == {'period', 'age', 'reserved'}
+    assert answer['reserved']['version'] == second != first
+
+
+def reserve(market, at, *leases):
+    """What a pass of the service of leases publishes; its version."""
+    found = reservation(leases or (lease('a'),), (), now=at, ahead=1e12)
+    publish_reserved(market.stores.states, found)
+    return found.table.version

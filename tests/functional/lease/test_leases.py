@@ -13,10 +13,12 @@ from nova_market.core.job.forecast import Forecast, document_of
 from nova_market.core.lease.record import LeaseState
 from nova_market.core.ledger.posting import Posting, Reason
 from nova_market.core.market.inventory import CloudServer
+from nova_market.core.scheduler.reserved import read_reserved
 from nova_market.core.timestamp import stamp
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.errors import PromisesChanged
 from nova_market.services.lease.booking import Refused
+from nova_market.services.lease.observing import RESERVED
 from nova_market.services.lease.replanning import replan
 from tests.support.lease_bed import CREDITS
 from tests.support.lease_records import HOUR
@@ -394,3 +396,33 @@ def test_a_host_that_nova_leaves_out_is_not_lost_at_once(bed):
     bed.cloud.take_host('a')
     bed.run(10 * SETTINGS.lost_after + 20)
     assert bed.read(one).state is LeaseState.FAILED
+
+
+def test_what_is_reserved_is_published_in_each_pass(bed):
+    """Without what servers of the lease take, also by a hint; and no more when the lease is over."""
+
+    def published():
+        found = read_reserved(bed.states.read(RESERVED))
+        assert found.at == bed.clock.wall()
+        return {
+            (found.leases[row], node): amount
+            for row, node, amount in zip(
+                found.node_lease, found.nodes.host, found.nodes.amounts[0], strict=True
+            )
+        }, found.carriers
+
+    assert published() == ({}, {})
+    one = bed.book(hosts=['a'], cores=2, duration=HOUR)
+    bed.run()
+    assert published() == ({(one.id, 0): 2.0}, {})
+    states_at(bed, one, 0)
+    bed.cloud.put_server(
+        CloudServer(
+            id='s', project_id='red', host='a', vcpus=1, memory_mib=512,
+            hints={'market_lease': one.id}, counted={'VCPU': 1.0, 'MEMORY_MB': 512.0},
+        )
+    )  # fmt: skip
+    bed.run()
+    assert published() == ({(one.id, 0): 1.0}, {'s': 0})
+    states_at(bed, one, HOUR)
+    assert published() == ({}, {})

@@ -13,10 +13,14 @@ import pytest
 from oslo_config import cfg
 
 from nova_market.conf import scheduler as options
+from nova_market.core.lease.reservation import reservation
 from nova_market.core.scheduler.snapshot import document_of
 from nova_market.errors import BadSnapshot, CloudUnavailable, ConfigurationError
 from nova_market.scheduler import api_client as reader
 from nova_market.scheduler.api_client import MarketApi
+from nova_market.services.lease.observing import publish_reserved
+from tests.support.job_records import id_of
+from tests.support.lease_records import NOW, lease
 from tests.support.market.api_server import PASSWORD
 from tests.support.market.rounds import PERIOD, add_round
 from tests.support.scheduler_builders import quiet
@@ -55,6 +59,31 @@ def test_the_published_round_is_read(market_service, tmp_path):
     assert api.read(found)[0] is None
     add_round(market_service.market, PERIOD + 1)
     assert api.read(found)[0].period == PERIOD + 1
+
+
+def test_what_leases_reserve_is_read_beside_the_round(market_service, tmp_path):
+    """Anew when it has changed, also between two rounds; else only until when it is true."""
+    api = MarketApi(nova_conf(tmp_path, login(market_service.url)))
+    add_round(market_service.market)
+    states = market_service.market.stores.states
+    first, _ = api.read(None)
+    assert first.reserved is None
+    publish_reserved(states, reservation([lease('a')], (), now=NOW, ahead=1e9))
+    second, _ = api.read(first)
+    assert second.period == first.period and second.reserved.leases == (id_of('a'),)
+    assert api.read(second)[0] is None
+    publish_reserved(states, reservation([lease('a')], (), now=NOW + 10, ahead=1e9))
+    third, _ = api.read(second)
+    assert third.reserved.at == NOW + 10 and third.reserved.calendar is second.reserved.calendar
+    publish_reserved(states, reservation([], (), now=NOW + 20, ahead=1e9))
+    assert api.read(third)[0].reserved.leases == ()
+    add_round(market_service.market, PERIOD + 1)
+    newer, _ = api.read(third)
+    assert (newer.period, newer.reserved.leases) == (PERIOD + 1, ())
+    again, _ = api.read(newer)
+    assert again is None
+    add_round(market_service.market, PERIOD + 2)
+    assert api.read(newer)[0].reserved is newer.reserved
 
 
 @pytest.mark.parametrize(('user', 'password'), [('alice', PASSWORD), ('root', 'wrong')])

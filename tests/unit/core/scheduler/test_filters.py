@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts a new server may go to: what it costs there, shares, leases."""
+"""Which hosts a new server may go to: what it costs there, shares."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 
-from nova_market.core.scheduler.filters import UNKNOWN, affordable_hosts, unreserved, within_share
-from nova_market.core.scheduler.snapshot import HostLease
+from nova_market.core.scheduler.filters import UNKNOWN, affordable_hosts, within_share
 from tests.support.scheduler_builders import ask, published, quiet, world
 
 BOTH = np.array([0, 1])
@@ -134,33 +133,3 @@ def test_without_a_share_nothing_is_refused():
     """Neither a project without one, nor a cloud that publishes none."""
     assert within_share(quiet(share=np.array([0.0, np.nan])), ask(project_id='blue'), BOTH)[0].all()
     assert within_share(quiet(), ask(10**6), BOTH)[0].all()
-
-
-def leased(begin, end, project='blue'):
-    lease = HostLease(project_id=project, hosts=frozenset({'host0'}), begin=begin, end=end)
-    return quiet(leases=(lease,))
-
-
-@pytest.mark.parametrize(
-    ('snapshot', 'open_'),
-    [
-        (leased(50, 150), False),
-        (leased(150, 250), False),
-        (leased(200, 250), True),
-        (leased(50, 100), True),
-        (leased(50, 150, 'red'), True),
-        (quiet(), True),
-    ],
-    ids=['now', 'soon', 'after it', 'over', 'own', 'none'],
-)
-def test_a_host_reserved_by_others_is_closed(snapshot, open_):
-    """CloudAlloc: no server on it from now until its end; here it lives 100 s from second 100 on."""
-    names = ['host0', 'host1']
-    assert unreserved(snapshot, ask(duration=100), names, 100, 1e9)[0].tolist() == [open_, True]
-
-
-def test_a_server_whose_end_nobody_knows_lives_for_the_window():
-    """Without market:duration the option decides."""
-    snapshot = leased(150, 250)
-    assert unreserved(snapshot, ask(), ['host0'], 100, 50)[0].all()
-    assert not unreserved(snapshot, ask(), ['host0'], 100, 51)[0].any()

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from nova_market.core.scheduler.request import request_of
-from nova_market.core.scheduler.snapshot import HostLease, document_of, snapshot_from
+from nova_market.core.scheduler.snapshot import document_of, snapshot_from
 from nova_market.errors import BadSnapshot
-from tests.support.scheduler_builders import published, quiet, world
+from tests.support.scheduler_builders import held, published, quiet, world
 
 FULL = {
     'share': np.array([0.5, np.nan]),
@@ -17,7 +17,9 @@ FULL = {
     'host_heaviness': np.array([np.nan, 2.0]),
     'sold': np.array([[True, True], [False, True]]),
     'watts': np.array([[100.0, np.nan], [3.0, np.nan]]),
-    'leases': (HostLease(project_id='blue', hosts=frozenset({'host1'}), begin=1.0, end=2.0),),
+    'reserved': held(
+        ('L', 'blue', 1.0, 2.0, {'host1': None, 'host0': (1.0, 2.0, 3.0)}), carriers=[('s', 0)]
+    ),
 }
 
 
@@ -36,7 +38,7 @@ def test_what_is_written_is_read_back(snapshot):
             *(np.array(getattr(one, name), dtype=float) for one in (again, snapshot)),
             equal_nan=True,
         )
-    assert again.leases == snapshot.leases
+    assert (again.reserved is None) == (snapshot.reserved is None)
 
 
 def test_what_was_read_cannot_be_changed():
@@ -84,11 +86,21 @@ def broken(path, value):
         (('hosts', 'sold'), [[True, True], [True, 2]]),
         (('projects', 'share'), [2.0, None]),
         (('projects', 'available'), [None, 1.0]),
-        (('leases',), 'all'),
-        (('leases',), [{}]),
-        (('leases', 0, 'end'), 0.0),
-        (('leases', 0, 'project_id'), 7),
-        (('leases', 0, 'hosts'), 'host0'),
+        (('reserved',), 'all'),
+        (('reserved',), {}),
+        (('reserved', 'version'), ''),
+        (('reserved', 'hosts'), ['host0', 'host0']),
+        (('reserved', 'leases', 'end'), [0.0]),
+        (('reserved', 'leases', 'project_id'), []),
+        (('reserved', 'leases', 'begin'), [1.0, 1.0]),
+        (('reserved', 'nodes', 'lease'), [0, 1]),
+        (('reserved', 'nodes', 'host'), [0, 2]),
+        (('reserved', 'nodes', 'host'), [0, -1]),
+        (('reserved', 'nodes', 'whole'), [True]),
+        (('reserved', 'nodes', 'amounts'), [[1.0, 0.0]]),
+        (('reserved', 'nodes', 'amounts'), [[0.0, 1e17], [0.0, 2.0], [0.0, 3.0]]),
+        (('reserved', 'carriers'), [['s', 1]]),
+        (('reserved', 'carriers'), [['s', 0], ['s', 0]]),
     ],
     ids=lambda value: str(value)[:40],
 )

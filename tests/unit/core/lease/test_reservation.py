@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""L5: what leases reserve is published, without what servers that carry them take already."""
+
+import json
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nova_market.core.lease.record import LeaseState
+from nova_market.core.lease.reservation import reservation
+from nova_market.core.market.inventory import CloudServer
+from nova_market.core.resource import HostName
+from nova_market.core.scheduler.reserved import plain, read_reserved
+from tests.support.job_records import id_of
+from tests.support.lease_records import HOUR, NOW, lease
+
+DAY = 24 * HOUR
+A = id_of('a')
+
+
+def server(name, where='h0', project='red', cores=1.0, **more):
+    counted = {'VCPU': cores, 'MEMORY_MB': 512.0, 'DISK_GB': 10.0}
+    return CloudServer(
+        id=name, project_id=project, host=HostName(where), vcpus=1, memory_mib=512,
+        counted=counted, **more,
+    )  # fmt: skip
+
+
+def published(leases, servers=(), ahead=DAY, **more):
+    found = reservation(leases, servers, now=NOW, ahead=ahead, **more)
+    read = read_reserved(json.loads(json.dumps(plain(found.table))))
+    assert read is not None
+    return read, found.left_out
+
+
+def amounts(read):
+    return read.nodes.amounts.T.tolist()
+
+
+@pytest.mark.parametrize(
+    'marks',
+    [
+        {'metadata': {'market:lease': A}},
+        {'hints': {'market_lease': A}},
+        {'metadata': {'market:lease': A}, 'hints': {'market_lease': 'another'}},
+    ],
+    ids=['metadata', 'hint', 'metadata first'],
+)
+def test_what_a_carrier_takes_is_reserved_no_more(marks):
+    """Nova counts it; the server is named, so that it may move within its lease."""
+    read, _ = published([lease('a', hosts=('h0', 'h1'))], [server('s', **marks)])
+    assert amounts(read) == [[1.0, 1536.0, 0.0], [2.0, 2048.0, 0.0]]
+    assert read.carriers == {'s': 0}
+
+
+@pytest.mark.parametrize(
+    'one',
+    [
+        server('s', project='blue', metadata={'market:lease': A}),
+        server('s', metadata={'market:lease': 'another'}, hints={'market_lease': A}),
+        server('s'),
+    ],
+    ids=['of another project', 'metadata first', 'no mark'],
+)
+def test_other_servers_take_nothing_of_it(one):
+    """Whatever they state."""
+    read, _ = published([lease('a')], [one])
+    assert amounts(read) == [[2.0, 2048.0, 0.0]] and not read.carriers
+
+
+def test_a_carrier_that_is_larger_than_the_lease_takes_all_of_it():
+    """What is beyond is not reserved; a whole host stays one."""
+    large = server('s', cores=64.0, metadata={'market:lease': A})
+    read, _ = published([lease('a')], [large])
+    assert amounts(read)[0][0] == 0.0
+    whole, _ = published([lease('a', whole=True, amounts=(0.0,) * 3)], [large])
+    assert amounts(whole)[0][0] > 1e6
+
+
+def test_leases_that_are_over_far_away_or_nowhere_are_left_out():
+    """Those that have begun are in it, to their end."""
+    leases = [
+        lease('ended', state=LeaseState.ENDED),
+        lease('far', start=NOW + DAY),
+        lease('nowhere', hosts=()),
+        lease('past', start=NOW - 2 * HOUR),
+        lease('begun', start=NOW - 0.5 * HOUR, state=LeaseState.ACTIVE),
+        lease('soon', start=NOW + DAY - 1.0),
+    ]
+    read, left_out = published(leases)
+    assert read.leases == (id_of('begun'), id_of('soon')) and left_out == 0
+
+
+def test_too_many_leases_are_left_out_by_their_start():
+    """Whole leases; how many is known."""
+    leases = [lease(str(n), start=NOW + n * HOUR, hosts=('h0', 'h1')) for n in range(1, 5)]
+    read, left_out = published(leases, most=5)
+    assert read.leases == (id_of('1'), id_of('2')) and left_out == 2
+
+
+def test_the_version_changes_with_the_content_alone():
+    """A reader that has it asks for nothing."""
+    one = lease('a')
+    first = reservation([one], (), now=NOW, ahead=DAY).table
+    later = reservation([one], (), now=NOW + 10.0, ahead=DAY).table
+    assert first.version == later.version and first.at < later.at
+    given = reservation([replace(one, project_id='blue')], (), now=NOW, ahead=DAY).table
+    assert given.version != first.version
+
+
+def test_ten_thousand_hosts_with_two_leases_each_stay_small_and_quick():
+    """Under 2 MB; built and read within a second."""
+    leases = [
+        lease(f'{n}/{k}', start=NOW + (k + 1) * HOUR, hosts=tuple(f'compute-{h:05}.example' for h in hosts))
+        for k in range(2)
+        for n, hosts in enumerate(np.arange(10_000).reshape(1_000, 10))
+    ]  # fmt: skip
+    began = time.thread_time()
+    text = json.dumps(plain(reservation(leases, (), now=NOW, ahead=DAY).table))
+    read = read_reserved(json.loads(text))
+    assert time.thread_time() - began < 2.0
+    assert read is not None and len(read.hosts) == 10_000 and len(text) < 2_000_000
