@@ -285,6 +285,7 @@ def test_limits_of_offers(database):
     assert ask(market, 409, OWNER)['code'] == 'market.offer.too_many'
     error = act(market, first, 'hold', 400, OWNER, {'seconds': 11})
     assert error['code'] == 'market.offer.invalid'
+    assert act(market, first, 'hold', 200, OWNER, {'seconds': 10})['offer']['state'] == 'held'
     market.stores.queues.change(made['id'], {'state': QueueState.CLOSED}, 1)
     assert ask(market, 409, OWNER)['code'] == 'market.queue.closed'
     assert accept(market, first, 409, OWNER)['code'] == 'market.queue.closed'
