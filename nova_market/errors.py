@@ -231,6 +231,10 @@ class TooManyJobs(Conflict):
     """A project or a queue has as many waiting jobs as it may have."""
 
 
+class QueueFull(TooManyJobs):
+    """A queue has as many waiting jobs as it may have: another one may have room."""
+
+
 class QueueNameTaken(Conflict):
     """Another queue of the cloud has this name."""
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, select
 
 from nova_market.core.tender.bag import (
     LIVE,
@@ -123,19 +123,6 @@ def locked_bag(connection: Connection, bag_id: str) -> StoredBag | None:
     query = select(bags).where(bags.c.id == bag_id).with_for_update()
     row = connection.execute(query).first()
     return stored_bag(row) if row else None
-
-
-def end_if_over(connection: Connection, bag: StoredBag, now: float) -> None:
-    """A bag without a task that waits or has a job that goes on has ended."""
-    if bag.state is BagState.FILLING or bag.ended_at:
-        return
-    live = (bag_tasks.c.bag_id == bag.id) & bag_tasks.c.state.in_(LIVE_STATES)
-    if connection.execute(select(bag_tasks.c.row).where(live).limit(1)).first() is not None:
-        return
-    values: dict[str, Any] = {'ended_at': now, 'next_at': 0.0, 'round_at': 0.0}
-    if bag.state is BagState.OPEN:
-        values |= {'state': str(BagState.DONE), 'changed_at': now, 'reason': ''}
-    connection.execute(update(bags).where(bags.c.id == bag.id).values(**values))
 
 
 def _listed(names: Sequence[str]) -> bytes:

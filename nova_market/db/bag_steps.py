@@ -23,10 +23,10 @@ from nova_market.core.tender.bag import (
     WaitingTasks,
 )
 from nova_market.core.tender.stored_offer import OfferState, StoredOffer
+from nova_market.db.bag_progress import end_if_over
 from nova_market.db.bag_rows import (
     BAG_EVENTS,
     changed_values,
-    end_if_over,
     locked_bag,
     stored_bag,
     stored_task,

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Integer,
     String,
     UniqueConstraint,
+    false,
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -22,7 +23,10 @@ from nova_market.db.market_tables import STATE_LENGTH
 
 
 class BagRow(Base):
-    """document: roles, queues and defaults; utility to budget are the owner's, the rest the service's."""
+    """document: roles, queues and defaults; utility to budget are the owner's, the rest the service's.
+
+    totals: sums of its tasks (db.bag_progress) when it had ended: none of them changes any more
+    """
 
     __tablename__ = 'bags'
     __table_args__ = (
@@ -50,9 +54,11 @@ class BagRow(Base):
     cancel_jobs: Mapped[bool] = mapped_column(Boolean)
     round_at: Mapped[float] = mapped_column(Double)
     next_at: Mapped[float] = mapped_column(Double)
+    again: Mapped[bool] = mapped_column(Boolean, server_default=false())
     created_at: Mapped[float] = mapped_column(Double)
     changed_at: Mapped[float] = mapped_column(Double)
     ended_at: Mapped[float] = mapped_column(Double)
+    totals: Mapped[bytes | None] = mapped_column(CONTENT)
 
 
 class BagContentRow(Base):

@@ -11,7 +11,6 @@ from typing import Any
 from oslo_db.exception import DBDuplicateEntry
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from nova_market.core.job.record import QUEUED
 from nova_market.core.tender.bag import (
     BAG,
     BagAction,
@@ -26,12 +25,11 @@ from nova_market.core.tender.bag import (
 from nova_market.core.tender.bag_request import NewTasks
 from nova_market.core.text import shown
 from nova_market.db.apps import packed
+from nova_market.db.bag_progress import end_if_over, read_progress
 from nova_market.db.bag_rows import (
     BAG_EVENTS,
-    LIVE_STATES,
     bag_values,
     changed_values,
-    end_if_over,
     locked_bag,
     stored_bag,
     stored_task,
@@ -39,7 +37,6 @@ from nova_market.db.bag_rows import (
 )
 from nova_market.db.bag_tables import bag_contents, bag_events, bag_tasks, bags
 from nova_market.db.database import Database
-from nova_market.db.job_tables import jobs
 from nova_market.db.ledger import MAX_PAGE, slices
 from nova_market.errors import BadBag, BagEnded, KeyReused, TooManyBags
 
@@ -83,7 +80,7 @@ class DatabaseOwnBags:
 
     def progress(self, bag_ids: Sequence[str]) -> Mapping[str, BagProgress]:
         """How far they are, by id."""
-        return self._database.read(_progress, tuple(bag_ids))
+        return self._database.read(read_progress, tuple(bag_ids))
 
     def tasks(
         self, bag_id: str, state: TaskState | None = None, after: int = -1, limit: int = 1000
@@ -217,58 +214,6 @@ def _page(connection: Connection, chosen: BagFilter, before: int, limit: int) ->
         query = query.where(bags.c.number < before)
     rows = connection.execute(query.order_by(bags.c.number.desc()).limit(limit))
     return [stored_bag(row) for row in rows]
-
-
-def _progress(connection: Connection, ids: Sequence[str]) -> dict[str, BagProgress]:
-    table = bag_tasks.c
-    queued: dict[str, int] = {}
-    rows: dict[str, list[Any]] = {one: [] for one in ids}
-    for part in slices(ids):
-        sums = (
-            func.count().label('tasks'),
-            func.sum(table.cost).label('cost'),
-            func.sum(table.spent).label('spent'),
-            func.sum(table.importance).label('importance'),
-        )
-        query = select(table.bag_id, table.state, table.why, *sums).where(table.bag_id.in_(part))
-        for row in connection.execute(query.group_by(table.bag_id, table.state, table.why)):
-            rows[row.bag_id].append(row)
-        waits = (
-            select(table.bag_id, func.count().label('tasks'))
-            .join(jobs, jobs.c.id == table.job_id)
-            .where(
-                table.bag_id.in_(part),
-                table.state == str(TaskState.PLACED),
-                jobs.c.state.in_([str(state) for state in QUEUED]),
-            )
-            .group_by(table.bag_id)
-        )
-        queued |= {row.bag_id: int(row.tasks) for row in connection.execute(waits)}
-    return {name: _summed(found, queued.get(name, 0)) for name, found in rows.items()}
-
-
-def _summed(rows: Sequence[Any], queued: int) -> BagProgress:
-    counts: dict[TaskState, int] = {}
-    why: dict[str, int] = {}
-    committed, spent, succeeded, failed = 0, 0, 0.0, 0.0
-    for row in rows:
-        state = TaskState(row.state)
-        # one that is being taken waits until it is placed
-        shown_as = TaskState.WAITING if state is TaskState.TAKING else state
-        counts[shown_as] = counts.get(shown_as, 0) + int(row.tasks)
-        if row.why and state in (TaskState.WAITING, TaskState.DROPPED):
-            why[row.why] = why.get(row.why, 0) + int(row.tasks)
-        if state in (TaskState.PLACED, TaskState.TAKING):
-            committed += int(row.cost)
-        spent += int(row.spent)
-        if state is TaskState.DONE:
-            succeeded += float(row.importance)
-        elif str(state) not in LIVE_STATES:
-            failed += float(row.importance)
-    return BagProgress(
-        counts=counts, queued=queued, why=why, committed=committed, spent=spent,
-        succeeded=succeeded, failed=failed,
-    )  # fmt: skip
 
 
 def _tasks(

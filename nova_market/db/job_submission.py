@@ -21,7 +21,7 @@ from nova_market.db.apps import packed
 from nova_market.db.job_rows import JOB_COLUMNS, job_values, stored_job
 from nova_market.db.job_tables import job_contents, job_projects, job_queues, jobs
 from nova_market.db.ledger import post_in, slices
-from nova_market.errors import KeyReused, QueueChanged, QueueClosed, TooManyJobs
+from nova_market.errors import KeyReused, QueueChanged, QueueClosed, QueueFull, TooManyJobs
 
 WAIT = tuple(str(state) for state in QUEUED)
 
@@ -144,7 +144,7 @@ def _check_quotas(connection: Connection, new: NewJobs, quotas: JobQuotas) -> No
         limits = {'queue': queue_id, 'most': of_queue + 1}
         count = int(connection.execute(OF_QUEUE, limits).scalar() or 0) + more
         if count > of_queue:
-            raise TooManyJobs(
+            raise QueueFull(
                 f'the queue would have {count} jobs that wait: its limit is {of_queue}: wait until some '
                 'have started, or ask its owner'
             )

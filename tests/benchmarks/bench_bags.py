@@ -10,6 +10,7 @@ import time
 import pytest
 
 from nova_market.core.ledger.posting import account
+from nova_market.core.tender.bag import BagAction, BagEvent
 from tests.functional.job.test_bags import Bed
 from tests.support.bag_builders import asked, entries
 
@@ -48,3 +49,22 @@ def test_a_bag_of_ten_thousand_tasks(database):
         ratio = seconds / max(small[name], 1e-3)
         print(f'{name}: {1000 * small[name]:.0f} ms, {1000 * seconds:.0f} ms: {ratio:.1f} times')
         assert ratio < GROWTH, name
+
+
+def test_a_list_of_ended_bags(database):
+    """As long as their number says, however many tasks they had."""
+    bed = Bed(database)
+    ids: dict[int, list[str]] = {10: [], 1000: []}
+    for size, made in ids.items():
+        for n in range(20):
+            bag, new = asked(f'{size} {n}', 'blue', entries(size), now=bed.clock.wall())
+            bed.store.create(bag, new, 1000)
+            event = BagEvent(bag_id=bag.id, at=bed.clock.wall(), action=BagAction.CANCELLED)
+            bed.store.cancel(bag.id, event, jobs=False)
+            made.append(bag.id)
+    small, large = (
+        min(timed(lambda made=made: bed.store.progress(made))[0] for _ in range(5))
+        for made in ids.values()
+    )
+    print(f'20 ended bags: {1000 * small:.1f} ms with 10 tasks, {1000 * large:.1f} ms with 1,000')
+    assert large < 3.0 * small + 0.005

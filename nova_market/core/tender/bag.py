@@ -104,6 +104,7 @@ class StoredBag:
     cancel_jobs: its jobs are to be cancelled
     round_at:  when all that wait began to be tried; 0: nothing is being tried
     next_at:   when they are tried next; 0: none waits
+    again:     a task has ended since they began to be tried: when all were, they are tried once more
     """
 
     id: str
@@ -126,6 +127,7 @@ class StoredBag:
     cancel_jobs: bool = False
     round_at: float = 0.0
     next_at: float = 0.0
+    again: bool = False
     created_at: float = 0.0
     changed_at: float = 0.0
     ended_at: float = 0.0

@@ -45,6 +45,7 @@ from nova_market.errors import (
     BalanceTooLow,
     Conflict,
     QueueClosed,
+    QueueFull,
     TooManyJobs,
 )
 from nova_market.ports import BagStore, LedgerStore, QueueStore
@@ -100,7 +101,8 @@ class BagRound:
         self._problems: dict[str, str] = {}
         self._committed = 0
         self._balance: int | None = None
-        self._stopped = False
+        self._stopped = self._again = False
+        self._full: set[str] = set()
 
     def run(self) -> bool:
         """Whether the round is over; otherwise it goes on in the next pass.
@@ -118,8 +120,9 @@ class BagRound:
         progress = self._parts.bags.progress([self._bag.id])[self._bag.id]
         self._committed = progress.committed + progress.spent
         began = self._bag.round_at or now
+        self._again = self._bag.again and self._bag.round_at > 0
         if not self._bag.round_at:
-            self._journal.write(round_at=now)
+            self._journal.write(round_at=now, again=False)
         owners = {one: self._parts.queues.queue(one) for one in self._bag.queues}
         mine = self._bag.project_id
         self._free = frozenset(n for n, one in owners.items() if one and one.project_id == mine)
@@ -143,15 +146,16 @@ class BagRound:
                 left[step.overdue] = False
             if step.row is None:
                 return True
-            left[self._tried(waiting, step.row, np.flatnonzero(left), now)] = False
+            tried = self._tried(waiting, step.row, np.flatnonzero(left), now)
+            left[tried] = False
             if self._stopped:
                 return True
-            if self._bounds.over():
+            if len(tried) and self._bounds.over():
                 break
         return not left.any()
 
     def _tried(self, waiting: WaitingTasks, row: int, left: Rows, now: float) -> Rows:
-        """Try one task; which rows of `waiting` are done with for this round."""
+        """Try one task; which rows of `waiting` are done with for this round; none: a queue was full."""
         assert self._strategy is not None
         group = int(waiting.group[row])
         found = self._answers.get(group)
@@ -174,8 +178,8 @@ class BagRound:
         task = self._parts.bags.task(self._bag.id, int(waiting.row[row]))
         if task is None or task.state is not TaskState.WAITING:
             return np.array([row], dtype=np.intp)
-        self._take(task, found, best, group)
-        return np.array([row], dtype=np.intp)
+        done = self._take(task, found, best, group)
+        return np.array([row] if done else [], dtype=np.intp)
 
     def _ask(self, flavors: Sequence[str], time_limit: int) -> Answer:
         """Offers of all queues for a task of this kind, as one list (O5)."""
@@ -183,6 +187,9 @@ class BagRound:
         made: list[StoredOffer] = []
         why: list[str] = []
         for queue_id in self._bag.queues:
+            if queue_id in self._full:
+                why.append(self._problems[queue_id])
+                continue
             body = {
                 'queue': queue_id, 'time_limit': time_limit, 'utility': self._bag.utility,
                 'weight': self._bag.weight,
@@ -201,8 +208,8 @@ class BagRound:
                 why.append(f'no offer is for {", ".join(flavors)}')
         return Answer(offers=answer(made, self._free), made=tuple(made), why=tuple(why))
 
-    def _take(self, task: StoredTask, found: Answer, best: Choice, group: int) -> None:
-        """Accept what was chosen, or what can be had instead."""
+    def _take(self, task: StoredTask, found: Answer, best: Choice, group: int) -> bool:
+        """Accept what was chosen, or what can be had instead. False: it waits, and tries the other queues."""
         assert self._strategy is not None
         made, chosen = list(found.made), best
         content = self._content(task)
@@ -226,14 +233,25 @@ class BagRound:
                 chosen = self._instead(task, chosen, error.instead.offers, len(made))
                 made += error.instead.offers
                 continue
+            except QueueFull as error:
+                self._leave_out(decided.queue_id, str(error))
+                return self._parts.recover(task) is not None
             except REFUSED as error:
                 self._answers.pop(group, None)
                 why, reason = self._refused(error), str(error)
                 break
             self._place(task, accepted, job_id)
             self._answers_less(group, terms.source)
-            return
+            return True
         self._give_up(task, given_up, why, reason)
+        return True
+
+    def _leave_out(self, queue_id: str, reason: str) -> None:
+        """Nothing more is asked of a queue that is full, until the next pass."""
+        self._full.add(queue_id)
+        self._problems[queue_id] = reason
+        self._answers.clear()
+        self._journal.write()
 
     def _instead(
         self, task: StoredTask, chosen: Choice, fresh: Sequence[StoredOffer], before: int
@@ -254,7 +272,7 @@ class BagRound:
         if isinstance(error, BalanceTooLow):
             return NoDeal.BUDGET
         if isinstance(error, TooManyJobs):
-            # of the project or the queue: the next task would be refused as well
+            # of the project: the next task would be refused as well
             self._problems['jobs'], self._stopped = str(error), True
             return NoDeal.NO_OFFER
         return NoDeal.GONE if isinstance(error, Conflict) else NoDeal.NO_OFFER
@@ -303,8 +321,12 @@ class BagRound:
         self._journal.dropped(waiting.row[rows].tolist(), names, NoDeal.OVERDUE, LATE)
 
     def _end(self, now: float) -> None:
-        """The round is over: those that wait still are tried again after `poll` seconds."""
-        next_at = now + self._bag.poll if self._journal.waits else 0.0
+        """The round is over: those that wait still are tried again after `poll` seconds.
+
+        In the next pass, if a task has ended since it began.
+        """
+        pause = 0.0 if self._again else self._bag.poll
+        next_at = now + pause if self._journal.waits else 0.0
         self._journal.write(round_at=0.0, next_at=next_at, reason=self._reason())
 
     def _budget(self) -> int:

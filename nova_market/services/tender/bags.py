@@ -16,6 +16,7 @@ says so. A bag that fails does not stop the others.
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from nova_market.core.job.record import JobState, JobWish, StoredJob
 from nova_market.core.job.request import Submitter
@@ -124,14 +125,14 @@ class Bags:
             return None  # its job cannot be read yet: the task stays with its offer
         bag = bags.bag(task.bag_id)
         if bag is None or bag.state is BagState.OPEN:
-            now = {'round_at': 0.0, 'next_at': self._wall()} if again else {}
+            now = {'next_at': self._wall(), 'again': True} if again else {}
             self._write(task, {'state': TaskState.WAITING, 'cost': 0}, now)
         else:
             self._write(task, {'state': TaskState.CANCELLED, 'ended_at': self._wall(), 'cost': 0})
         return None
 
     def _note_ends(self) -> None:
-        """Tasks whose jobs have ended, and their bags try again."""
+        """Tasks whose jobs have ended. Their bags try again, when all were tried that are being tried now."""
         by_bag: dict[str, list[tuple[TaskChange, BagEvent]]] = {}
         for task, job, refunded in self._stores.bags.ended():
             by_bag.setdefault(task.bag_id, []).append(self._end_of(task, job, refunded))
@@ -139,7 +140,7 @@ class Bags:
             self._stores.bags.write(
                 BagStep(
                     bag_id=bag_id,
-                    changed={'round_at': 0.0, 'next_at': self._wall()},
+                    changed={'next_at': self._wall(), 'again': True},
                     tasks=tuple(change for change, _ in ends),
                     events=tuple(event for _, event in ends),
                 )
@@ -235,7 +236,7 @@ class Bags:
         self,
         task: StoredTask,
         changed: dict[str, object],
-        of_bag: dict[str, float] | None = None,
+        of_bag: dict[str, Any] | None = None,
     ) -> None:
         change = TaskChange(
             rows=(task.row,), before=TaskState.TAKING, changed=changed, tries=task.tries

@@ -12,6 +12,7 @@ from nova_market.core.tender.bag import (
     BagAction,
     BagEvent,
     BagFilter,
+    BagProgress,
     BagState,
     BagStep,
     TaskChange,
@@ -213,6 +214,19 @@ def test_the_end_of_a_job_is_found_once_its_offer_is_settled(store, database, wa
     assert store.bag(bag.id).next_at == 0 and store.bag(bag.id).ended_at == NOW
     with pytest.raises(BagEnded):
         store.change(bag.id, {'poll': 60.0}, None, event(bag))
+
+
+def test_the_sums_of_an_ended_bag_are_kept_with_it(store, database):
+    """Its tasks are not read for them any more; those of one that goes on are."""
+    over, open_bag = (create(store, name=name, tasks=entries(3)) for name in ('over', 'open'))
+    store.cancel(over.id, event(over), jobs=False)
+    before = store.progress([over.id, open_bag.id])
+    assert before[over.id].counts == {TaskState.CANCELLED: 3} and before[over.id].failed == 3.0
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql('DELETE FROM bag_tasks')
+    assert store.progress([over.id, open_bag.id]) == {
+        over.id: before[over.id], open_bag.id: BagProgress(),
+    }  # fmt: skip
 
 
 def test_jobs_of_a_cancelled_bag(store, database):

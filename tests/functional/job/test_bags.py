@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bags of tasks from their creation to the last result: what they try, take, pay, drop and give up (T5)."""
 
+from dataclasses import replace
+
 import pytest
 
 from nova_market.core.job.record import JobWish
 from nova_market.core.ledger.posting import ESCROW, account
-from nova_market.core.tender.bag import BagAction, BagEvent, BagState, TaskState
+from nova_market.core.tender.bag import BagAction, BagEvent, BagState, BagStep, TaskState
 from nova_market.core.tender.negotiation import NoDeal
 from nova_market.core.tender.stored_offer import OfferFilter, OfferState
 from nova_market.db.bag_steps import DatabaseBags
@@ -167,6 +169,41 @@ def test_a_closed_queue_is_the_reason_of_the_bag(bed):
     bed.clock.advance(500.0)
     bed.until(lambda: bed.over(bag_id))
     assert bed.counts(bag_id) == {DONE: 2} and bed.store.bag(bag_id).reason == ''
+
+
+def test_a_full_queue_does_not_keep_a_bag_from_the_others(bed):
+    """Its tasks go to the next best queue in the same pass, and nothing is left of what was refused."""
+    night = bed.stores.queues.queue('night')
+    limits = {'limits': replace(night.limits, max_waiting=1)}
+    bed.stores.queues.change(night.id, limits, night.generation)
+    bed.add_queue(
+        'day', 'red', projects=('blue',), share=0.0, policy='fair_tree', flavors=('small',),
+        price_core_hour=2 * PRICE,
+    )  # fmt: skip
+    bed.pass_()
+    bag_id = bed.bag(entries(3), queues=('night', 'day'), utility='cheapest')
+    bed.run(1)
+    placed = [one.queue_id for one in bed.tasks(bag_id).values() if one.state is PLACED]
+    assert placed == [id_of('night'), id_of('day'), id_of('day')]
+    assert 'its limit is 1' in bed.store.bag(bag_id).reason
+    assert not open_offers(bed) and not bed.ledger.discrepancies()
+
+
+def test_a_round_is_finished_before_the_next_one_begins(fast):
+    """Tasks that end meanwhile do not let it try its first kinds again and again; then another one begins."""
+    bed = Bed(fast, tries=1)
+    bag_id = bed.bag([{**one, 'time_limit': 600 + n} for n, one in enumerate(entries(4))], budget=1)
+    again = BagStep(bag_id=bag_id, changed={'next_at': bed.clock.wall(), 'again': True})
+    for passed in range(1, 5):
+        bed.run(1)
+        assert sum(one.why != '' for one in bed.tasks(bag_id).values()) == passed
+        if passed < 4:
+            bed.store.write(replace(again, changed={'next_at': bed.clock.wall(), 'again': True}))
+    bag = bed.store.bag(bag_id)
+    assert (bag.round_at, bag.next_at) == (0.0, bed.clock.wall() - 5.0)
+    bed.run(4)
+    bag = bed.store.bag(bag_id)
+    assert (bag.again, bag.round_at) == (False, 0.0) and bag.next_at > bed.clock.wall() + 400.0
 
 
 def test_a_cancelled_bag_drops_what_waits(bed):
