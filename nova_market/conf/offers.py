@@ -42,7 +42,8 @@ OPTIONS = [
         min=0,
         max=100,
         help='What a hold costs for each hour, as a part of what the offer costs. It is paid to the project '
-        'of the queue at once, and does not come back. 0 = nothing: room is kept from others for free.',
+        'of the queue at once, and does not come back. 0 = nothing: a '
+        'project then holds one offer of each queue at a time, and each offer once.',
     ),
     cfg.FloatOpt(
         'late_refund',

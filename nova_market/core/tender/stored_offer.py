@@ -12,7 +12,7 @@ Keys of postings have period 0 and name the offer:
 What the job itself costs is held, charged and released as that of any job (core.job.billing).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
@@ -131,6 +131,26 @@ def hold_posting(offer: StoredOffer, owner: str, fee: int) -> Posting | None:
         return None
     subject = f'offer/{offer.id}/{offer.holds + 1}'
     return _moved(Reason.CHARGE, subject, offer.project_id, owner, fee)
+
+
+def free_hold_problem(offer: StoredOffer, others: Iterable[StoredOffer]) -> str | None:
+    """Why an offer is not held for nothing (O1): a project holds one of each queue so, and once; None: it is.
+
+    others: that are held now, or were accepted
+    """
+    if offer.holds:
+        return (
+            f'offer {offer.id} was held, and to hold it again would cost nothing: accept it, or release it '
+            'and ask for new ones'
+        )
+    for one in others:
+        mine = (one.project_id, one.queue_id) == (offer.project_id, offer.queue_id)
+        if mine and one.state is OfferState.HELD:
+            return (
+                f'the project holds offer {one.id} of the same queue, and this hold would cost nothing: '
+                'accept or release that one first'
+            )
+    return None
 
 
 def late_refund(offer: StoredOffer, job: StoredJob) -> int:

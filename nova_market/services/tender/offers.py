@@ -33,6 +33,7 @@ from nova_market.core.tender.stored_offer import (
     HOW,
     OfferState,
     StoredOffer,
+    free_hold_problem,
     hold_fee,
     hold_posting,
 )
@@ -47,6 +48,7 @@ from nova_market.errors import (
     PromisesChanged,
     QueueChanged,
     QueueClosed,
+    TooManyOffers,
 )
 from nova_market.ports import (
     AccountStore,
@@ -117,13 +119,14 @@ class Gone(OfferGone):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Found:
-    """What can be offered now, by what was promised until `turn`."""
+    """What can be offered now, by what was promised until `turn`. others: that, but the offer itself"""
 
     turn: int
     queue: StoredQueue
     now: float
     made: JobOffers
     prices: tuple[float, ...] = ()
+    others: Sequence[StoredOffer] = ()
 
 
 class OfferRequests:
@@ -237,7 +240,7 @@ class OfferRequests:
         """Keep the room of an offer for some seconds, for a fee.
 
         :raises Gone, OfferEnded: as accept; BadOffer: for longer than is allowed.
-        :raises BalanceTooLow: the fee cannot be paid.
+        :raises BalanceTooLow: the fee cannot be paid; TooManyOffers: there is none, and one is held so.
         """
         most = self._settings.longest_hold
         if not 0 < wanted <= most:
@@ -248,6 +251,8 @@ class OfferRequests:
             honest = self._as_made(offer, found, row)
             fee = hold_fee(honest.cost, self._settings.hold_fee, wanted)
             posting = hold_posting(honest, found.queue.project_id, fee)
+            if posting is None and (problem := free_hold_problem(offer, found.others)):
+                raise TooManyOffers(problem)
             if posting is not None:
                 self._stores.accounts.open(
                     [Account(id=posting.credit, project_id=found.queue.project_id)]
@@ -298,7 +303,9 @@ class OfferRequests:
         )
         if queue.is_tender:
             made, prices = tender_offers(need, outlook, others, self._stores.outlooks, now)
-            return _Found(turn=outlook.turn, queue=queue, now=now, made=made, prices=prices)
+            return _Found(
+                turn=outlook.turn, queue=queue, now=now, made=made, prices=prices, others=others
+            )
         made = job_offers(
             need,
             queue,
@@ -308,7 +315,7 @@ class OfferRequests:
             calendar=self._stores.outlooks.calendar(outlook, others, now),
             now=now,
         )
-        return _Found(turn=outlook.turn, queue=queue, now=now, made=made)
+        return _Found(turn=outlook.turn, queue=queue, now=now, made=made, others=others)
 
     def _kept(self, asked: StoredOffer, found: _Found) -> Made:
         """What was found, as new offers that are stored."""

@@ -184,6 +184,21 @@ def test_a_held_offer_keeps_its_room_for_a_fee(sold):
     assert money(sold) == (fee, 9 * COST - fee, COST)
 
 
+def test_a_hold_for_nothing_is_one_of_a_queue(sold):
+    """Of the queue's own project: one offer at a time, and each once; so others get room after it."""
+    publish(sold, cores=(4.0,))
+    first, second = (best(sold, token=OWNER) for _ in range(2))
+    act(sold, first, 'hold', 200, OWNER, {'seconds': 30})
+    for offer, words in ((second, 'holds offer'), (first, 'was held')):
+        error = act(sold, offer, 'hold', 409, OWNER, {'seconds': 30})
+        assert error['code'] == 'market.offer.too_many' and words in error['detail']
+    for _ in range(2):  # those who pay hold what they pay for
+        act(sold, best(sold, deadline='2027-01-16T00:00:00Z'), 'hold', 200, body={'seconds': 30})
+    act(sold, first, 'release', 200, OWNER)
+    act(sold, second, 'hold', 200, OWNER, {'seconds': 30})
+    assert money(sold)[2] == 0
+
+
 def test_a_hold_ends_by_itself_or_is_given_up(sold):
     """Then others are offered the room again; what was released or has expired is of no use."""
     publish(sold, cores=(1.0,))
