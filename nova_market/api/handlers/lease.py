@@ -101,7 +101,8 @@ def update(call: Call) -> Any:
 @gives(200, schemas.LEASE)
 def delete(call: Call) -> Any:
     """Give up a lease; a part of what is not used comes back to the project that has booked it."""
-    lease = _changed(call, 'leases:change')
+    lease = _seen(call)
+    call.authorize('leases:end_blazar' if lease.of_blazar else 'leases:change', lease.project_id)
     return {'lease': shown(_requests(call).delete(lease))}
 
 
@@ -183,4 +184,8 @@ def _seen(call: Call) -> StoredLease:
 def _changed(call: Call, rule: str) -> StoredLease:
     lease = _seen(call)
     call.authorize(rule, lease.project_id)
+    if lease.of_blazar:
+        raise ApiError(
+            409, 'market.lease.blazar', f'lease {lease.id} is of Blazar: change it there'
+        )
     return lease

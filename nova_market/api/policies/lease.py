@@ -3,6 +3,7 @@
 
 from nova_market.api.policies.role import ADMIN, ANYBODY, MANAGER, MEMBER, READER, documented
 
+BLAZAR = '/v1/blazar'
 ALL, ONE = '/v1/leases', '/v1/leases/{lease_id}'
 RULES = (
     documented('leases:list', READER, 'Leases of a project.', ('GET', ALL)),
@@ -20,6 +21,24 @@ RULES = (
         ANYBODY,
         'What hosts have free when. Whose the leases of others are is not shown.',
         ('GET', '/v1/lease-calendar'),
+    ),
+    documented(
+        'leases:end_blazar', ADMIN, 'Delete a lease that Blazar has not made.', ('DELETE', ONE)
+    ),
+    documented(
+        'leases:blazar',
+        'role:service',
+        'Blazar pays its leases from the accounts of their projects.',
+        *(
+            ('POST', f'{BLAZAR}/{one}')
+            for one in (
+                'check-create',
+                'commit-create',
+                'check-update',
+                'commit-update',
+                'on-end',
+            )
+        ),
     ),
     documented('leases:replan', ADMIN, 'Move future leases.', ('POST', '/v1/lease-replans')),
 )

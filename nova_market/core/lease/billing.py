@@ -12,6 +12,8 @@ lease:
     hold:0:lease/<id>                         at booking
     release, charge:0:lease/<id>/<revision>   something was charged; the revision is that of the row then
     release:0:lease/<id>/<revision>/rest      it is over: what comes back
+    hold:0:lease/<id>/<revision>/more         it was changed and costs more
+    release:0:lease/<id>/<revision>/less      it was changed and costs less
 
 A row changes once from each revision, in one transaction with its postings: nothing is posted twice.
 """
@@ -90,12 +92,35 @@ def charged_until(
 
 def settled(lease: StoredLease, until: float, part: float) -> tuple[StoredLease, list[Posting]]:
     """With all of it charged or returned. until: when it was over; part: of the rest that is returned."""
-    used = max(_part(lease, until), lease.charged)
+    used = used_part(lease, until)
     returned = math.floor((lease.cost - lease.refunded - used) * Fraction(part))
     after, postings = _charged(lease, lease.cost - lease.refunded - returned)
     subject = f'{_subject(lease)}/rest'
     rest = _posting(Reason.RELEASE, subject, ESCROW, _payer(lease), returned)
     return replace(after, refunded=lease.refunded + returned), [*postings, *rest]
+
+
+def changed_cost(lease: StoredLease, cost: int) -> tuple[StoredLease, tuple[Posting, ...]]:
+    """At another price, at least what was charged: more is held, or what is too much comes back.
+
+    :raises BadLease: more than an account can have.
+    """
+    cost = max(cost, lease.charged + lease.refunded)
+    if cost > MAX_AMOUNT:
+        raise BadLease(
+            'the lease costs more than an account can hold: lease less, or for less time'
+        )
+    more, subject = cost - lease.cost, _subject(lease)
+    postings = (
+        *_posting(Reason.HOLD, f'{subject}/more', _payer(lease), ESCROW, more),
+        *_posting(Reason.RELEASE, f'{subject}/less', ESCROW, _payer(lease), -more),
+    )
+    return replace(lease, cost=cost), postings
+
+
+def used_part(lease: StoredLease, until: float) -> int:
+    """What has passed at `until`, of its cost, and at least what was charged."""
+    return max(_part(lease, until), lease.charged)
 
 
 def without_payer(postings: Iterable[Posting]) -> list[Posting]:

@@ -124,6 +124,9 @@ def _started(
     lease: StoredLease, now: float, good: Set[str] | None, settings: LifeSettings
 ) -> tuple[StoredLease, LeaseAction | None, str]:
     """(the lease, what has happened, why): it begins when all its hosts are there."""
+    if lease.of_blazar:
+        started = replace(lease, state=LeaseState.ACTIVE)
+        return started, LeaseAction.STARTED, 'Blazar has its hosts'
     missing = [] if good is None else [one.host for one in lease.nodes if one.host not in good]
     if now >= lease.end:
         why = 'its time is over and it has not begun; nothing is charged'

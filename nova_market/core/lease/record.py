@@ -36,6 +36,9 @@ class LeaseState(StrEnum):
 OVER = (LeaseState.ENDED, LeaseState.FAILED)
 BEGUN = (LeaseState.ACTIVE, LeaseState.ENDING)
 
+BLAZAR = 'blazar'
+"""In place of the algorithm: Blazar has chosen its hosts (L9)."""
+
 
 class LeaseAction(StrEnum):
     """What an event is about."""
@@ -110,6 +113,11 @@ class StoredLease:
     @property
     def over(self) -> bool:
         return self.state in OVER
+
+    @property
+    def of_blazar(self) -> bool:
+        """It is one of Blazar's, which decides on all but its money (L9)."""
+        return self.algorithm == BLAZAR
 
     @property
     def held(self) -> int:

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Blazar asks and reports of its leases, written in our ledger.
+
+Implements rule L9 of doc/source/specs/leases.rst around core.lease.blazar. Each call is one transaction of
+rows, postings and events, and what it does depends on the rows: a call that is repeated, or whose answer got
+lost, moves nothing twice. Seconds since the epoch.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+from nova_market.core.lease.billing import hold
+from nova_market.core.lease.blazar import (
+    BlazarLease,
+    changed,
+    ended,
+    named,
+    new_row,
+    price_of,
+    row_of,
+)
+from nova_market.core.lease.life import event
+from nova_market.core.lease.record import (
+    OVER,
+    LeaseAction,
+    LeaseFilter,
+    LeaseState,
+    LeaseStep,
+    StoredLease,
+)
+from nova_market.core.timestamp import stamp
+from nova_market.errors import (
+    BalanceTooLow,
+    Conflict,
+    LeaseChanged,
+    PromisesChanged,
+    UnknownAccount,
+)
+from nova_market.services.lease.booking import LeaseStores
+from nova_market.services.lease.settings import LeaseSettings
+
+LOG = logging.getLogger(__name__)
+
+Found = TypeVar('Found')
+
+TRIES = 100
+"""While others book or change leases."""
+
+SAME_CALL = 60.0
+"""Seconds in which a check without an id is the same call again, not that of a second lease like it."""
+
+MOST = 10_000
+"""Rows of a project that are looked at."""
+
+LIVE = tuple(one for one in LeaseState if one not in OVER)
+
+
+class BlazarCalls:
+    """The calls of Blazar's filter. by: whose token it has"""
+
+    def __init__(self, stores: LeaseStores, settings: LeaseSettings, by: str) -> None:
+        self._stores = stores
+        self._settings = settings
+        self._by = by
+
+    def create(self, lease: BlazarLease) -> StoredLease:
+        """Hold what it costs, before Blazar makes it or, with an id, after that.
+
+        :raises BalanceTooLow, UnknownAccount, TooManyLeases, BadLease: nothing is held.
+        """
+        return self._again(lambda: self._create(lease))
+
+    def change(self, current: BlazarLease, lease: BlazarLease) -> StoredLease:
+        """Hold more, or give back what is too much.
+
+        :raises BalanceTooLow, UnknownAccount, TooManyLeases, BadLease: nothing is changed.
+        """
+        return self._again(lambda: self._change(current, lease))
+
+    def end(self, lease: BlazarLease) -> None:
+        """Charge what has passed; a part of the rest comes back.
+
+        Of one that nobody has checked, what has passed is charged if the account has it.
+        """
+        self._again(lambda: self._end(lease))
+
+    def _create(self, lease: BlazarLease) -> StoredLease:
+        row = row_of(lease, self._rows(lease)) if lease.id else None
+        if row is not None:
+            step = named(row, lease, self._stores.wall())
+            return self._written(step) if step is not None else row
+        return self._book(lease, lease.start)
+
+    def _change(self, current: BlazarLease, lease: BlazarLease) -> StoredLease:
+        now = self._stores.wall()
+        row = row_of(current, self._rows(current))
+        if row is None:
+            return self._book(lease, now)
+        step = None if row.over else changed(row, lease, now, self._settings.prices)
+        return self._written(step) if step is not None else row
+
+    def _end(self, lease: BlazarLease) -> StoredLease | None:
+        now = self._stores.wall()
+        row = row_of(lease, self._rows(lease))
+        if row is None:
+            if now <= lease.start:
+                return None
+            try:
+                row = self._book(lease, lease.start)
+            except (BalanceTooLow, UnknownAccount) as error:
+                LOG.error('lease %s of Blazar is over and not charged: %s', lease.id, error)
+                return None
+        step = ended(row, lease, now, self._settings.life)
+        return self._written(step) if step is not None else row
+
+    def _book(self, lease: BlazarLease, since: float) -> StoredLease:
+        """A new row, or the one of the same call. since: what it costs is from then on."""
+        now = self._stores.wall()
+        turn, _ = self._stores.leases.calendar()
+        number = 0
+        while True:
+            lease_id = lease.row_id(number)
+            before = self._stores.leases.lease(lease_id)
+            if before is None:
+                break
+            if lease.id or not (before.over or before.purpose or _old(before, now)):
+                return before
+            number += 1
+        row = new_row(lease, number, price_of(lease, since, self._settings.prices), now)
+        told = event(row, now, LeaseAction.BOOKED, f'by Blazar, from {stamp(row.start)} on')
+        return self._stores.leases.book(row, turn, hold(row), [told], self._settings.most)
+
+    def _rows(self, lease: BlazarLease) -> list[StoredLease]:
+        """Of the project: those that are not over, and those that were at its time."""
+        read = self._stores.leases.leases
+        live = LeaseFilter(project_id=lease.project_id, states=LIVE)
+        over = LeaseFilter(
+            project_id=lease.project_id, states=OVER, since=lease.start, until=lease.end
+        )
+        found = [*read(live, 0, MOST), *read(over, 0, MOST)]
+        return [one for one in found if one.of_blazar]
+
+    def _written(self, step: LeaseStep) -> StoredLease:
+        (stored,) = self._stores.leases.change([step], by=self._by)
+        return stored
+
+    def _again(self, call: Callable[[], Found]) -> Found:
+        for _ in range(TRIES):
+            try:
+                return call()
+            except (LeaseChanged, PromisesChanged):
+                continue
+        raise Conflict('others change leases all the time: try again')
+
+
+def _old(row: StoredLease, now: float) -> bool:
+    return now - row.created_at > SAME_CALL
