@@ -187,6 +187,26 @@ class LeaseOver(Conflict):
     """A lease is over: nothing of it can be changed."""
 
 
+class BadNotice(NovaMarketError):
+    """Notices that cannot be asked for: names the entry, its value, what is allowed and what to do."""
+
+
+class TooManyCodes(Conflict):
+    """So many codes were sent to confirm addresses that no more are sent now."""
+
+
+class NoticeFailed(NovaMarketError):
+    """A message could not be sent now: says why; try again later."""
+
+
+class NoticeServerAway(NoticeFailed):
+    """What takes all messages of a channel does not answer: others cannot be sent now either."""
+
+
+class NoticeRefused(NovaMarketError):
+    """A message was refused for good: says why; trying again is of no use."""
+
+
 class TooManyOffers(Conflict):
     """A project has as many offers that are open or held as it may have."""
 

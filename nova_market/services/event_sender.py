@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends stored events as notifications, each at most once.
+"""Sends stored events as notifications, each at most once, and queues them for mail and webhooks.
 
 For users of SVMSched, section 4.2, and of CloudAlloc, section 4, who wait for their jobs and leases. The
 number of the last one is stored before they are sent, in place of the one that was read: a service that is
-killed in between leaves some out, and of two that lead at the same moment one sends. Units: seconds.
+killed in between leaves some out, and of two that lead at the same moment one sends. What goes by mail or to
+webhooks is queued in the transaction that stores the number: nothing is left out. Units: seconds.
 
 Numbers of events are given when they are inserted and seen when their transaction is committed, which may be
 in another order. What comes behind a number that is missing waits for PATIENCE: then no transaction that
@@ -13,7 +14,7 @@ could still bring it is open, and it was rolled back or deleted.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
-from nova_market.core.market.notices import Notice
+from nova_market.core.notice.notice import Notice
 from nova_market.ports import Clock, JobStateStore, Notices
 
 PATIENCE = 5.0
@@ -66,7 +67,7 @@ class EventSender(Generic[Event]):
             return
         found = self._notices_of(ready)
         before, self._last = self._last, {'number': ready[-1].number}
-        if not self._states.exchange(self._state, before, self._last):
+        if not self._states.exchange(self._state, before, self._last, found):
             self._last = None  # another service sends them
             return
         for notice in found:

@@ -49,7 +49,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 TOPICS: tuple[frozenset[str], ...] = (
     frozenset({'resource', 'text', 'timestamp'}),
     frozenset({'json_schema'}),
-    frozenset({'ledger', 'host', 'share'}),
+    frozenset({'ledger', 'host', 'share', 'notice'}),
     frozenset({'calendar', 'market'}),
     frozenset({'scheduler', 'rebalancing', 'exchange'}),
     frozenset({'job', 'lease'}),

@@ -7,7 +7,7 @@ For users of SVMSched, section 4.2, who wait for their jobs. A lost notification
 from collections.abc import Mapping, Sequence
 
 from nova_market.core.job.record import JobAction, JobEvent, StoredJob
-from nova_market.core.market.notices import Notice
+from nova_market.core.notice.notice import Notice
 
 ACTIONS = frozenset(
     {
@@ -45,4 +45,7 @@ def _notice(event: JobEvent, job: StoredJob) -> Notice:
             'exit_code': job.exit_code,
             'reason': event.reason,
         },
+        key=f'job:{event.number}',
+        at=event.at,
+        user_id=job.user_id,
     )

@@ -8,7 +8,7 @@ notification does no harm: events stay.
 from collections.abc import Mapping, Sequence
 
 from nova_market.core.lease.record import LeaseEvent, StoredLease
-from nova_market.core.market.notices import Notice
+from nova_market.core.notice.notice import Notice
 
 
 def lease_notices(events: Sequence[LeaseEvent], leases: Mapping[str, StoredLease]) -> list[Notice]:
@@ -24,6 +24,9 @@ def lease_notices(events: Sequence[LeaseEvent], leases: Mapping[str, StoredLease
                 'state': str(leases[event.lease_id].state),
                 'reason': event.reason,
             },
+            key=f'lease:{event.number}',
+            at=event.at,
+            user_id=leases[event.lease_id].user_id,
         )
         for event in events
         if event.lease_id in leases

@@ -5,7 +5,7 @@ Implements rules B2 and M4 of doc/source/specs/market.rst. Units: micro-credits,
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,18 +18,10 @@ from nova_market.core.market.inputs import RoundInputs
 from nova_market.core.market.round import RoundOutcome
 from nova_market.core.market.settings import MarketSettings
 from nova_market.core.market.sustainable_bid import means_of
+from nova_market.core.notice.notice import Notice
 
 CALM = 2
 """A payer that was notified stays so until its credits last for this many times the limit."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
-    """A notification to one project."""
-
-    event: str
-    project_id: str
-    payload: Mapping[str, object]
 
 
 def notices(
@@ -52,8 +44,7 @@ def notices(
         if payer in are_short and payer not in were_short:
             available = int(inputs.snapshot.available[row])
             payload = {'account': payer, 'bids': wanted[row], 'available': available}
-            owner = inputs.accounts[payer].project_id
-            new.append(Notice(event='market.bid.scaled', project_id=owner, payload=payload))
+            new.append(_notice('market.bid.scaled', inputs, row, payload, settings.period))
     return new, replace(carried, low=tuple(low), short=tuple(short))
 
 
@@ -116,15 +107,24 @@ def _rounds_until_renewal(inputs: RoundInputs, budget: Account) -> int:
 
 
 def _low(inputs: RoundInputs, row: int, spent: int, left: int, seconds: int) -> Notice:
+    payload = {
+        'account': inputs.payers[row],
+        'balance': int(inputs.snapshot.available[row]),
+        'spent_per_period': spent,
+        'periods_left': left,
+        'exhausted_at': (inputs.period + left) * seconds,
+    }
+    return _notice('market.credit.low', inputs, row, payload, seconds)
+
+
+def _notice(
+    event: str, inputs: RoundInputs, row: int, payload: Mapping[str, object], seconds: int
+) -> Notice:
     payer = inputs.payers[row]
     return Notice(
-        event='market.credit.low',
+        event=event,
         project_id=inputs.accounts[payer].project_id,
-        payload={
-            'account': payer,
-            'balance': int(inputs.snapshot.available[row]),
-            'spent_per_period': spent,
-            'periods_left': left,
-            'exhausted_at': (inputs.period + left) * seconds,
-        },
+        payload=payload,
+        key=f'round:{inputs.period}:{event}:{payer}',
+        at=float(inputs.period * seconds),
     )

@@ -18,7 +18,7 @@ from nova_market.core.market.economy_record import (
     project_wealth,
 )
 from nova_market.core.market.inputs import RoundInputs
-from nova_market.core.market.notices import Notice, notices
+from nova_market.core.market.notices import notices
 from nova_market.core.market.price import allowed_factor
 from nova_market.core.market.record import (
     AllocationRecord,
@@ -35,6 +35,7 @@ from nova_market.core.market.round_document import (
 )
 from nova_market.core.market.settings import MarketSettings
 from nova_market.core.market.settlement import hold_postings
+from nova_market.core.notice.notice import Notice
 from nova_market.core.resource import OwnerId
 
 

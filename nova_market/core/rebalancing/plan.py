@@ -7,6 +7,8 @@ Implements rows of rules A3 and A4 of doc/source/specs/market.rst. Units: times 
 from dataclasses import dataclass
 from enum import StrEnum
 
+from nova_market.core.notice.notice import Notice
+
 
 class PlanState(StrEnum):
     """A migration plan's life (A3)."""
@@ -59,3 +61,18 @@ class StoredPlan:
     decided_by: str = ''
     decided_at: float | None = None
     moves: tuple[StoredMove, ...] = ()
+
+
+def waiting_notice(plan: StoredPlan) -> Notice:
+    """That a plan waits for an administrator; it is of no project."""
+    return Notice(
+        event='market.plan.waiting',
+        project_id='',
+        payload={
+            'plan_id': plan.id,
+            'moves': len(plan.moves),
+            'reason': plan.moves[0].reason if plan.moves else '',
+        },
+        key=f'plan:{plan.id}',
+        at=plan.created_at,
+    )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from nova_market.core.job.notices import job_notices
 from nova_market.core.job.record import JobEvent
-from nova_market.core.market.notices import Notice
+from nova_market.core.notice.notice import Notice
 from nova_market.ports import AttemptStore, Clock, JobStateStore, JobStore, Notices
 from nova_market.services.event_sender import EventSender
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from nova_market.core.lease.notices import lease_notices
 from nova_market.core.lease.record import LeaseEvent
-from nova_market.core.market.notices import Notice
+from nova_market.core.notice.notice import Notice
 from nova_market.ports import Clock, JobStateStore, LeaseStore, Notices
 from nova_market.services.event_sender import EventSender
 
