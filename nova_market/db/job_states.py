@@ -5,15 +5,17 @@ For SVMSched, section 5.2.1 (the order in which queues are served), and rule F5 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
 from sqlalchemy import Connection, insert, select, update
 
+from nova_market.core.notice.notice import Notice
 from nova_market.db.apps import packed
 from nova_market.db.database import Database
 from nova_market.db.job_tables import job_states
+from nova_market.db.notice_queue import queue_notices
 
 
 class DatabaseJobStates:
@@ -30,9 +32,19 @@ class DatabaseJobStates:
         """Keep it in place of what is there."""
         self._database.write(_write, name, packed(document))
 
-    def exchange(self, name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-        """Keep `after` if `before` is there still; whether it was."""
-        return self._database.write(_exchange, name, packed(before), packed(after))
+    def exchange(
+        self,
+        name: str,
+        before: Mapping[str, Any],
+        after: Mapping[str, Any],
+        notices: Sequence[Notice] = (),
+    ) -> bool:
+        """Keep `after` if `before` is there still; whether it was.
+
+        notices: queued in the same transaction for those who want them by mail or to a webhook
+        """
+        given = packed(before), packed(after), tuple(notices)
+        return self._database.write(_exchange, name, *given)
 
 
 def _read(connection: Connection, name: str) -> dict[str, Any]:
@@ -45,11 +57,14 @@ def _write(connection: Connection, name: str, document: bytes) -> None:
     _put(connection, name, document, there=_locked(connection, name) is not None)
 
 
-def _exchange(connection: Connection, name: str, before: bytes, after: bytes) -> bool:
+def _exchange(
+    connection: Connection, name: str, before: bytes, after: bytes, notices: Sequence[Notice]
+) -> bool:
     there = _locked(connection, name)
     if (packed({}) if there is None else there) != before:
         return False
     _put(connection, name, after, there=there is not None)
+    queue_notices(connection, notices)
     return True
 
 

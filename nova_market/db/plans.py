@@ -11,10 +11,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
 
+from nova_market.core.notice.notice import Notice
 from nova_market.core.rebalancing.plan import MoveState, PlanState, StoredMove, StoredPlan
 from nova_market.db.database import Database
 from nova_market.db.ledger import MAX_PAGE
 from nova_market.db.market_tables import plan_moves, plans
+from nova_market.db.notice_queue import queue_notices
 from nova_market.errors import Conflict
 
 MOVE = tuple(field.name for field in fields(StoredMove))
@@ -37,9 +39,9 @@ class DatabasePlans:
         self._database = database
         self._wall = wall
 
-    def add(self, plan: StoredPlan) -> None:
-        """Store a new plan; one that is stored stays as it is."""
-        self._database.write(_add, plan)
+    def add(self, plan: StoredPlan, notices: Sequence[Notice] = ()) -> None:
+        """Store a new plan; one that is stored stays as it is. notices: queued with it (notice_queue)"""
+        self._database.write(_add, plan, tuple(notices))
 
     def plan(self, plan_id: str) -> StoredPlan | None:
         """A plan with its moves; None when there is none."""
@@ -72,7 +74,7 @@ class DatabasePlans:
         self._database.write(_move, plan_id, position, before, after, outcome[:1000], self._wall())
 
 
-def _add(connection: Connection, plan: StoredPlan) -> None:
+def _add(connection: Connection, plan: StoredPlan, notices: Sequence[Notice]) -> None:
     if _plan(connection, plan.id) is not None:
         return
     row = {
@@ -86,6 +88,7 @@ def _add(connection: Connection, plan: StoredPlan) -> None:
     ]
     if moves:
         connection.execute(insert(plan_moves), moves)
+    queue_notices(connection, notices)
 
 
 def _plan(connection: Connection, plan_id: str) -> StoredPlan | None:

@@ -24,6 +24,7 @@ from nova_market.core.market.record import (
     RoundRecord,
     RoundState,
 )
+from nova_market.core.notice.notice import Notice
 from nova_market.db.database import Database
 from nova_market.db.ledger import MAX_PAGE, hold, slices
 from nova_market.db.ledger_tables import UUID_LENGTH, horizons
@@ -36,6 +37,7 @@ from nova_market.db.market_tables import (
     rounds,
 )
 from nova_market.db.market_tables import economy as economy_table
+from nova_market.db.notice_queue import queue_notices
 from nova_market.errors import Conflict, PeriodPurged
 
 ALLOCATION = tuple(field.name for field in fields(AllocationRecord))
@@ -64,10 +66,12 @@ class DatabaseRounds:
         holds: Sequence[Posting] = (),
         economy: EconomyRecord | None = None,
         powers: Sequence[PowerRecord] = (),
+        notices: Sequence[Notice] = (),
     ) -> RoundRecord:
         """Store a round with all that belongs to it, or return the one that is stored for its period.
 
         holds: posted in the same transaction (M1), each at most what its account has by then
+        notices: queued with it for those who want them by mail or to a webhook
         """
         encoded = zlib.compress(json.dumps(record.document, separators=(',', ':')).encode(), 1)
         rows = (
@@ -76,7 +80,8 @@ class DatabaseRounds:
             (economy_table, [economy] if economy else []),
             (purchasing_powers, powers),
         )
-        return self._database.write(_begin, record, encoded, rows, holds, self._wall())
+        given = rows, holds, tuple(notices), self._wall()
+        return self._database.write(_begin, record, encoded, *given)
 
     def charged(self, period: int, amount: int) -> None:
         """Note what a round has charged in all (P4); it may be noted again."""
@@ -185,6 +190,7 @@ def _begin(
     encoded: bytes,
     belongings: Iterable[tuple[Table, Sequence[Any]]],
     holds: Sequence[Posting],
+    notices: Sequence[Notice],
     now: float,
 ) -> RoundRecord:
     found = _round(connection, record.period)
@@ -213,6 +219,7 @@ def _begin(
             values = [{name: getattr(one, name) for name in names} for one in some]
             connection.execute(insert(table), values)
     hold(connection, holds, record.leader[:UUID_LENGTH], now)
+    queue_notices(connection, notices)
     return record
 
 

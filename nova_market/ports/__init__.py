@@ -37,6 +37,7 @@ from nova_market.ports.market_stores import (
     PlanStore,
     RoundStore,
 )
+from nova_market.ports.notice import MailSender, NoticeOutbox, NoticeStore, WebhookSender
 from nova_market.ports.offer import OfferStore
 from nova_market.ports.power import PowerActuator
 from nova_market.ports.region import ChildRegions, RegionReply
@@ -63,8 +64,11 @@ __all__ = [
     'Leadership',
     'LeaseStore',
     'LedgerStore',
+    'MailSender',
     'MarketCloud',
     'Membership',
+    'NoticeOutbox',
+    'NoticeStore',
     'Notices',
     'OfferStore',
     'OwnBags',
@@ -81,6 +85,7 @@ __all__ = [
     'StateFile',
     'Transport',
     'Trusts',
+    'WebhookSender',
     'WireFormat',
     'WorkerUrl',
 ]

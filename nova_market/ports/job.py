@@ -28,6 +28,7 @@ from nova_market.core.job.store_values import (
     WaitingRows,
 )
 from nova_market.core.market.inventory import CloudHost, CloudServer
+from nova_market.core.notice.notice import Notice
 
 
 class QueueStore(Protocol):
@@ -166,8 +167,17 @@ class JobStateStore(Protocol):
     def write(self, name: str, document: Mapping[str, Any]) -> None:
         """Keep it in place of what is there. name: at most 20 characters."""
 
-    def exchange(self, name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-        """Keep `after` if `before` ({}: nothing) is there still; whether it was: of several one succeeds."""
+    def exchange(
+        self,
+        name: str,
+        before: Mapping[str, Any],
+        after: Mapping[str, Any],
+        notices: Sequence[Notice] = (),
+    ) -> bool:
+        """Keep `after` if `before` ({}: nothing) is there still; whether it was: of several one succeeds.
+
+        notices: queued in the same transaction for those who want them by mail or to a webhook
+        """
 
 
 class AttemptStore(Protocol):

@@ -18,6 +18,7 @@ from nova_market.core.market.record import (
     RoundRecord,
     RoundState,
 )
+from nova_market.core.notice.notice import Notice
 from nova_market.core.rebalancing.plan import MoveState, PlanState, StoredPlan
 
 
@@ -118,10 +119,12 @@ class RoundStore(Protocol):
         holds: Sequence[Posting] = (),
         economy: EconomyRecord | None = None,
         powers: Sequence[PowerRecord] = (),
+        notices: Sequence[Notice] = (),
     ) -> RoundRecord:
         """Store a round, or return the one stored for its period: the first one counts.
 
         holds: posted with the round or not at all, each at most what its account has by then
+        notices: queued with the round for those who want them by mail or to a webhook
         """
 
     def charged(self, period: int, amount: int) -> None:
@@ -187,8 +190,8 @@ class History(Protocol):
 class PlanStore(Protocol):
     """Migration plans (rule A3)."""
 
-    def add(self, plan: StoredPlan) -> None:
-        """Store a new plan; one that is stored stays as it is."""
+    def add(self, plan: StoredPlan, notices: Sequence[Notice] = ()) -> None:
+        """Store a new plan; one that is stored stays as it is. notices: as RoundStore.begin"""
 
     def plan(self, plan_id: str) -> StoredPlan | None:
         """A plan with its moves."""

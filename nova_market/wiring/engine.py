@@ -85,12 +85,16 @@ def build(
     enforcement = enforcement or build_enforcement(
         conf, HostName(settings.name), clock, settings.period
     )
+    notices = MessagingNotices(conf, settings.name)
     moves = Rebalancing(
-        DatabasePlans(database, clock.wall), cloud, clock, rebalancing_settings.load(conf)
+        DatabasePlans(database, clock.wall),
+        cloud,
+        clock,
+        rebalancing_settings.load(conf),
+        notices=notices,
     )
     leads = leadership(conf, settings.name, clock, ENGINE)
     collector = MarketCollector(leads.leading, balances=conf.market.metrics_balances)
-    notices = MessagingNotices(conf, settings.name)
     engine = Engine(
         rounds=RoundRunner(cloud, stores, enforcement, clock, settings, operator_terms(conf)),
         store=stores.rounds,

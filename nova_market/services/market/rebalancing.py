@@ -16,7 +16,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from nova_market.core.rebalancing.cool_down import resting
-from nova_market.core.rebalancing.plan import PlanState, StoredMove
+from nova_market.core.rebalancing.plan import PlanState, StoredMove, waiting_notice
 from nova_market.core.rebalancing.problem import MarketView
 from nova_market.core.rebalancing.proposal import (
     Search,
@@ -29,7 +29,7 @@ from nova_market.core.rebalancing.proposal import (
 from nova_market.core.rebalancing.settings import AUTO, OFF, RebalancingSettings
 from nova_market.errors import CloudUnavailable, Conflict, DatabaseUnavailable
 from nova_market.outage_log import OutageLog
-from nova_market.ports import Clock, MarketCloud, PlanStore
+from nova_market.ports import Clock, MarketCloud, Notices, PlanStore
 from nova_market.services.market.migration_runner import PAGE, MigrationRunner
 
 LOG = logging.getLogger(__name__)
@@ -48,10 +48,12 @@ class Rebalancing:
         clock: Clock,
         settings: RebalancingSettings,
         executor: Executor | None = None,
+        notices: Notices | None = None,
     ) -> None:
         self._plans = plans
         self._clock = clock
         self._settings = settings
+        self._notices = notices
         self._executor = executor or ThreadPoolExecutor(1, 'rebalancing')
         self._run = MigrationRunner(plans, cloud, clock, settings)
         self._search: Future[Search] | None = None
@@ -137,7 +139,11 @@ class Rebalancing:
             LOG.debug('period %d: no migration is worth it', new.period)
             return
         if agreed.proposed is new:
-            self._plans.add(new)
+            waits = [waiting_notice(new)] if self._settings.mode != AUTO else []
+            self._plans.add(new, waits)
+            if self._notices is not None:
+                for one in waits:
+                    self._notices.tell(one.event, one.project_id, one.payload)
             LOG.info('migration plan %s: %s', new.id, summary(found.plan))
         if self._settings.mode == AUTO:
             chosen = agreed.proposed.id

@@ -110,7 +110,13 @@ class RoundRunner:
             document={**plan.document, publication.KEY: picture},
         )
         stored = self._stores.rounds.begin(
-            record, plan.prices, plan.allocated, plan.holds, plan.economy, plan.powers
+            record,
+            plan.prices,
+            plan.allocated,
+            plan.holds,
+            plan.economy,
+            plan.powers,
+            plan.notices,
         )
         return Decided(inputs=inputs, plan=plan, stored=stored, ours=stored is record)
 

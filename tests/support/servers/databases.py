@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from nova_market.db import app_tables, bag_tables, lease_tables, offer_tables, schema
+from nova_market.db import app_tables, bag_tables, lease_tables, notice_tables, offer_tables, schema
 from nova_market.db.database import Database
 from nova_market.db.job_tables import job_hosts
 from nova_market.db.ledger_tables import Base, accounts, horizons
@@ -30,10 +30,11 @@ ALL = ['sqlite', *REAL]
 NO_WAIT = {'sqlite_synchronous': False}
 """Options of a SQLite database that does not wait for the disk; others ignore them."""
 
-assert {'bags', 'bids', 'leases', 'offers'} <= set(Base.metadata.tables), (
+assert {'bags', 'bids', 'leases', 'notice_outbox', 'offers'} <= set(Base.metadata.tables), (
     app_tables,
     bag_tables,
     lease_tables,
+    notice_tables,
     offer_tables,
 )
 
