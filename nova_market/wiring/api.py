@@ -37,6 +37,7 @@ from nova_market.db.job_decisions import DatabaseJobDecisions
 from nova_market.db.job_states import DatabaseJobStates
 from nova_market.db.leases import DatabaseLeases
 from nova_market.db.ledger import DatabaseLedger
+from nova_market.db.notices import DatabaseNotices
 from nova_market.db.offers import DatabaseOffers
 from nova_market.db.plans import DatabasePlans
 from nova_market.db.queues import DatabaseQueues
@@ -47,6 +48,7 @@ from nova_market.services.tender.bag_requests import BagLimits
 from nova_market.services.tender.offers import OfferSettings
 from nova_market.wiring.database import connect
 from nova_market.wiring.lease_settings import lease_settings
+from nova_market.wiring.notice_limits import notice_limits
 from nova_market.wiring.policies import job_policies, traits_by_policy, utilities
 
 PROGRAM = 'nova-market-api'
@@ -106,6 +108,7 @@ def database_stores(
         offers=DatabaseOffers(database, wall),
         bags=DatabaseOwnBags(database, wall),
         leases=DatabaseLeases(database, wall),
+        notices=DatabaseNotices(database, wall),
         trusts=trusts,
         owners=owners,
         flavors=flavors,
@@ -132,6 +135,7 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
         offers=offer_settings(conf),
         bags=BagLimits(max_tasks=conf.bags.max_tasks, max_open=conf.bags.max_open),
         leases=lease_settings(conf),
+        notices=notice_limits(conf),
         response_validation=conf.api.response_validation,
     )
 

@@ -16,7 +16,10 @@ JOBS = b'nova-market-jobs'
 LEASES = b'nova-market-leases'
 """The lock that services of leases compete for."""
 
-__all__ = ['CONTROLLER', 'ENGINE', 'JOBS', 'LEASES', 'leadership']
+NOTICES = b'nova-market-notices'
+"""The lock that services of notices compete for."""
+
+__all__ = ['CONTROLLER', 'ENGINE', 'JOBS', 'LEASES', 'NOTICES', 'leadership']
 
 
 def leadership(conf: cfg.ConfigOpts, name: str, clock: Clock, lock: bytes) -> Leadership:

@@ -20,7 +20,7 @@ for name in define_plugin enable_service setup_develop setup_logging iniset inis
 done
 is_service_enabled() { [[ " $SERVICES " == *" $1 "* ]]; }
 for name in nova-fairness nova-market-engine nova-market-controller nova-market-jobs \\
-        nova-market-leases uwsgi; do
+        nova-market-leases nova-market-notices uwsgi; do
     eval "$name() { :; }"
 done
 nova-market-manage() { echo nova-market-manage "$@"; }

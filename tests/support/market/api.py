@@ -20,6 +20,7 @@ from nova_market.api.microversion import HEADER
 from nova_market.api.stores import ApiStores, Settings
 from nova_market.conf import api as api_options
 from nova_market.db.database import Database
+from nova_market.services.notice.settings import NoticeLimits
 from nova_market.services.tender.offers import OfferSettings
 from nova_market.wiring.api import database_stores
 from nova_market.wiring.policies import job_policies, traits_by_policy, utilities
@@ -107,6 +108,7 @@ LATER = (
     '/v1/offers',
     '/v1/bags',
     '/v1/lease',
+    '/v1/notices',
 )
 """What version 1.1 does not have."""
 
@@ -128,6 +130,7 @@ def make_market(database: Database, **options: Any) -> Market:
         job_policies=job_policies(),
         offers=OfferSettings(utilities=utilities()),
         leases=SETTINGS,
+        notices=NoticeLimits(mail_domains=('*',), webhook_hosts=('*',)),
     )
     settings = replace(whole, **options)
     application = make_application(conf, stores, settings, known_tokens, metrics_token)

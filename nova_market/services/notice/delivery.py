@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The service of notices: while it leads, it sends what is due by mail and to webhooks.
+
+Implements rules N3 to N5 of doc/source/specs/notices.rst. Seconds. A message is claimed in the database
+before it is sent, and marked when it was: killed in between, it is sent again with the same id. A mail server
+that is away ends the mail of a pass; a webhook that is away holds up its own messages only.
+"""
+
+import logging
+import uuid
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from nova_market.core.notice.delivery import HOUR, Queued, Recipient, delivery_plan, pause
+from nova_market.core.notice.message import confirmation_text, mail_text, webhook_body
+from nova_market.core.notice.preference import Channel, Preference
+from nova_market.core.notice.signature import signed_headers
+from nova_market.errors import NoticeFailed, NoticeRefused, NoticeServerAway
+from nova_market.outage_log import OutageLog
+from nova_market.ports import (
+    Clock,
+    JobStateStore,
+    Leadership,
+    MailSender,
+    NoticeOutbox,
+    NoticeStore,
+    WebhookSender,
+)
+from nova_market.services.failures import DATABASE_AWAY
+from nova_market.services.leader_loop import LeaderLoop
+from nova_market.services.notice.settings import DeliverySettings
+
+LOG = logging.getLogger(__name__)
+
+BY = 'nova-market-notices'
+STATE = 'notice_pass'
+"""Name of what a pass leaves for `status`, among the documents of the services."""
+
+RECIPIENTS = 200
+"""That are looked at in one pass: with slow webhooks it takes minutes, and others lead meanwhile."""
+
+MESSAGES = 5
+"""To one recipient in one pass: the others have their turn."""
+
+KEPT = 86_400.0
+"""How long it is known what was sent: limits count an hour, and codes a day."""
+
+HOSTS = 1000
+"""Webhooks whose outages are remembered."""
+
+
+class Delivery(LeaderLoop):
+    """A turn in each interval: a pass over those for whom something is due."""
+
+    away = DATABASE_AWAY
+    noun = 'service of notices'
+
+    def __init__(
+        self,
+        *,
+        notices: NoticeStore,
+        outbox: NoticeOutbox,
+        states: JobStateStore,
+        mail: MailSender,
+        webhook: WebhookSender,
+        leadership: Leadership,
+        clock: Clock,
+        settings: DeliverySettings,
+    ) -> None:
+        super().__init__(
+            name=settings.name,
+            leadership=leadership,
+            clock=clock,
+            outage=OutageLog(LOG, lost='no notice is sent', back='notices are sent again'),
+            interval=settings.interval,
+            pause=settings.interval,
+        )
+        self._notices = notices
+        self._outbox = outbox
+        self._states = states
+        self._mail = mail
+        self._webhook = webhook
+        self._settings = settings
+        self._mail_away = False
+        self._mail_outage = OutageLog(
+            LOG,
+            lost='mail waits: the mail server does not take it',
+            back='the mail server takes mail again',
+        )
+        self._webhook_outages: dict[str, OutageLog] = {}
+
+    def turn(self) -> None:
+        """One pass.
+
+        :raises DatabaseUnavailable, SchemaBehind: nothing can be known.
+        """
+        now = self._clock.wall()
+        found = self._outbox.recipients(now, RECIPIENTS)
+        self._outage.works()
+        self._mail_away = False
+        with ThreadPoolExecutor(self._settings.workers, 'notices') as workers:
+            for done in [workers.submit(self._serve, one) for one in found]:
+                done.result()
+        self._outbox.purge(now - KEPT)
+        self._states.write(STATE, {'at': now, 'interval': self._settings.interval})
+        LOG.debug('%d recipients', len(found))
+
+    def _serve(self, recipient: Recipient) -> None:
+        """Send what is due to one of them."""
+        if not self._leadership.leading() or (self._mail_away and _by_mail(recipient)):
+            return
+        now = self._clock.wall()
+        waiting = self._outbox.waiting(recipient)
+        wanted = self._notices.preference(recipient.project_id, recipient.user_id)
+        recent = self._outbox.recent(recipient, now - HOUR)
+        digest, at_most = _pace(recipient, wanted, len(waiting) + len(recent))
+        plan = delivery_plan(waiting, recent, digest, at_most, now)
+        if plan.wait_until:
+            self._outbox.postpone(recipient, plan.wait_until)
+        for batch in plan.batches[:MESSAGES]:
+            if not self._send(batch, wanted):
+                return
+
+    def _send(self, batch: Sequence[Queued], wanted: Preference | None) -> bool:
+        """Whether more may be sent to this recipient now."""
+        first, now = batch[0], self._clock.wall()
+        message = first.message or str(uuid.uuid4())
+        if not self._outbox.claim(batch, message, now, now + pause(first.tries + 1)):
+            return False
+        try:
+            self._hand_over(batch, message, wanted)
+        except NoticeRefused as error:
+            self._give_up(batch, message, str(error))
+        except NoticeFailed as error:
+            self._failed(first, error)
+            if now - (first.tried_at or now) >= self._settings.give_up:
+                self._give_up(batch, message, f'tried for {now - first.tried_at:.0f} s; {error}')
+            return False
+        else:
+            self._outage_of(first).works()
+            self._outbox.done(batch, self._clock.wall(), sent=True)
+        return True
+
+    def _hand_over(self, batch: Sequence[Queued], message: str, wanted: Preference | None) -> None:
+        """:raises NoticeFailed, NoticeRefused: as the ports."""
+        first, prefix = batch[0], self._settings.prefix
+        if first.recipient.channel == Channel.WEBHOOK:
+            if wanted is None or wanted.webhook != first.target:
+                raise NoticeRefused('it is not wanted any more')
+            body = webhook_body(batch, message)
+            headers = signed_headers(wanted.secret, message, self._clock.wall(), body)
+            self._webhook.post(first.target, headers, body)
+            return
+        if first.recipient.channel == Channel.CONFIRM:
+            text = confirmation_text(str(first.payload['code']), first.project_id, prefix)
+        else:
+            text = mail_text(batch, prefix)
+        self._mail.send(first.target, message, *text)
+
+    def _failed(self, first: Queued, error: NoticeFailed) -> None:
+        if isinstance(error, NoticeServerAway):
+            self._mail_away = True
+        if isinstance(error, NoticeServerAway) or not _by_mail(first.recipient):
+            self._outage_of(first).failed(error)
+        else:
+            LOG.debug('mail to %s waits: %s', first.recipient, error)
+
+    def _give_up(self, batch: Sequence[Queued], message: str, reason: str) -> None:
+        recipient = batch[0].recipient
+        LOG.warning(
+            'message %s with %d events for user %s of project %s by %s is given up: %s',
+            message, len(batch), recipient.user_id, recipient.project_id, recipient.channel, reason,
+        )  # fmt: skip
+        self._outbox.done(batch, self._clock.wall(), sent=False)
+
+    def _outage_of(self, one: Queued) -> OutageLog:
+        """Of the mail server, or of one user's webhook. Its URL may hold a secret: it is not logged."""
+        if _by_mail(one.recipient):
+            return self._mail_outage
+        if len(self._webhook_outages) >= HOSTS:
+            self._webhook_outages.clear()
+        whose = f'user {one.recipient.user_id} of project {one.recipient.project_id}'
+        made = OutageLog(
+            LOG,
+            lost=f'the webhook of {whose} takes nothing, its messages wait',
+            back=f'the webhook of {whose} takes messages again',
+        )
+        return self._webhook_outages.setdefault(one.target, made)
+
+    def _lead_changed(self) -> None:
+        self._webhook_outages.clear()
+
+
+def _by_mail(recipient: Recipient) -> bool:
+    return recipient.channel != Channel.WEBHOOK
+
+
+def _pace(recipient: Recipient, wanted: Preference | None, most: int) -> tuple[float, int]:
+    """(digest, messages an hour). Codes are sent at once, each alone: the API counts them."""
+    if wanted is None or recipient.channel == Channel.CONFIRM:
+        return 0.0, most + 1
+    return wanted.digest, wanted.at_most
