@@ -13,7 +13,7 @@ SERVICE = 'market'
 HEADER = 'OpenStack-API-Version'
 MAJOR = 1
 MIN_MINOR = 1
-MAX_MINOR = 10
+MAX_MINOR = 11
 FORM = re.compile(r'(\d{1,3})\.(\d{1,6})', re.ASCII)
 
 
@@ -38,6 +38,7 @@ BAGS = Version(7)
 LEASES = Version(8)
 REGIONS = Version(9)
 CLEARING_PRICES = Version(10)
+NOTICES = Version(11)
 
 
 def requested(header: str | None) -> Version:

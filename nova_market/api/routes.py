@@ -17,6 +17,7 @@ from nova_market.api.handlers import (
     history,
     job,
     lease,
+    notice,
     offer,
     plan,
     price,
@@ -26,9 +27,9 @@ from nova_market.api.handlers import (
     version,
     worker,
 )
-from nova_market.api.microversion import APPS, BAGS, JOBS, LEASES, LOWEST, OFFERS, Version
+from nova_market.api.microversion import APPS, BAGS, JOBS, LEASES, LOWEST, NOTICES, OFFERS, Version
 from nova_market.api.schemas.job import QUEUE_REF
-from nova_market.api.schemas.shape import ACCOUNT_ID, BUDGET_ID, PERIOD, SERVER_ID
+from nova_market.api.schemas.shape import ACCOUNT_ID, BUDGET_ID, PERIOD, PROJECT_ID, SERVER_ID
 from nova_market.core.json_schema import Schema
 
 Handler = Callable[..., Any]
@@ -44,6 +45,7 @@ PATH_VALUES: Mapping[str, Schema] = {
     'lease_id': SERVER_ID,
     'offer_id': SERVER_ID,
     'bag_id': SERVER_ID,
+    'user_id': PROJECT_ID,
     'period': PERIOD,
     'plan_id': {'type': 'string', 'pattern': '^[A-Za-z0-9_-]{1,64}$'},
 }
@@ -151,6 +153,11 @@ ROUTES = (
     Route('POST', '/v1/blazar/check-update', blazar.check_update),
     Route('POST', '/v1/blazar/commit-update', blazar.commit_update),
     Route('POST', '/v1/blazar/on-end', blazar.on_end),
+    Route('GET', '/v1/notices', notice.index, since=NOTICES),
+    Route('GET', '/v1/notices/{user_id}', notice.show, since=NOTICES),
+    Route('PUT', '/v1/notices/{user_id}', notice.update, since=NOTICES),
+    Route('DELETE', '/v1/notices/{user_id}', notice.delete, since=NOTICES),
+    Route('POST', '/v1/notices/{user_id}/confirm', notice.confirm, since=NOTICES),
     Route('GET', '/v1/rounds', history.index),
     Route('GET', '/v1/rounds/{period}', history.show),
     Route('GET', '/v1/rounds/{period}/allocations', history.allocations),

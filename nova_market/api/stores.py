@@ -20,6 +20,7 @@ from nova_market.ports import (
     JobStore,
     LeaseStore,
     LedgerStore,
+    NoticeStore,
     OfferStore,
     OwnBags,
     PlanStore,
@@ -29,6 +30,7 @@ from nova_market.ports import (
     Trusts,
 )
 from nova_market.services.lease.settings import LeaseSettings
+from nova_market.services.notice.settings import NoticeLimits
 from nova_market.services.tender.bag_requests import BagLimits
 from nova_market.services.tender.offers import OfferSettings
 from nova_market.services.tender.outlook import Outlooks
@@ -59,6 +61,7 @@ class ApiStores:
     offers: OfferStore
     bags: OwnBags
     leases: LeaseStore
+    notices: NoticeStore
     trusts: Trusts
     owners: ServerOwners
     flavors: Flavors
@@ -79,6 +82,7 @@ class Settings:
     bags:            how many a project may have open, and how many tasks each
     offers:          how long offers are good, what a hold costs, and what comes back of a late job
     leases:          how leases are placed, and what they cost
+    notices:         what users may ask for
     """
 
     period: float = 60.0
@@ -96,4 +100,5 @@ class Settings:
     offers: OfferSettings = field(default_factory=OfferSettings)
     bags: BagLimits = field(default_factory=BagLimits)
     leases: LeaseSettings = field(default_factory=LeaseSettings)
+    notices: NoticeLimits = field(default_factory=NoticeLimits)
     response_validation: str = 'warn'

@@ -25,6 +25,7 @@ from nova_market.sdk.v1.economy import (
 )
 from nova_market.sdk.v1.job import Job, JobEvent, JobOutput
 from nova_market.sdk.v1.lease_proxy import LeaseProxy
+from nova_market.sdk.v1.notice_proxy import NoticeProxy
 from nova_market.sdk.v1.offer import MICROVERSION as OFFERS_VERSION
 from nova_market.sdk.v1.offer import Offer
 from nova_market.sdk.v1.plan import Plan
@@ -34,7 +35,7 @@ from nova_market.sdk.v1.queue import QUEUES_VERSION, Queue, QueueMinute
 from nova_market.sdk.v1.round import Allocation, Round, ServerAllocation
 
 
-class Proxy(BagProxy, LeaseProxy):
+class Proxy(BagProxy, LeaseProxy, NoticeProxy):
     """Prices, accounts, bids, rounds and plans of a cloud's market."""
 
     api_version: ClassVar[Any] = '1'

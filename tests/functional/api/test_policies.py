@@ -16,6 +16,7 @@ from tests.support.market.api import ALICE, ALSO_OF_ALICE, BOB, OF_ALICE, OPERAT
 from tests.support.market.applications import APP, TEMPLATE, add_app
 from tests.support.market.queues import JOB, JOB_ENTRY, NIGHT, QUEUE, add_job
 from tests.support.market.rounds import PERIOD, add_plan, add_round
+from tests.support.notice_builders import preference
 from tests.support.offer_builders import offer
 
 pytestmark = pytest.mark.functional
@@ -34,9 +35,11 @@ SEEN_BY_SERVICES = (TOKEN, MISSING, OK, OK, OK, MISSING, OK, OK)
 ADMINS = (TOKEN, NO, NO, NO, NO, NO, NO, OK)
 OWN_LIST = (TOKEN, NO, OK, OK, OK, OK, OK, OK)
 OF_READERS = (TOKEN, NO, OK, OK, OK, NO, NO, OK)
+OF_MANAGERS = (TOKEN, MISSING, MISSING, MISSING, OK, MISSING, MISSING, OK)
 OF_TENANTS = (TOKEN, MISSING, OK, OK, OK, MISSING, MISSING, OK)
 BY_MEMBERS = (TOKEN, MISSING, NO, ASKED, ASKED, MISSING, MISSING, ASKED)
 BID = {'cpu': 1, 'memory': 1}
+NOTICE = {'events': ['*'], 'webhook': 'https://hooks.example.org/'}
 text = json.dumps
 WORKER = '00000000-0000-4000-8000-0000000000ff'
 OFFER = '00000000-0000-4000-8000-00000000dddd'
@@ -201,6 +204,18 @@ MATRIX = {
     ),
     ('GET', '/v1/lease-calendar', None): (TOKEN, NO, *(TAKEN,) * 6),
     ('POST', '/v1/lease-replans', text({'dry_run': True})): (*ADMINS[:-1], TAKEN),
+    ('GET', f'/v1/notices?project_id={ALICE}', None): OF_READERS,
+    ('GET', '/v1/notices?all_projects=true', None): ADMINS,
+    ('GET', f'/v1/notices/ann?project_id={ALICE}', None): OF_MANAGERS,
+    ('DELETE', f'/v1/notices/ann?project_id={ALICE}', None): (
+        TOKEN, MISSING, MISSING, MISSING, GONE, MISSING, MISSING, GONE,
+    ),
+    ('PUT', '/v1/notices/me', text(NOTICE)): (TOKEN, NO, OK, OK, OK, OK, NO, OK),
+    ('PUT', '/v1/notices/me', text({**NOTICE, 'all_projects': True})): ADMINS,
+    # each asks for himself
+    ('PUT', '/v1/notices/ann', text(NOTICE)): (TOKEN, *(NO,) * 7),
+    ('POST', '/v1/notices/ann/confirm', text({'code': 'x'})): (TOKEN, *(NO,) * 7),
+    ('POST', '/v1/notices/me/confirm', text({'code': 'x'})): (TOKEN, NO, *(BAD,) * 4, NO, BAD),
     ('GET', '/v1/rounds', None): EVERYBODY,
     ('GET', f'/v1/rounds/{PERIOD}', None): EVERYBODY,
     ('GET', f'/v1/rounds/{PERIOD}/allocations', None): (TOKEN, NO, OK, OK, OK, OK, NO, OK),
@@ -238,10 +253,15 @@ def full(market):
     own = replace(asked(project=ALICE)[0], id=BAG, user_id='member-user')
     market.stores.bags.create(own, new_tasks([BAG_TASK], own, 0, FACTS), 9)
     market.stores.leases.book(replace(lease('l', ALICE), id=LEASE), 0, (), (), 9)
+    _ask(market)
     market.stores.offers.create([offer('open', ALICE, id=OFFER, queue_id=NIGHT)], 9)
     bid = market.call('PUT', f'/v1/bids/{OF_ALICE}', admin, json=BID)
     assert bid.status_code == 200
     return market
+
+
+def _ask(market):
+    market.stores.notices.set(preference(project_id=ALICE, user_id='ann'), None, 9)
 
 
 def _budget(name):
@@ -270,6 +290,8 @@ def _restore(market, path):
     name = path.rpartition('/')[2]
     if 'bids' in path:
         market.call('PUT', f'/v1/bids/{name}', TOKENS['admin'], json=BID)
+    elif 'notices' in path:
+        _ask(market)
     else:
         market.stores.accounts.open([_budget(name)])
 
@@ -282,7 +304,7 @@ def test_the_matrix_has_every_route():
         values = {
             'account_id': OWN, 'budget_id': BUDGET, 'server_id': OF_ALICE, 'period': str(PERIOD),
             'plan_id': PLAN, 'app_id': APP, 'queue_id': 'night', 'job_id': JOB, 'offer_id': OFFER,
-            'bag_id': BAG,
+            'bag_id': BAG, 'user_id': 'ann',
             'worker_id': WORKER, 'lease_id': LEASE,
         }  # fmt: skip
         some = {pattern.format(**values), pattern.format(**{**values, 'budget_id': 'budget:empty'})}

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from nova_market.db.migrations.resumable import CONTENT, COUNTER, create, index
 
 revision = 'c4e0917b5a2f'
-down_revision = '5b7c30e9a1f4'
+down_revision = '1f6d92c47ab0'
 branch_labels = None
 depends_on = None
 
