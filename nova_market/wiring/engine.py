@@ -86,13 +86,8 @@ def build(
         conf, HostName(settings.name), clock, settings.period
     )
     notices = MessagingNotices(conf, settings.name)
-    moves = Rebalancing(
-        DatabasePlans(database, clock.wall),
-        cloud,
-        clock,
-        rebalancing_settings.load(conf),
-        notices=notices,
-    )
+    plans, how = DatabasePlans(database, clock.wall), rebalancing_settings.load(conf)
+    moves = Rebalancing(plans, cloud, clock, how, notices=notices)
     leads = leadership(conf, settings.name, clock, ENGINE)
     collector = MarketCollector(leads.leading, balances=conf.market.metrics_balances)
     engine = Engine(

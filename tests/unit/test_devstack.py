@@ -119,8 +119,8 @@ def test_the_market_runs_where_the_compute_api_is() -> None:
     assert started.index('recreate_database nova_market') < next(
         i for i, line in enumerate(started) if line.startswith('run_process')
     )
-    assert sum(line.startswith('run_process nova-market-') for line in started) == 5
-    assert len(calls('unstack', services=MARKET)) == 5
+    assert sum(line.startswith('run_process nova-market-') for line in started) == 6
+    assert len(calls('unstack', services=MARKET)) == 6
 
 
 @pytest.mark.parametrize('services', ['nova-market-engine nova-market-api n-cpu', 'n-api'])
