@@ -243,6 +243,10 @@ class AttemptEnded(Conflict):
     """An attempt has ended otherwise than a late result says: that result does not count."""
 
 
+class BadUsageQuery(NovaMarketError):
+    """Usage is asked for in a way that has no answer: names the value, the limit and what to do."""
+
+
 class TooManyQueues(Conflict):
     """A project has as many queues as it may have."""
 

@@ -32,6 +32,7 @@ CODES: Mapping[type[errors.NovaMarketError], tuple[int, str]] = {
     errors.BadBag: (400, 'market.bag.invalid'),
     errors.BadLease: (400, 'market.lease.invalid'),
     errors.BadNotice: (400, 'market.notice.invalid'),
+    errors.BadUsageQuery: (400, 'market.usage.invalid'),
     errors.BadTime: (400, 'market.request.invalid'),
     errors.TrustRefused: (403, 'market.trust.refused'),
     errors.UnknownAccount: (404, 'market.account.not_found'),

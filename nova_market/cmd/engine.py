@@ -46,6 +46,7 @@ def _run(conf: cfg.ConfigOpts) -> int:
             settings.name, settings.period, settings.options['pricing'],
             settings.options['currency'], conf.rebalancing.mode, conf.fairness.exchange,
         )  # fmt: skip
+        parts.usage.start()
         parts.engine.start()
         program.serve(conf, Daemon(parts.engine, patience=settings.period))
     finally:

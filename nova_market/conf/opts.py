@@ -19,6 +19,7 @@ from nova_market.conf import (
     power,
     rebalancing,
     steering,
+    usage,
 )
 
 GROUPS = (
@@ -37,6 +38,7 @@ GROUPS = (
     power,
     rebalancing,
     steering,
+    usage,
 )
 
 

@@ -8,7 +8,7 @@ request (grants, transfers) and plans that are proposed or running are kept. Bid
 round has seen and that were not changed since, applications that have ended, and accounts that are closed and
 that nothing names any more. Where the horizon lies is written down first: a posting for a period before it is
 refused from then on, as nobody could tell whether it was there. Jobs that have ended go with what they ran,
-leases that are over and bags that have ended with their events.
+leases that are over and bags that have ended with their events, and usage history of all resolutions.
 """
 
 from dataclasses import dataclass
@@ -38,6 +38,7 @@ from nova_market.db.market_tables import (
 )
 from nova_market.db.offers import some_offers
 from nova_market.db.rounds import OPEN
+from nova_market.db.usage import some_usage
 
 BATCH = 2000
 """Rows in one transaction: accounts stay locked for some ten milliseconds."""
@@ -74,6 +75,7 @@ def purge(database: Database, older_than: float, batch: int = BATCH) -> Purged:
     rows['offers'] = _repeat(database, some_offers, older_than, batch)
     rows['leases'] = _repeat(database, some_leases, older_than, batch)
     rows['job_minutes'] = _repeat(database, some_minutes, older_than, batch)
+    rows['usage'] = _repeat(database, some_usage, older_than, batch)
     rows['apps'] = _repeat(database, _some_apps, older_than, batch)
     rows['bids'] = _repeat(database, _some_bids, older_than, batch)
     rows['accounts'] = _repeat(database, _some_accounts, batch)

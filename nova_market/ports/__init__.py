@@ -41,6 +41,7 @@ from nova_market.ports.notice import MailSender, NoticeOutbox, NoticeStore, Webh
 from nova_market.ports.offer import OfferStore
 from nova_market.ports.power import PowerActuator
 from nova_market.ports.region import ChildRegions, RegionReply
+from nova_market.ports.usage import UsageHistory, UsageStore
 
 __all__ = [
     'AccountStore',
@@ -85,6 +86,8 @@ __all__ = [
     'StateFile',
     'Transport',
     'Trusts',
+    'UsageHistory',
+    'UsageStore',
     'WebhookSender',
     'WireFormat',
     'WorkerUrl',

@@ -10,6 +10,7 @@ from nova_market.core.exchange.received_allocations import EffectiveAllocations
 from nova_market.core.exchange.totals import CloudTotals
 from nova_market.core.market.inventory import Allocation
 from nova_market.core.resource import HostName, OwnerId
+from nova_market.core.usage.use import MinuteUse
 
 
 class Exchange(Protocol):
@@ -141,9 +142,11 @@ class Allocations(Protocol):
         servers: Sequence[str],
         heaviness: Mapping[OwnerId, float],
         enforced: Sequence[str] | None = None,
+        use: MinuteUse | None = None,
     ) -> None:
         """Tell the engine that the allocations of these servers are in force here.
 
         heaviness: of this host's owners in the whole cloud
         enforced:  resources whose control acts on this host; None: not stated
+        use:       what its servers used in a minute that is over (rule U1)
         """

@@ -14,6 +14,7 @@ from nova_market.adapters.openstack.placement_traits import PlacementTraits
 from nova_market.adapters.openstack.session import connector
 from nova_market.conf import exchange as exchange_options
 from nova_market.conf import market, rebalancing, steering
+from nova_market.conf import usage as usage_options
 from nova_market.core.lease.host_view import watts_of
 from nova_market.core.ledger.currency import PARTS
 from nova_market.core.ledger.money import micro_credits
@@ -35,7 +36,9 @@ from nova_market.services.market.engine import Engine
 from nova_market.services.market.metrics import MarketCollector
 from nova_market.services.market.rebalancing import Rebalancing
 from nova_market.services.market.rounds import Decided, RoundRunner
+from nova_market.services.usage.recorder import UsageRecorder
 from nova_market.wiring import rebalancing as rebalancing_settings
+from nova_market.wiring import usage as usage_wiring
 from nova_market.wiring.database import ready
 from nova_market.wiring.exchange import build_enforcement
 from nova_market.wiring.leadership import ENGINE, leadership
@@ -55,9 +58,11 @@ class Parts:
     collector: MarketCollector
     notices: MessagingNotices
     rebalancing: Rebalancing
+    usage: UsageRecorder
     database: Database
 
     def close(self) -> None:
+        self.usage.stop()
         self.rebalancing.stop()
         self.notices.stop()
         self.database.close()
@@ -82,13 +87,14 @@ def build(
     cloud = cloud or NovaCloud(
         connector(conf, 'nova-market-engine'), clock, conf.market.whole_reading
     )
+    leads = leadership(conf, settings.name, clock, ENGINE)
+    usage = usage_wiring.build(conf, database, clock, leads.leading)
     enforcement = enforcement or build_enforcement(
-        conf, HostName(settings.name), clock, settings.period
+        conf, HostName(settings.name), clock, settings.period, usage.take
     )
     notices = MessagingNotices(conf, settings.name)
     plans, how = DatabasePlans(database, clock.wall), rebalancing_settings.load(conf)
     moves = Rebalancing(plans, cloud, clock, how, notices=notices)
-    leads = leadership(conf, settings.name, clock, ENGINE)
     collector = MarketCollector(leads.leading, balances=conf.market.metrics_balances)
     engine = Engine(
         rounds=RoundRunner(cloud, stores, enforcement, clock, settings, operator_terms(conf)),
@@ -99,7 +105,7 @@ def build(
         clock=clock,
         settings=settings,
         rebalancing=moves,
-        observe=_observers(conf, collector, real=own_cloud),
+        observe=_observers(conf, collector, usage, real=own_cloud),
     )
     return Parts(
         engine=engine,
@@ -107,6 +113,7 @@ def build(
         collector=collector,
         notices=notices,
         rebalancing=moves,
+        usage=usage,
         database=database,
     )
 
@@ -124,19 +131,24 @@ def stores_of(database: Database, clock: Clock) -> MarketStores:
 
 
 def _observers(
-    conf: cfg.ConfigOpts, collector: MarketCollector, *, real: bool
+    conf: cfg.ConfigOpts, collector: MarketCollector, usage: UsageRecorder, *, real: bool
 ) -> Callable[[Decided], None]:
     """What is called with each round; hosts of a cloud that is not real have no resource providers."""
     if not real:
-        return collector.observe
+        return lambda decided: _seen(decided, collector, usage)
     traits = PlacementTraits(connector(conf, 'nova-market-engine'))
     hosts = Steering(traits, load_steering(conf))
 
     def observe(decided: Decided) -> None:
-        collector.observe(decided)
+        _seen(decided, collector, usage)
         hosts.consider(decided)
 
     return observe
+
+
+def _seen(decided: Decided, collector: MarketCollector, usage: UsageRecorder) -> None:
+    collector.observe(decided)
+    usage.know((*decided.inputs.servers, *decided.inputs.others))
 
 
 def operator_terms(conf: cfg.ConfigOpts) -> OperatorTerms:
@@ -185,7 +197,7 @@ def load_steering(conf: cfg.ConfigOpts) -> SteeringSettings:
 
 def check_options(conf: cfg.ConfigOpts) -> None:
     """:raises ConfigurationError: names the option, its value, the limit and where it stands."""
-    groups = (market, rebalancing, steering, exchange_options)
+    groups = (market, rebalancing, steering, exchange_options, usage_options)
     check_values(conf, [listed for group in groups for listed in group.list_opts()])
 
 

@@ -13,6 +13,7 @@ from nova_market.adapters.transport.wire_format import FORMATS
 from nova_market.core.fairness.host_division import FAIRNESS
 from nova_market.core.fairness.round import FairnessSettings
 from nova_market.core.resource import HostName
+from nova_market.core.usage.use import MinuteUse
 from nova_market.errors import ConfigurationError
 from nova_market.plugins import load_plugin
 from nova_market.ports import Clock, Exchange, Membership, Transport, WireFormat
@@ -99,11 +100,16 @@ def engines_of(conf: cfg.ConfigOpts) -> tuple[HostName, ...]:
 
 
 def build_enforcement(
-    conf: cfg.ConfigOpts, name: HostName, clock: Clock, period: float
+    conf: cfg.ConfigOpts,
+    name: HostName,
+    clock: Clock,
+    period: float,
+    used: Callable[[HostName, MinuteUse], None] = lambda host, use: None,
 ) -> AllocationSender:
     """The engine's end of the exchange, not started.
 
     name:   of the engine; period: seconds of a round of the market
+    used:   takes what hosts report of their servers
 
     :raises ConfigurationError: an option that cannot work.
     """
@@ -128,6 +134,7 @@ def build_enforcement(
         wire=wire_format(conf),
         clock=clock,
         membership=membership,
+        used=used,
     )
 
 

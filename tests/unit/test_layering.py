@@ -50,7 +50,7 @@ TOPICS: tuple[frozenset[str], ...] = (
     frozenset({'resource', 'text', 'timestamp'}),
     frozenset({'json_schema'}),
     frozenset({'ledger', 'host', 'share', 'notice'}),
-    frozenset({'calendar', 'market'}),
+    frozenset({'calendar', 'market', 'usage'}),
     frozenset({'scheduler', 'rebalancing', 'exchange'}),
     frozenset({'job', 'lease'}),
     frozenset({'tender', 'power'}),

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The messages of the market's engine and the hosts: allocations, and which of them are in force.
 
-Implements rules A5, B5 and F2 of doc/source/specs/market.rst. Units: cores, MiB, seconds since the epoch.
+Implements rules A5, B5 and F2 of doc/source/specs/market.rst, and U1 of doc/source/specs/usage.rst.
+Units: cores, MiB, seconds since the epoch.
 
 These messages share the transport with those of core.exchange.messages. Each side names itself; a transport
 that proves the sender of a frame shows whether that is true. A server that a message does not name has no
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 
 from nova_market.core.market.inventory import Allocation
 from nova_market.core.resource import HostName, OwnerId
+from nova_market.core.usage.use import MinuteUse
 
 PREFIX = b'market.'
 """Occurs in every frame that holds a message of the market, whatever its format, and in few others."""
@@ -54,6 +56,7 @@ class Confirmation:
 
     heaviness: of the owners that have VMs on the host, in the whole cloud
     enforced:  resources whose control acts on the host now; None: it does not say (the version before)
+    use:       of its servers in one minute that is over (rule U1); None: nothing new, or the version before
     """
 
     host: HostName
@@ -62,6 +65,7 @@ class Confirmation:
     servers: tuple[str, ...]
     heaviness: Mapping[OwnerId, float] = field(default_factory=dict)
     enforced: tuple[str, ...] | None = None
+    use: MinuteUse | None = None
 
 
 MarketMessage = AllocationMessage | Confirmation

@@ -8,6 +8,7 @@ from nova_market.core.exchange.allocation_messages import AllocationMessage, Con
 from nova_market.core.exchange.validation import check_names, named_rows
 from nova_market.core.market.inventory import Allocation
 from nova_market.core.resource import HostName, OwnerId
+from nova_market.core.usage.use import AMOUNTS, Minute, MinuteUse, ServerUse
 
 
 def write_allocation(message: AllocationMessage, write_sums: object) -> wire.WireAllocation:
@@ -41,6 +42,7 @@ def read_allocation(written: wire.WireAllocation) -> AllocationMessage:
 
 def write_confirmation(message: Confirmation, write_sums: object) -> wire.WireConfirmation:
     del write_sums
+    use = message.use
     return wire.WireConfirmation(
         v=wire.WIRE_VERSION,
         engine=message.engine,
@@ -49,6 +51,8 @@ def write_confirmation(message: Confirmation, write_sums: object) -> wire.WireCo
         servers=message.servers,
         heaviness=dict(message.heaviness),
         enforced=UNSET if message.enforced is None else message.enforced,
+        used_at=UNSET if use is None else use.at,
+        used=UNSET if use is None else {name: one.amounts for name, one in use.servers.items()},
     )
 
 
@@ -67,4 +71,19 @@ def read_confirmation(written: wire.WireConfirmation) -> Confirmation:
         servers=servers,
         heaviness=dict(zip(map(OwnerId, names), found.heaviness, strict=True)) if found else {},
         enforced=enforced,
+        use=_use(written),
+    )
+
+
+def _use(written: wire.WireConfirmation) -> MinuteUse | None:
+    if written.used_at is UNSET:
+        return None
+    names, found = named_rows(written.used, 'used', wire.Uses)
+    rows = zip(names, found.used, strict=True) if found else ()
+    return MinuteUse(
+        at=Minute(written.used_at),
+        servers={
+            server: ServerUse(**dict(zip(AMOUNTS, amounts, strict=True)))
+            for server, amounts in rows
+        },
     )

@@ -29,6 +29,7 @@ from nova_market.core.exchange.validation import (
     MAX_WIDTH,
 )
 from nova_market.core.resource import RESOURCES
+from nova_market.core.usage.use import AMOUNTS, LONGEST, MINUTE
 
 WIRE_VERSION = 1
 
@@ -53,6 +54,10 @@ TotalVector = Annotated[
 Tally = Annotated[tuple[Natural, ...], Meta(min_length=TALLY_NUMBERS, max_length=TALLY_NUMBERS)]
 Limit = Annotated[int, Meta(ge=-1, le=MAX_QUOTA)]
 Cores = Annotated[float, Meta(ge=0.0, le=MAX_CORES)]
+Used = Annotated[
+    tuple[Annotated[int, Meta(ge=0, le=LONGEST)], ...],
+    Meta(min_length=len(AMOUNTS), max_length=len(AMOUNTS)),
+]
 MemoryMib = Annotated[float, Meta(ge=0.0, le=MAX_MEMORY_MIB)]
 
 
@@ -144,6 +149,8 @@ class WireConfirmation(WireMessage, tag=APPLIED):
     servers: Annotated[tuple[Name, ...], Meta(max_length=MAX_SERVERS)] | UnsetType = UNSET
     heaviness: Any = UNSET
     enforced: Annotated[tuple[Name, ...], Meta(max_length=MAX_ENFORCED)] | UnsetType = UNSET
+    used_at: Annotated[int, Meta(ge=0, le=LONGEST, multiple_of=MINUTE)] | UnsetType = UNSET
+    used: Any = UNSET
 
 
 # -- the values of mappings by name; the keys are checked together
@@ -163,6 +170,10 @@ class Quotas(Struct):
 
 class Servers(Struct):
     servers: list[tuple[Cores, MemoryMib]]
+
+
+class Uses(Struct):
+    used: list[Used]
 
 
 class Heaviness(Struct):

@@ -21,6 +21,7 @@ from nova_market.core.exchange.allocation_messages import (
 from nova_market.core.exchange.codec import from_values, to_values
 from nova_market.core.exchange.received_allocations import EffectiveAllocations, ReceivedAllocations
 from nova_market.core.resource import HostName, OwnerId
+from nova_market.core.usage.use import MinuteUse
 from nova_market.errors import MalformedReport
 from nova_market.outage_log import OutageLog
 from nova_market.ports import Clock, StateFile, Transport, WireFormat
@@ -114,6 +115,7 @@ class AllocationReceiver:
         servers: Sequence[str],
         heaviness: Mapping[OwnerId, float],
         enforced: Sequence[str] | None = None,
+        use: MinuteUse | None = None,
     ) -> None:
         engine = HostName(granted.engine)
         message = Confirmation(
@@ -123,6 +125,7 @@ class AllocationReceiver:
             servers=tuple(servers),
             heaviness=heaviness,
             enforced=None if enforced is None else tuple(enforced),
+            use=use,
         )
         try:
             frame = self._wire.encode(message)

@@ -10,7 +10,7 @@ hosts that have confirmed nothing of it receive the message again.
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nova_market.core.exchange.allocation_messages import (
@@ -22,6 +22,7 @@ from nova_market.core.exchange.allocation_messages import (
 from nova_market.core.market.enforced import ASSUMED
 from nova_market.core.market.inventory import Allocation
 from nova_market.core.resource import HostName, OwnerId
+from nova_market.core.usage.use import MinuteUse
 from nova_market.errors import MalformedReport
 from nova_market.ports import Clock, Membership, Transport, WireFormat
 from nova_market.services.exchange.allocation_receiver import market_message_in
@@ -63,13 +64,18 @@ class AllocationSender:
         wire: WireFormat,
         clock: Clock,
         membership: Membership,
+        used: Callable[[HostName, MinuteUse], None] = lambda host, use: None,
     ) -> None:
-        """name: of this engine, under which hosts know it; membership: where the hosts are."""
+        """name: of this engine, under which hosts know it; membership: where the hosts are.
+
+        used: called on the transport's thread with what a host reports of its servers (rule U1)
+        """
         self._name = name
         self._transport = transport
         self._wire = wire
         self._clock = clock
         self._membership = membership
+        self._used = used
         self._periods: dict[int, _Period] = {}
         self._enforced: dict[HostName, tuple[int, frozenset[str]]] = {}
         self._lock = threading.Lock()
@@ -203,4 +209,6 @@ class AllocationSender:
                 stated = ASSUMED if message.enforced is None else frozenset(message.enforced)
                 self._enforced[message.host] = (message.period, stated)
             known.confirmed |= dict.fromkeys(servers.intersection(message.servers), message.host)
+        if message.use is not None:
+            self._used(message.host, message.use)
         return ''

@@ -31,6 +31,7 @@ from nova_market.core.host.load import Incarnation, Measurement, measure, supply
 from nova_market.core.host.others import left_to_guests
 from nova_market.core.host.sample import Control, HostSupply, Limits
 from nova_market.core.resource import GuestId, HostName, OwnerId
+from nova_market.core.usage.meter import UsageMeter
 from nova_market.errors import HostUnavailable
 from nova_market.ports import Actuator, Allocations, Clock, Exchange, HostDriver
 from nova_market.services.fairness.confirmation import enforced_resources, in_force
@@ -103,6 +104,7 @@ class Agent:
         self._log_weights = log_weights
         self._taken_over: frozenset[Incarnation] = frozenset()
         self._measurement: Measurement | None = None
+        self._meter = UsageMeter()
         self._totals: CloudTotals | None = None
         self._state: Mapping[Incarnation, float] = {}
         self._incarnation = int(clock.wall())
@@ -188,6 +190,7 @@ class Agent:
         progress.enter('sample')
         offered = self._driver.supply()
         sample = self._driver.sample()
+        self._meter.take(sample, self._clock.wall())
         progress.enter('weigh')
         self._measurement = measure(
             self._measurement,
@@ -354,7 +357,8 @@ class Agent:
     ) -> tuple[GuestId, ...]:
         """Confirm to the market what is in force, in each round: an earlier message may be lost (F2).
 
-        Also where nothing is: the engine sells only what hosts report to enforce (B5).
+        Also where nothing is: the engine sells only what hosts report to enforce (B5). What servers used in
+        a minute goes with the first confirmation after it (U1).
         """
         if self._market is None or not plan.granted.in_force:
             return ()
@@ -364,7 +368,10 @@ class Agent:
         if not self._dry_run:
             done = tuple(guest for guest in granted if in_force(guest, found, failed))
             enforced = enforced_resources(granted, found, failed)
-        self._market.confirm(plan.granted, done, plan.owner_heaviness, enforced)
+        use = self._meter.oldest()
+        self._market.confirm(plan.granted, done, plan.owner_heaviness, enforced, use)
+        if use is not None:
+            self._meter.sent(use)
         return done
 
 

@@ -38,7 +38,7 @@ class Grants:
     def look(self):
         return self.granted
 
-    def confirm(self, granted, servers, heaviness, enforced=None):
+    def confirm(self, granted, servers, heaviness, enforced=None, use=None):
         self.confirmed, self.enforced = tuple(servers), enforced
 
 

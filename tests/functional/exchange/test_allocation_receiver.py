@@ -19,6 +19,7 @@ from nova_market.core.exchange.allocation_messages import (
 )
 from nova_market.core.exchange.codec import to_values
 from nova_market.core.market.inventory import Allocation
+from nova_market.core.usage.use import MinuteUse, ServerUse
 from nova_market.services.exchange.allocation_receiver import AllocationReceiver
 from nova_market.services.exchange.allocation_sender import KEPT, RETRANSMIT_AFTER, AllocationSender
 from tests.functional.exchange.test_zmq import Town
@@ -52,6 +53,7 @@ class Street:
 
     def __init__(self):
         self.clock = ManualClock()
+        self.used = []
         self.hub = LocalHub()
         self.line = AllocationReceiver(
             host='a',
@@ -76,6 +78,7 @@ class Street:
             wire=PLAIN,
             clock=self.clock,
             membership=Roll(),
+            used=lambda host, use: self.used.append((host, use)),
         )
         self.engine.start()
 
@@ -236,6 +239,21 @@ def test_an_engine_takes_over(street):
     street.line.confirm(street.granted, ['s1'], {})
     assert other.confirmed(7) == {'s1': 'a'}
     assert street.engine.confirmed(7) == {}
+
+
+def test_what_servers_used_comes_with_a_confirmation(street):
+    """U1: from a host that was asked; from another one it does not count."""
+    minute = MinuteUse(at=60, servers={'s1': ServerUse(seconds=60, core_ms=500)})
+    street.engine.send(7, street.clock.wall() + 180.0, {'a': message(street.clock).allocations})
+    street.line.confirm(street.granted, ['s1'], {}, None, minute)
+    street.line.confirm(street.granted, ['s1'], {})
+    assert street.used == [('a', minute)]
+    forged = Confirmation(host='a', engine=ENGINE, period=7, servers=('s1',), use=minute)
+    LocalTransport(host='b', hub=street.hub).send(ENGINE, written(forged))
+    unasked = Confirmation(host='b', engine=ENGINE, period=7, servers=('s1',), use=minute)
+    LocalTransport(host='b', hub=street.hub).send(ENGINE, written(unasked))
+    assert street.used == [('a', minute)]
+    assert street.engine.dropped == {'forged': 1, 'unasked': 1}
 
 
 def test_what_cannot_be_sent_is_sent_to_nobody(street, caplog):

@@ -67,7 +67,7 @@ class PaidBy:
     def look(self) -> EffectiveAllocations:
         return self._granted
 
-    def confirm(self, granted, servers, heaviness, enforced=None) -> None:
+    def confirm(self, granted, servers, heaviness, enforced=None, use=None) -> None:
         self.confirmed = tuple(servers)
 
 

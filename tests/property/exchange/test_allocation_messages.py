@@ -21,6 +21,7 @@ from nova_market.core.exchange.allocation_messages import (
 )
 from nova_market.core.exchange.codec import from_values
 from nova_market.core.market.inventory import Allocation
+from nova_market.core.usage.use import AMOUNTS, LONGEST, MINUTE, MinuteUse, ServerUse
 from nova_market.errors import MalformedReport
 from tests.property.exchange.test_exchange import anything, names, whole_numbers
 from tests.support.exchange.frames import check_frames
@@ -30,6 +31,14 @@ allocations = st.builds(
     server_id=names,
     cores=st.floats(0, MAX_CORES),
     memory_mib=st.floats(0, MAX_MEMORY_MIB),
+)
+amounts = st.integers(0, LONGEST)
+uses = st.builds(
+    MinuteUse,
+    at=st.integers(0, 2**40).map(lambda minute: minute * MINUTE),
+    servers=st.dictionaries(
+        names, st.builds(ServerUse, **dict.fromkeys(AMOUNTS, amounts)), max_size=4
+    ),
 )
 messages = st.one_of(
     st.builds(
@@ -49,6 +58,7 @@ messages = st.one_of(
         period=whole_numbers,
         servers=st.lists(names, max_size=4).map(tuple),
         enforced=st.none() | st.lists(names, max_size=4).map(tuple),
+        use=st.none() | uses,
     ),
 )
 GOOD = {
@@ -60,6 +70,9 @@ GOOD = {
     'expires': 1.7e9,
     'servers': {'s': [0.5, 64]},
 }
+
+
+HOSTS_OWN = {'kind': APPLIED, 'servers': []}
 
 
 @given(messages, st.sampled_from(sorted(FORMATS)))
@@ -106,6 +119,12 @@ def test_a_message_with_garbage_in_it(changes):
         ({'servers': {str(n): [1, 1] for n in range(MAX_SERVERS + 1)}}, '10001 entries'),
         ({'kind': APPLIED}, 'expected `array`, got `object`'),
         ({'kind': APPLIED, 'servers': ['s'] * (MAX_SERVERS + 1)}, 'servers: a list of 10001'),
+        ({**HOSTS_OWN, 'used_at': 61}, 'used_at: 61'),
+        ({**HOSTS_OWN, 'used_at': -60}, 'used_at: -60'),
+        ({**HOSTS_OWN, 'used_at': 60, 'used': []}, 'used: a list of 0 is not an object'),
+        ({**HOSTS_OWN, 'used_at': 60, 'used': {'s': [1, 2]}}, 'expected `array` of length 7'),
+        ({**HOSTS_OWN, 'used_at': 60, 'used': {'s': [-1] * 7}}, 'used: -1'),
+        ({**HOSTS_OWN, 'used_at': 60, 'used': {'s': [2**53 + 1] * 7}}, 'used: 9007199254740993'),
         ({'kind': 'market.other'}, "kind: 'market.other' is none of"),
     ],
 )

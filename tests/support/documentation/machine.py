@@ -96,7 +96,9 @@ class Granted:
     def look(self) -> EffectiveAllocations:
         return self._granted
 
-    def confirm(self, granted: Any, servers: Any, heaviness: Any, enforced: Any = None) -> None:
+    def confirm(
+        self, granted: Any, servers: Any, heaviness: Any, enforced: Any = None, use: Any = None
+    ) -> None:
         """Nobody asks here."""
 
 

@@ -29,7 +29,7 @@ class Market(World):
     """Hosts that hear an engine, beside what they say to each other."""
 
     def __init__(self, tmp_path, names=('a',), settings=MARKET, **agent):
-        self.lines = {}
+        self.lines, self.used = {}, []
         super().__init__(tmp_path, names, settings=settings, **agent)
         self.engine = AllocationSender(
             name=ENGINE,
@@ -37,6 +37,7 @@ class Market(World):
             wire=PlainFormat(),
             clock=self.clock,
             membership=Roll(),
+            used=lambda host, use: self.used.append((host, use)),
         )
         self.engine.start()
 
@@ -100,6 +101,22 @@ def test_guests_get_what_is_allocated(world):
     assert [rates[name] for name in ('s1', 's2', 's3')] == pytest.approx(
         [3 / 6, 2 / 6, 1 / 6], rel=0.01
     )
+
+
+def test_what_guests_used_is_sent_once_a_minute(world):
+    """U1: with the first confirmation after the minute; 17 rounds of 10 s end two of them."""
+    world.busy('s1', 's2')
+    for period in (7, 8):
+        world.allocate(period, s1=0.5, s2=0.5)
+        world.rounds(9)
+    ends = {int(world.clock.wall() // 60) * 60 - 60 * n for n in (1, 2, 3)}
+    assert {host for host, _ in world.used} == {'a'}
+    assert [use.at for _, use in world.used] == sorted(ends)[-len(world.used) :]
+    assert len(world.used) >= 2
+    last = world.used[-1][1].servers
+    assert set(last) == {'s1', 's2'}
+    assert last['s1'].seconds == 60
+    assert last['s1'].cores + last['s2'].cores == pytest.approx(1.0, rel=0.01)
 
 
 def test_a_small_change_is_written_too(world):

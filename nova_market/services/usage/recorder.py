@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes what hosts report of their servers to the history, rolls it up and purges it.
+
+Implements rule U1 of doc/source/specs/usage.rst. It has a thread of its own: a round of the market waits
+neither for it nor for its database. What hosts report waits in memory until its minute is over everywhere,
+the market knows the server, and the database answers; beyond MOST_WAITING the oldest is dropped. Units:
+seconds.
+"""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from nova_market.core.market.inventory import CloudServer
+from nova_market.core.resource import HostName
+from nova_market.core.usage.history import SeriesUse, ServerSize, attributed
+from nova_market.core.usage.resolution import LATE
+from nova_market.core.usage.use import MINUTE, MinuteUse
+from nova_market.errors import DatabaseUnavailable, SchemaBehind
+from nova_market.outage_log import OutageLog
+from nova_market.ports import Clock, UsageStore
+from nova_market.services.lease.observing import LEASE
+
+LOG = logging.getLogger(__name__)
+
+TURN = 5.0
+"""From one turn of the thread to the next."""
+
+SETTLED = 20
+"""After the end of a minute until it is written: hosts send it with their next round. One that is late is
+written all the same."""
+
+EARLY = 120
+"""How far a host's clock may be ahead; what it reports of a later minute is dropped."""
+
+MOST_WAITING = 250_000
+"""Minutes of servers that wait: of 10,000 servers, 25 minutes. About 100 MB."""
+
+ROUNDS = 5
+"""Of the market, in any of which a server must have been on the host that reports it."""
+
+MAX_LEASE = 64
+"""Of metadata, which a tenant writes; a lease has 36."""
+
+PURGES = 20
+"""Transactions of a purge in one turn."""
+
+OUTAGE = (DatabaseUnavailable, SchemaBehind)
+
+
+class UsageRecorder:
+    """take() and know() from any thread; turn() from its own, or from a test."""
+
+    def __init__(self, store: UsageStore, clock: Clock, leads: Callable[[], bool]) -> None:
+        """leads: does this engine lead? Who does not lead writes what it has, and rolls up nothing."""
+        self._store = store
+        self._clock = clock
+        self._leads = leads
+        self._lock = threading.Lock()
+        self._waiting: list[tuple[HostName, MinuteUse]] = []
+        self._count = 0
+        self._dropped = 0
+        self._known: dict[str, ServerSize] = {}
+        self._places: deque[dict[str, HostName]] = deque(maxlen=ROUNDS)
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._outage = OutageLog(
+            LOG,
+            lost='usage history is not written and waits in memory',
+            back='usage history is written again',
+        )
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name='usage', daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Let go; what was not written is lost."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(TURN)
+
+    def take(self, host: HostName, use: MinuteUse) -> None:
+        """What a host reports of one minute. Never blocks, never raises."""
+        with self._lock:
+            self._waiting.append((host, use))
+            self._count += len(use.servers)
+            while self._count > MOST_WAITING:
+                _, oldest = self._waiting.pop(0)
+                self._count -= len(oldest.servers)
+                self._dropped += len(oldest.servers)
+
+    def know(self, servers: Iterable[CloudServer]) -> None:
+        """All servers of the cloud, as the round that was decided now read them."""
+        listed = tuple(servers)
+        self._places.append({one.id: one.host for one in listed})
+        self._known = {
+            one.id: ServerSize(
+                project_id=one.project_id,
+                vcpus=one.vcpus,
+                memory_mib=one.memory_mib,
+                lease_id=str(one.metadata.get(LEASE, ''))[:MAX_LEASE],
+                # one that has just been moved was measured where it was
+                hosts=frozenset(place[one.id] for place in self._places if one.id in place),
+            )
+            for one in listed
+        }
+
+    def turn(self) -> None:
+        """Write what is due, roll up and purge. Raises nothing."""
+        due = self._due()
+        try:
+            self._write(due)
+            if self._leads():
+                self._upkeep()
+        except OUTAGE as error:
+            self._outage.failed(error)
+        except Exception:
+            LOG.exception('usage history: a turn failed; it is tried again')
+        else:
+            self._outage.works()
+            self._report_dropped()
+
+    def _run(self) -> None:
+        while not self._stopping.wait(TURN):
+            self.turn()
+
+    def _due(self) -> list[tuple[HostName, MinuteUse]]:
+        """What waits and is over, oldest first; it waits no longer."""
+        wall = self._clock.wall()
+        with self._lock:
+            due = [one for one in self._waiting if one[1].at + MINUTE + SETTLED <= wall]
+            later = [one for one in self._waiting if one[1].at + MINUTE + SETTLED > wall]
+            self._waiting = [one for one in later if one[1].at <= wall + EARLY]
+            self._dropped += sum(len(u.servers) for _, u in later if u.at > wall + EARLY)
+            self._count = sum(len(use.servers) for _, use in self._waiting)
+        return sorted(due, key=lambda one: one[1].at)
+
+    def _write(self, due: list[tuple[HostName, MinuteUse]]) -> None:
+        """Minute by minute; what cannot be written now waits again.
+
+        :raises DatabaseUnavailable, SchemaBehind: not now.
+        """
+        wall = self._clock.wall()
+        while due:
+            at = due[0][1].at
+            minute = [one for one in due if one[1].at == at]
+            rows: list[SeriesUse] = []
+            unknown = []
+            for host, use in minute:
+                found, rest = attributed(host, use, self._known)
+                rows += found
+                if rest.servers:
+                    unknown.append((host, rest))
+            try:
+                counted = self._store.add(rows) if rows else None
+            except BaseException:
+                self._wait_again(due)
+                raise
+            due = due[len(minute) :]
+            if wall - at < LATE:
+                self._wait_again(unknown)
+            else:
+                self._dropped += sum(len(use.servers) for _, use in unknown)
+            if counted is not None:
+                self._dropped += counted.late
+                LOG.debug('usage of minute %d: %s', at, counted)
+
+    def _wait_again(self, uses: list[tuple[HostName, MinuteUse]]) -> None:
+        for host, use in uses:
+            self.take(host, use)
+
+    def _upkeep(self) -> None:
+        while self._store.roll(self._clock.wall()):
+            if self._stopping.is_set():
+                return
+        for _ in range(PURGES):
+            if not self._store.purge(self._clock.wall()):
+                return
+
+    def _report_dropped(self) -> None:
+        with self._lock:
+            dropped, self._dropped = self._dropped, 0
+        if dropped:
+            LOG.warning(
+                'usage history: %d minutes of servers were dropped: they came too late or from a clock that '
+                'is ahead, the market does not know the server there, or too many waited for the database',
+                dropped,
+            )
