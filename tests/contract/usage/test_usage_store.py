@@ -35,11 +35,11 @@ def spans(history, resolution=Resolution.MINUTE, chosen=ALL, since=BEGIN, until=
     }, sums.asked.tolist()
 
 
-def test_a_minute_counts_once(store, history):
+def test_a_minute_counts_once(database, store, history):
     """Also by another engine, and with another amount: the first one counts."""
     assert store.add([used(BEGIN), used(BEGIN, series('s2'))]) == Counted(new=2)
     assert store.add([used(BEGIN, core_ms=64_000), used(BEGIN + 60)]) == Counted(new=1, again=1)
-    other = DatabaseUsage(store._database)
+    other = DatabaseUsage(database)
     assert other.add([used(BEGIN), used(BEGIN, series('s3'))]) == Counted(new=1, again=1)
     found, asked = spans(history)
     assert found == {BEGIN: 3 * 29_952, BEGIN + 60: 29_952}
