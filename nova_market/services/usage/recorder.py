@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from nova_market.core.lease.carrier import LEASE
 from nova_market.core.market.inventory import CloudServer
 from nova_market.core.resource import HostName
 from nova_market.core.usage.history import SeriesUse, ServerSize, attributed
@@ -20,7 +21,6 @@ from nova_market.core.usage.use import MINUTE, MinuteUse
 from nova_market.errors import DatabaseUnavailable, SchemaBehind
 from nova_market.outage_log import OutageLog
 from nova_market.ports import Clock, UsageStore
-from nova_market.services.lease.observing import LEASE
 
 LOG = logging.getLogger(__name__)
 
