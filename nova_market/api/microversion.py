@@ -39,6 +39,7 @@ LEASES = Version(8)
 REGIONS = Version(9)
 CLEARING_PRICES = Version(10)
 NOTICES = Version(11)
+LEASE_OFFERS = Version(12)
 
 
 def requested(header: str | None) -> Version:

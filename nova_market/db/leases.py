@@ -60,7 +60,7 @@ class DatabaseLeases:
         :raises BalanceTooLow, UnknownAccount: it cannot be paid.
         """
         given = lease, turn, tuple(postings), tuple(events), most, self._wall()
-        return self._database.write(_book, *given)
+        return self._database.write(book_in, *given)
 
     def lease(self, lease_id: str) -> StoredLease | None:
         """One lease; None when there is none."""
@@ -115,7 +115,7 @@ def some_leases(connection: Connection, older_than: float, batch: int) -> int:
     return len(found)
 
 
-def _book(
+def book_in(
     connection: Connection,
     lease: StoredLease,
     turn: int,
@@ -124,6 +124,7 @@ def _book(
     most: int,
     now: float,
 ) -> StoredLease:
+    """As DatabaseLeases.book, in the transaction of something else."""
     before = _lease(connection, lease.id)
     if before is not None:
         return before

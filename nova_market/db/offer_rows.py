@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Offers for jobs as rows, and those that are promised.
+"""Offers as rows, and those for jobs that are promised.
 
 Units as in core.tender.stored_offer.
 """
@@ -11,7 +11,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, or_, select
 
-from nova_market.core.tender.stored_offer import How, OfferState, StoredOffer
+from nova_market.core.tender.offered_lease import offered_document, offered_lease
+from nova_market.core.tender.stored_offer import How, OfferKind, OfferState, StoredOffer
 from nova_market.db.apps import packed
 from nova_market.db.offer_tables import offers
 
@@ -19,7 +20,7 @@ LIVE = (str(OfferState.OPEN), str(OfferState.HELD))
 PLAIN = tuple(
     field.name
     for field in fields(StoredOffer)
-    if field.name not in {'flavors', 'prices', 'how', 'state', 'number'}
+    if field.name not in {'flavors', 'prices', 'how', 'state', 'kind', 'lease', 'number'}
 )
 
 
@@ -38,6 +39,7 @@ PROMISED = (
             in_state(OfferState.HELD, bindparam('now')),
             and_(
                 offers.c.state == str(OfferState.ACCEPTED),
+                offers.c.kind == str(OfferKind.JOB),
                 offers.c.accepted_at >= bindparam('since'),
             ),
         )
@@ -59,12 +61,14 @@ def offer_values(offer: StoredOffer) -> dict[str, Any]:
     document: Mapping[str, object] = {
         'flavors': [[name, *size] for name, size in offer.flavors.items()],
         **({'prices': list(offer.prices)} if offer.prices else {}),
+        **({'lease': offered_document(offer.lease)} if offer.lease else {}),
     }
     return {
         **values,
         'flavors': packed(document),
         'how': str(offer.how),
         'state': str(offer.state),
+        'kind': str(offer.kind),
     }
 
 
@@ -79,5 +83,7 @@ def stored_offer(row: Row[Any]) -> StoredOffer:
         prices=tuple(document.get('prices', ())),
         how=How(found['how']),
         state=OfferState(found['state']),
+        kind=OfferKind(found['kind']),
+        lease=offered_lease(document['lease']) if 'lease' in document else None,
         number=found['number'],
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of offers for jobs (rules O1 to O3 of doc/source/specs/tender.rst).
+"""Tables of offers (rules O1 to O3 of doc/source/specs/tender.rst).
 
 Units as in core.tender.stored_offer. Documents are JSON in UTF-8.
 """
@@ -57,6 +57,8 @@ class OfferRow(Base):
     accept_key: Mapped[str] = mapped_column(String(ACCEPT_KEY_LENGTH))
     late_refund: Mapped[float] = mapped_column(Double)
     refunded: Mapped[int] = mapped_column(BigInteger)
+    kind: Mapped[str] = mapped_column(String(STATE_LENGTH), server_default='job')
+    lease_id: Mapped[str] = mapped_column(String(UUID_LENGTH), server_default='')
 
 
 class OfferTurnRow(Base):

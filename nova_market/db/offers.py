@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Offers for jobs in the database.
+"""Offers in the database.
 
 For rules O1 to O3 of doc/source/specs/tender.rst. Whether an offer can still be honoured is decided by what
 was read (core.tender.job_offer); `promised` gives a turn with it, and accepting or holding writes only if
@@ -8,19 +8,28 @@ nobody has taken a turn since. So of two that decide at once by the same room on
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, update
 
 from nova_market.core.job.pe_line import Accepted
 from nova_market.core.job.record import ENDED, StoredJob
 from nova_market.core.job.store_values import JobQuotas, NewJobs
+from nova_market.core.lease.record import LeaseEvent, StoredLease
 from nova_market.core.ledger.posting import Posting
 from nova_market.core.tender.outlook import ForecastMark, OfferRows
-from nova_market.core.tender.stored_offer import How, OfferFilter, OfferState, StoredOffer
+from nova_market.core.tender.stored_offer import (
+    How,
+    OfferFilter,
+    OfferKind,
+    OfferState,
+    StoredOffer,
+)
 from nova_market.db.database import Database
 from nova_market.db.job_rows import JOB_COLUMNS, stored_job
 from nova_market.db.job_submission import StoredBefore, store_new
 from nova_market.db.job_tables import job_attempts, jobs
+from nova_market.db.leases import book_in
 from nova_market.db.ledger import MAX_PAGE, post_in, slices
 from nova_market.db.offer_outlook import read_outlook
 from nova_market.db.offer_rows import LIVE, in_state, offer_values, promised_since, stored_offer
@@ -89,6 +98,23 @@ class DatabaseOffers:
         """
         return self._database.write(_accept, offer, turn, new, quotas, self._wall())
 
+    def accept_lease(
+        self,
+        offer: StoredOffer,
+        turn: int,
+        lease: StoredLease,
+        postings: Sequence[Posting],
+        events: Sequence[LeaseEvent],
+        most: int,
+    ) -> tuple[StoredOffer, StoredLease]:
+        """Book the one lease of an offer as it is honoured. offer: as it will be; else as LeaseStore.book.
+
+        :raises PromisesChanged, OfferEnded: as accept; the turn is that of leases.
+        :raises TooManyLeases, BalanceTooLow, UnknownAccount: as LeaseStore.book.
+        """
+        booking = turn, lease, tuple(postings), tuple(events), most
+        return self._database.write(_accept_lease, offer, *booking, self._wall())
+
     def hold(self, offer: StoredOffer, turn: int, fees: Sequence[Posting]) -> StoredOffer:
         """Store an offer as it is held. offer: as it will be.
 
@@ -118,8 +144,9 @@ class DatabaseOffers:
 
 
 def some_offers(connection: Connection, older_than: float, batch: int) -> int:
-    """Delete offers that ended before, accepted ones when their jobs are settled; how many."""
-    over = and_(offers.c.state != str(OfferState.ACCEPTED), offers.c.valid_until < older_than)
+    """Delete offers that ended before, those for jobs when these are settled; how many."""
+    settled = or_(offers.c.state != str(OfferState.ACCEPTED), offers.c.kind != str(OfferKind.JOB))
+    over = and_(settled, offers.c.valid_until < older_than)
     query = select(offers.c.number).where(over).order_by(offers.c.number).limit(batch)
     found = list(connection.execute(query.with_for_update()).scalars())
     for part in slices(found):
@@ -177,6 +204,8 @@ def _page(
     for name in ('project_id', 'queue_id', 'request_id'):
         if (value := getattr(chosen, name)) is not None:
             query = query.where(offers.c[name] == value)
+    if chosen.kinds:
+        query = query.where(offers.c.kind.in_([str(kind) for kind in chosen.kinds]))
     if chosen.states:
         query = query.where(or_(*(in_state(state, chosen.now) for state in chosen.states)))
     if before:
@@ -195,17 +224,31 @@ def _accept(
 ) -> tuple[StoredOffer, StoredJob]:
     take_turn(connection, OFFERS, turn)
     _check_live(connection, offer, now)
-    taken = and_(offers.c.request_id == offer.request_id, offers.c.job_id != '')
-    if connection.execute(select(offers.c.number).where(taken).limit(1)).first() is not None:
-        raise OfferEnded(
-            f'another offer of request {offer.request_id} was accepted: ask for new ones'
-        )
+    _check_only(connection, offer, offers.c.job_id != '')
     try:
         (job,) = store_new(connection, new, quotas, now)
     except StoredBefore as error:
         raise OfferEnded(f'offer {offer.id} was accepted before') from error
     _write(connection, offer)
     return offer, job
+
+
+def _accept_lease(
+    connection: Connection,
+    offer: StoredOffer,
+    turn: int,
+    lease: StoredLease,
+    postings: Sequence[Posting],
+    events: Sequence[LeaseEvent],
+    most: int,
+    now: float,
+) -> tuple[StoredOffer, StoredLease]:
+    # this locks the offer; who accepts another one of its request has taken the turn of leases
+    _check_live(connection, offer, now)
+    stored = book_in(connection, lease, turn, postings, events, most, now)
+    _check_only(connection, offer, offers.c.lease_id != '')
+    _write(connection, offer)
+    return offer, stored
 
 
 def _hold(
@@ -229,7 +272,10 @@ def _release(connection: Connection, offer_id: str, now: float) -> StoredOffer |
     if offer.state is OfferState.RELEASED:
         return offer
     if state in (OfferState.ACCEPTED, OfferState.CLOSED):
-        raise OfferEnded(f'offer {offer_id} was accepted: cancel its job, {offer.job_id}')
+        what = (
+            f'cancel its job, {offer.job_id}' if offer.job_id else f'delete lease {offer.lease_id}'
+        )
+        raise OfferEnded(f'offer {offer_id} was accepted: {what}')
     released = replace(offer, state=OfferState.RELEASED)
     _write(connection, released)
     return released
@@ -298,6 +344,15 @@ def _check_live(connection: Connection, offer: StoredOffer, now: float) -> None:
         raise OfferEnded(f'offer {offer.id} is {state}: ask for new ones')
     if row is not None and stored_offer(row).holds > offer.holds:
         raise Conflict(f'offer {offer.id} was held meanwhile: try again')
+
+
+def _check_only(connection: Connection, offer: StoredOffer, taken: Any) -> None:
+    """:raises OfferEnded: an offer of its request was accepted. taken: what an accepted one has"""
+    query = select(offers.c.number).where(offers.c.request_id == offer.request_id, taken)
+    if connection.execute(query.limit(1)).first() is not None:
+        raise OfferEnded(
+            f'another offer of request {offer.request_id} was accepted: ask for new ones'
+        )
 
 
 def _write(connection: Connection, offer: StoredOffer) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the API and the service of jobs need to keep offers for jobs.
+"""What the API and the service of jobs need to keep offers.
 
 Any method may raise errors.DatabaseUnavailable.
 """
@@ -10,6 +10,7 @@ from typing import Protocol
 from nova_market.core.job.pe_line import Accepted
 from nova_market.core.job.record import StoredJob
 from nova_market.core.job.store_values import JobQuotas, NewJobs
+from nova_market.core.lease.record import LeaseEvent, StoredLease
 from nova_market.core.ledger.posting import Posting
 from nova_market.core.tender.outlook import ForecastMark, OfferRows
 from nova_market.core.tender.stored_offer import OfferFilter, StoredOffer
@@ -50,6 +51,21 @@ class OfferStore(Protocol):
         :raises errors.OfferEnded: it, or another one of its request, was accepted; or it has ended.
         :raises errors.TooManyJobs, errors.QueueClosed, errors.QueueChanged, errors.BalanceTooLow: as
             JobStore.submit.
+        """
+
+    def accept_lease(
+        self,
+        offer: StoredOffer,
+        turn: int,
+        lease: StoredLease,
+        postings: Sequence[Posting],
+        events: Sequence[LeaseEvent],
+        most: int,
+    ) -> tuple[StoredOffer, StoredLease]:
+        """Book the one lease of an offer as it is honoured. offer: as it will be; else as LeaseStore.book.
+
+        :raises errors.PromisesChanged, errors.OfferEnded: as accept; the turn is that of leases.
+        :raises errors.TooManyLeases, errors.BalanceTooLow, errors.UnknownAccount: as LeaseStore.book.
         """
 
     def hold(self, offer: StoredOffer, turn: int, fees: Sequence[Posting]) -> StoredOffer:

@@ -22,7 +22,8 @@ from nova_market.db.job_states import DatabaseJobStates
 from nova_market.db.leases import DatabaseLeases
 from nova_market.db.ledger import DatabaseLedger
 from nova_market.ports import JobStateStore
-from nova_market.services.lease.booking import Booker, LeaseRequests, LeaseStores
+from nova_market.services.lease.asking import Booker, LeaseStores
+from nova_market.services.lease.booking import LeaseRequests
 from nova_market.services.lease.leases import Leases
 from nova_market.services.lease.notices import LeaseNotices
 from nova_market.services.lease.observing import observed, publish

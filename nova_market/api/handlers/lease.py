@@ -24,7 +24,8 @@ from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, marke
 from nova_market.core.json_schema import WHEN, described
 from nova_market.core.lease.record import LeaseFilter, LeaseState, StoredLease
 from nova_market.core.timestamp import LATEST, seconds
-from nova_market.services.lease.booking import Booker, LeaseRequests, LeaseStores, Refused
+from nova_market.services.lease.asking import Booker, LeaseStores
+from nova_market.services.lease.booking import LeaseRequests, Refused
 from nova_market.services.lease.observing import read_view
 from nova_market.services.lease.replanning import replan as replanned
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Offers for jobs: asked for, listed, shown, accepted, held, released (rules O1 to O5).
+"""Offers: asked for, listed, shown, accepted, held, released (rules O1 to O5).
 
 An offer is seen and used by the project that asked for it. HTTP becomes a request (services.tender.offers)
 and back.
@@ -11,10 +11,11 @@ from typing import Any
 from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_header, takes_query
 from nova_market.api.errors import ApiError, not_found
+from nova_market.api.handlers import lease_offer
 from nova_market.api.handlers.job import HEADER, NUMBER, submissions_of, submitter
 from nova_market.api.handlers.job_view import price_vector, short
 from nova_market.api.handlers.queue import visible
-from nova_market.api.microversion import REGIONS, TENDER
+from nova_market.api.microversion import LEASE_OFFERS, REGIONS, TENDER
 from nova_market.api.schemas import offer as schemas
 from nova_market.api.schemas.account import IDEMPOTENCY_KEY
 from nova_market.api.schemas.job import QUEUE_REF
@@ -22,10 +23,16 @@ from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, SERVE
 from nova_market.core.job.request import Submitter
 from nova_market.core.json_schema import described
 from nova_market.core.tender.region_answer import RegionOffer, document_of
-from nova_market.core.tender.stored_offer import OfferFilter, OfferState, StoredOffer
+from nova_market.core.tender.stored_offer import OfferFilter, OfferKind, OfferState, StoredOffer
 from nova_market.core.timestamp import stamp
 from nova_market.services.tender.offers import Gone, Made, OfferRequests, OfferStores
 from nova_market.services.tender.regions import Asking, RegionOffers
+
+OF_JOB = ('queue', 'time_limit', 'flavor', 'resources', 'servers', 'deadline')
+"""Entries of a request for a job; it needs the first two."""
+
+OF_OTHERS = (str(OfferKind.LEASE), str(OfferKind.SERVER))
+"""Each kind has one."""
 
 
 @takes_query(
@@ -34,6 +41,7 @@ from nova_market.services.tender.regions import Asking, RegionOffers
     queue=described(QUEUE_REF, 'for jobs in this queue'),
     request_id=described(SERVER_ID, 'of this request'),
     state=schemas.STATE,
+    kind=described(schemas.KIND, 'for these; from version 1.12 on'),
     limit=LIMIT,
     marker=marker(NUMBER),
 )
@@ -41,12 +49,15 @@ from nova_market.services.tender.regions import Asking, RegionOffers
 def index(call: Call) -> Any:
     """Offers, newest first."""
     state = call.query.get('state')
+    if 'kind' in call.query:
+        call.needs(LEASE_OFFERS, 'kind')
     chosen = OfferFilter(
         now=call.stores.wall(),
         project_id=call.whose('offers:list'),
         queue_id=visible(call, call.query['queue']).id if 'queue' in call.query else None,
         request_id=call.query.get('request_id'),
         states=(OfferState(state),) if state else (),
+        kinds=_kinds(call),
     )
     found = call.stores.offers.offers(chosen, call.query.get('marker', 0), call.limit + 1)
     names = call.stores.queues.names([one.queue_id for one in found])
@@ -57,10 +68,15 @@ def index(call: Call) -> Any:
 @takes_body(schemas.OFFER_NEW)
 @gives(201, schemas.OFFERS_MADE)
 def create(call: Call) -> Any:
-    """Ask what a job would cost and when it would be done. None of the offers is a booking.
+    """Ask what a job, a lease or servers would cost, and when. None of the offers is a booking.
 
-    Regions below this one are asked too from version 1.9 on; each offer names the region that makes it.
+    A job needs `queue` and `time_limit`. From version 1.9 on regions below this one are asked too, for jobs;
+    each offer names the region that makes it. Leases and servers are there from version 1.12 on.
     """
+    kind = OfferKind(call.body.get('kind', OfferKind.JOB))
+    _check_entries(call, kind)
+    if kind is not OfferKind.JOB:
+        return lease_offer.create(call, kind)
     given = call.body.get('on_behalf')
     if given is None:
         call.authorize('offers:create', call.project_id)
@@ -100,13 +116,17 @@ def show(call: Call) -> Any:
 @gives(200, schemas.OFFER_ACCEPTED)
 @gives(201, schemas.OFFER_ACCEPTED)
 def accept(call: Call) -> Any:
-    """Submit the job of an offer, for no more than it costs.
+    """Submit the job of an offer, or book its lease, for no more than it costs.
 
-    The offer is computed again: if it can be had for no more and no later, it is honoured, and the better of
-    both terms counts. Otherwise the error is market.offer.gone, and it has alternatives. 200: it was accepted
-    before with the same Idempotency-Key.
+    For a job give `job`. The offer is computed again: if it can be had for no more and no later, it is
+    honoured, and the better of both terms counts. Otherwise the error is market.offer.gone, and it has
+    alternatives. 200: it was accepted before with the same Idempotency-Key.
     """
     offer = _changed(call)
+    if offer.kind is not OfferKind.JOB:
+        return lease_offer.accept(call, offer)
+    if 'job' not in call.body:
+        raise ApiError(400, 'market.offer.invalid', 'job: give what the job runs')
     try:
         found, job_id, new = _requests(call).accept(offer, call.body['job'], call.key)
     except Gone as error:
@@ -121,8 +141,13 @@ def accept(call: Call) -> Any:
 @takes_body(schemas.OFFER_HOLD)
 @gives(200, schemas.OFFER)
 def hold(call: Call) -> Any:
-    """Keep the room of an offer from other offers for some seconds, for a fee that is paid at once."""
+    """Keep the room of an offer from other offers for some seconds, for a fee that is paid at once.
+
+    Not for leases: accept their offers.
+    """
     offer = _changed(call)
+    if offer.kind is not OfferKind.JOB:
+        lease_offer.refuse_hold(offer)
     try:
         return _one(call, _requests(call).hold(offer, call.body['seconds']))
     except Gone as error:
@@ -141,11 +166,15 @@ def release(call: Call) -> Any:
 
 def shown(call: Call, offer: StoredOffer, names: Any, made_at: float = 0.0) -> dict[str, Any]:
     """An offer as it is sent. names: of queues, by id; made_at: it is an answer of then; 0: of now"""
+    if offer.kind is not OfferKind.JOB:
+        return lease_offer.shown(call, offer, made_at)
     now = call.stores.wall()
     finish = offer.due_at or (made_at or now) + offer.seconds
     region = {'region': call.settings.offers.region} if call.version >= REGIONS else {}
+    kind = {'kind': offer.kind} if call.version >= LEASE_OFFERS else {}
     return {
         **region,
+        **kind,
         'id': offer.id,
         'number': offer.number,
         'request_id': offer.request_id,
@@ -174,6 +203,30 @@ def shown(call: Call, offer: StoredOffer, names: Any, made_at: float = 0.0) -> d
         'job_id': offer.job_id or None,
         'refunded': offer.refunded,
     }
+
+
+def _kinds(call: Call) -> tuple[OfferKind, ...]:
+    """That the caller wants to see, of those that the version has; (): all."""
+    if call.version < LEASE_OFFERS:
+        return (OfferKind.JOB,)
+    return (OfferKind(call.query['kind']),) if 'kind' in call.query else ()
+
+
+def _check_entries(call: Call, kind: OfferKind) -> None:
+    """:raises ApiError: 400: an entry is missing, or is of another kind."""
+    if 'kind' in call.body:
+        call.needs(LEASE_OFFERS, 'kind')
+    own = OF_JOB if kind is OfferKind.JOB else (str(kind),)
+    for name in own[:2]:
+        if name not in call.body:
+            raise ApiError(
+                400, 'market.request.invalid', f'{name}: it is missing: a {kind} needs it'
+            )
+    for name in (*OF_JOB, *OF_OTHERS):
+        if name in call.body and name not in own:
+            raise ApiError(
+                400, 'market.request.invalid', f'{name}: not for kind {kind}: leave it out'
+            )
 
 
 def _prices(call: Call, offer: StoredOffer) -> dict[str, float]:
@@ -220,7 +273,10 @@ def _requests(call: Call, by: Submitter | None = None) -> OfferRequests:
 def _seen(call: Call) -> StoredOffer:
     """:raises ApiError: 404, in the same words when there is none."""
     name = call.path['offer_id']
-    return call.seen('offers:show', 'offer', name, call.stores.offers.offer(name))
+    offer = call.stores.offers.offer(name)
+    kinds = _kinds(call)
+    hidden = offer is not None and kinds and offer.kind not in kinds
+    return call.seen('offers:show', 'offer', name, None if hidden else offer)
 
 
 def _changed(call: Call) -> StoredOffer:

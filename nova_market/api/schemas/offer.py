@@ -2,8 +2,10 @@
 """Schemas of offers: requests, what is shown, acceptance."""
 
 from nova_market.api.schemas.job import JOB_NEW, QUEUE_REF, SHORT
+from nova_market.api.schemas.lease import LEASE_NEW, LEASE_SHOWN
 from nova_market.api.schemas.shape import (
     BALANCE,
+    FLAG,
     NUMBER,
     PROJECT_ID,
     SERVER_ID,
@@ -13,8 +15,9 @@ from nova_market.api.schemas.shape import (
     wrapped,
 )
 from nova_market.core.json_schema import WHEN, Schema, described, nullable, record
+from nova_market.core.lease.near_option import Change
 from nova_market.core.tender.region_answer import NAME
-from nova_market.core.tender.stored_offer import How, OfferState
+from nova_market.core.tender.stored_offer import HOW, OfferKind, OfferState
 from nova_market.core.timestamp import FORM
 
 JOB = JOB_NEW['properties']
@@ -48,8 +51,32 @@ ON_BEHALF: Schema = described(
     ),
     'for whom another region asks; needs the rule market:offers:create_for_others',
 )
+KIND: Schema = {'type': 'string', 'enum': [str(one) for one in OfferKind]}
+LEASE_ENTRIES = LEASE_NEW['properties']
+SERVER_NEW: Schema = record(
+    {
+        'flavor': described({**TEXT, 'minLength': 1}, 'a public flavor, by name or id'),
+        'count': described(
+            {'type': 'integer', 'minimum': 1, 'maximum': 1000},
+            'servers, evenly on as many hosts as divide their number',
+            default=1,
+        ),
+        **{
+            name: LEASE_ENTRIES[name]
+            for name in (
+                'duration', 'earliest', 'finish', 'utilisation', 'name', 'purpose', 'flexible',
+            )
+        },
+    },
+    optional=('count', 'earliest', 'finish', 'utilisation', 'name', 'purpose', 'flexible'),
+)  # fmt: skip
 OFFER_NEW: Schema = record(
     {
+        'kind': described(
+            KIND, 'what is asked for; lease and server: from version 1.12 on', default='job'
+        ),
+        'lease': described(LEASE_NEW, 'for kind lease: as it would be booked'),
+        'server': described(SERVER_NEW, 'for kind server: room for servers of a flavor'),
         'queue': QUEUE_REF,
         'time_limit': JOB['time_limit'],
         'flavor': JOB['flavor'],
@@ -64,7 +91,20 @@ OFFER_NEW: Schema = record(
             default=0.5,
         ),
     },
-    optional=('flavor', 'resources', 'servers', 'deadline', 'utility', 'weight', 'on_behalf'),
+    optional=(
+        'kind',
+        'lease',
+        'server',
+        'queue',
+        'time_limit',
+        'flavor',
+        'resources',
+        'servers',
+        'deadline',
+        'utility',
+        'weight',
+        'on_behalf',
+    ),
 )
 ACCEPTED_JOB: Schema = record(
     {
@@ -78,7 +118,9 @@ ACCEPTED_JOB: Schema = record(
         'name', 'environment', 'retries', 'notice', 'checkpoint', 'preempt_action', 'output_url'
     ),
 )  # fmt: skip
-OFFER_ACCEPT: Schema = record({'job': ACCEPTED_JOB})
+OFFER_ACCEPT: Schema = record(
+    {'job': described(ACCEPTED_JOB, 'for an offer of a job')}, optional=('job',)
+)
 OFFER_HOLD: Schema = record(
     {
         'seconds': described(
@@ -89,8 +131,9 @@ OFFER_HOLD: Schema = record(
 )
 
 STATE: Schema = {'type': 'string', 'enum': [str(one) for one in OfferState]}
-OFFER_SHOWN = record(
+JOB_OFFER = record(
     {
+        'kind': described({'const': 'job'}, 'from version 1.12 on'),
         'id': SERVER_ID,
         'number': described({'type': 'integer'}, 'grows with each offer'),
         'request_id': described(
@@ -108,7 +151,7 @@ OFFER_SHOWN = record(
         'servers': {'type': 'integer'},
         'time_limit': {'type': 'integer'},
         'how': described(
-            {'type': 'string', 'enum': [str(one) for one in How]},
+            {'type': 'string', 'enum': [str(one) for one in HOW.values()]},
             'busy_worker: in the room of what runs now',
         ),
         'count': described({'type': 'integer'}, 'so many equal places there are'),
@@ -133,8 +176,50 @@ OFFER_SHOWN = record(
         'job_id': nullable(SERVER_ID),
         'refunded': described(BALANCE, 'micro-credits that came back because the job was late'),
     },
-    optional=('region',),
+    optional=('region', 'kind'),
 )
+LEASE_OFFER = record(
+    {
+        **{
+            name: JOB_OFFER['properties'][name]
+            for name in ('region', 'id', 'number', 'request_id', 'project_id', 'user_id', 'state')
+        },
+        'kind': {'type': 'string', 'enum': ['lease', 'server']},
+        'how': {'const': 'reserved_hosts'},
+        'change': described(
+            nullable({'type': 'string', 'enum': [str(one) for one in Change]}),
+            'in what it differs from what was asked for, which cannot be had',
+        ),
+        'nodes': described({'type': 'integer'}, 'hosts that would be reserved, or parts of them'),
+        'whole': FLAG,
+        'servers': described({'type': 'integer'}, 'of kind server: that have room there'),
+        'flavor': described(TEXT, 'of kind server'),
+        'hosts': described(
+            {'type': 'array', 'items': TEXT}, 'where it would be; shown to operators only'
+        ),
+        'cores': described(NUMBER, 'of all nodes'),
+        'memory_mib': NUMBER,
+        'disk_gib': NUMBER,
+        'duration': NUMBER,
+        'at_once': described(FLAG, 'it starts when it is accepted'),
+        'cost': described(BALANCE, 'micro-credits, for all of its time'),
+        'market_cost': described(
+            nullable(BALANCE),
+            'for comparison: these cores and this memory in the market, at the prices of its last period',
+        ),
+        'seconds': described(NUMBER, 'from the making of the offer to the end of the lease'),
+        'start': TIME,
+        'finish': TIME,
+        'utility': TEXT,
+        'weight': NUMBER,
+        'created_at': TIME,
+        'valid_until': TIME,
+        'accepted_at': nullable(TIME),
+        'lease_id': nullable(SERVER_ID),
+    },
+    optional=('servers', 'flavor', 'hosts'),
+)
+OFFER_SHOWN: Schema = {'anyOf': [JOB_OFFER, LEASE_OFFER]}
 OFFER = wrapped('offer', OFFER_SHOWN)
 OFFERS = listed('offers', OFFER_SHOWN)
 OFFERS_MADE = record(
@@ -146,4 +231,11 @@ OFFERS_MADE = record(
         ),
     }
 )
-OFFER_ACCEPTED = record({'offer': OFFER_SHOWN, 'job': record(SHORT)})
+OFFER_ACCEPTED = record(
+    {
+        'offer': OFFER_SHOWN,
+        'job': described(record(SHORT), 'of an offer for a job'),
+        'lease': described(LEASE_SHOWN, 'of an offer for a lease or servers'),
+    },
+    optional=('job', 'lease'),
+)

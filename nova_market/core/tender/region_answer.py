@@ -152,6 +152,8 @@ def _check(offer: RegionOffer, expected: Expected) -> None:
         _same(name, getattr(offer, name), getattr(expected, name))
     if expected.flavor:
         _same('flavor', offer.flavor, expected.flavor)
+    if offer.how is How.RESERVED_HOSTS:
+        raise BadRegionAnswer('an offer of hosts, and a job was asked for')
     if offer.region in expected.visited:
         raise BadRegionAnswer(f'an offer of region {offer.region}, which was asked already')
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept of an offer for a job from the request to the end of the job, and its money.
+"""What is kept of an offer from the request to the end of what was accepted, and its money.
 
 Implements rules O1 to O3 of doc/source/specs/tender.rst. Units: seconds since the epoch, seconds,
 micro-credits.
@@ -20,6 +20,7 @@ from fractions import Fraction
 from nova_market.core.job.charge import HOUR
 from nova_market.core.job.record import JobState, StoredJob
 from nova_market.core.ledger.posting import Posting, Reason, account, posting_key
+from nova_market.core.tender.offered_lease import OfferedLease
 from nova_market.core.tender.place import Kind
 
 
@@ -38,14 +39,24 @@ class OfferState(StrEnum):
     EXPIRED = 'expired'
 
 
+class OfferKind(StrEnum):
+    """What is offered."""
+
+    JOB = 'job'
+    LEASE = 'lease'
+    SERVER = 'server'
+    """Room for servers of a flavor: it becomes a lease."""
+
+
 class How(StrEnum):
-    """Where the job would run."""
+    """Where the job would run; RESERVED_HOSTS: a lease."""
 
     BUSY_WORKER = 'busy_worker'
     """In the room of what runs now."""
 
     IDLE_WORKER = 'idle_worker'
     NEW_WORKER = 'new_worker'
+    RESERVED_HOSTS = 'reserved_hosts'
 
 
 HOW: Mapping[Kind, How] = {
@@ -60,12 +71,14 @@ class StoredOffer:
     """An offer, with what was asked for.
 
     request_id:   of all offers of one request; one of them can be accepted
+    kind, lease:  of a job, lease is None; of the others it has what is offered, and queue_id is ''
+    time_limit:   of a lease its duration
     flavors:      that would do, by name, with cores, MiB and GiB of a server
     deadline:     0: none; utility, weight: by which the best of several is chosen
     flavor, how, count, cost, seconds: what is offered; seconds from acceptance to the end
     price_core_hour: of the queue then; prices: of a core, a MiB and a GiB for an hour, of a tender queue
     valid_until:  of an open offer, or of its hold; holds: how often it was held; fees: paid for that
-    accepted_at, due_at, job_id, accept_key: when it was accepted
+    accepted_at, due_at, job_id, lease_id, accept_key: when it was accepted
     late_refund:  part of the price that comes back when the job takes twice as long as promised
     refunded:     what came back
     """
@@ -99,6 +112,9 @@ class StoredOffer:
     accept_key: str = ''
     late_refund: float = 0.0
     refunded: int = 0
+    kind: OfferKind = OfferKind.JOB
+    lease: OfferedLease | None = None
+    lease_id: str = ''
     number: int = 0
     """Order of making; marker of the next page. 0: not stored yet."""
 
@@ -118,6 +134,7 @@ class OfferFilter:
     queue_id: str | None = None
     request_id: str | None = None
     states: tuple[OfferState, ...] = field(default_factory=tuple)
+    kinds: tuple[OfferKind, ...] = field(default_factory=tuple)
 
 
 def hold_fee(cost: int, part: float, seconds: float) -> int:

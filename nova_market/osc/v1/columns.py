@@ -51,6 +51,13 @@ class Lines(FormattableColumn[Any]):
         return '\n'.join(_line(entry) for entry in self._value or ())
 
 
+class Names(FormattableColumn[Any]):
+    """A list of names on one line."""
+
+    def human_readable(self) -> str:
+        return ', '.join(self._value or ())
+
+
 class Fields(FormattableColumn[Any]):
     """A mapping, as field=value."""
 

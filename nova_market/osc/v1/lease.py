@@ -11,10 +11,11 @@ from osc_lib import exceptions
 
 from nova_market.core.ledger.money import credit_text
 from nova_market.osc.v1.account import add_key, add_projects, of_projects
-from nova_market.osc.v1.columns import add_limit, count_argument, listed, shown
-from nova_market.osc.v1.job_argument import DURATION, NumberArgument, duration_argument
+from nova_market.osc.v1.columns import add_limit, listed, shown
+from nova_market.osc.v1.job_argument import NumberArgument
 from nova_market.osc.v1.job_wait import warn
 from nova_market.osc.v1.lease_columns import EVENTS, LEASE, LEASES
+from nova_market.osc.v1.lease_option import add_place, add_time, lease_body
 from nova_market.osc.v1.lookup import project_id_of
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne, refusal
 
@@ -42,16 +43,7 @@ class CreateLease(MarketShowOne):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('--name', metavar='<name>', help='Name of the lease')
-        parser.add_argument('--purpose', metavar='<text>', help='What it is for')
-        where = parser.add_mutually_exclusive_group()
-        where.add_argument(
-            '--host', metavar='<host>', action='append', dest='hosts',
-            help='Host with a node of the lease (repeat for several); without it hosts are chosen',
-        )  # fmt: skip
-        where.add_argument(
-            '--nodes', metavar='<n>', type=count_argument, help='On so many hosts, default 1'
-        )
-        parser.add_argument('--whole', action='store_true', help='Each node is a whole host')
+        add_place(parser)
         parser.add_argument(
             '--cores', metavar='<n>', type=NumberArgument(0, 'an amount'), help='Cores of each node'
         )
@@ -63,35 +55,14 @@ class CreateLease(MarketShowOne):
             '--disk', metavar='<GiB>', type=NumberArgument(0, 'an amount'),
             help='Disk of each node in GiB',
         )  # fmt: skip
-        parser.add_argument(
-            '--utilisation', metavar='<0-1>', type=NumberArgument(0, 'a utilisation'),
-            help='Part of its cores that a node is expected to keep busy, default 1',
-        )  # fmt: skip
-        parser.add_argument(
-            '--for', dest='duration', metavar=DURATION, required=True, type=duration_argument,
-            help='Duration, such as 90m, 8h, 2d',
-        )  # fmt: skip
-        when = parser.add_mutually_exclusive_group()
-        when.add_argument('--start', metavar='<time>', help='When it starts, default: now')
-        when.add_argument(
-            '--window', metavar=('<from>', '<to>'), nargs=2, help='Any time between these two'
-        )
-        parser.add_argument(
-            '--flexible', action='store_true', help='It may be moved until it begins soon'
-        )
+        add_time(parser, required=True)
         add_key(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         given = vars(parsed_args)
-        names = ('name', 'purpose', 'hosts', 'nodes', 'utilisation', 'duration')
-        request = {name: given[name] for name in names if given[name] is not None}
+        request = lease_body(given)
         request |= {sent: given[name] for name, sent in SIZES.items() if given[name] is not None}
-        request |= {name: True for name in ('whole', 'flexible') if given[name]}
-        if parsed_args.start:
-            request['earliest'] = parsed_args.start
-        if parsed_args.window:
-            request['earliest'], request['finish'] = parsed_args.window
         key = parsed_args.key or str(uuid.uuid4())
         try:
             return shown(LEASE, self.market.create_lease(key=key, **request))

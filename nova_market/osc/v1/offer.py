@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`openstack market offer`: what a job would cost and when it would be done; accepted, held, released."""
+"""`openstack market offer`: offers are listed, shown, accepted, held, released."""
 
 import argparse
 import uuid
@@ -12,16 +12,14 @@ from osc_lib import exceptions
 from nova_market.core.ledger.money import credit_text
 from nova_market.errors import BadScript
 from nova_market.osc.v1.account import add_projects, of_projects
-from nova_market.osc.v1.columns import Column, Credits, add_limit, listed, shown
+from nova_market.osc.v1.columns import Amount, Column, Credits, Names, add_limit, listed, shown
 from nova_market.osc.v1.job_argument import (
     DURATION,
-    NumberArgument,
     duration_argument,
     variable_argument,
 )
 from nova_market.osc.v1.job_columns import Duration, Given
 from nova_market.osc.v1.job_create import script_of
-from nova_market.osc.v1.job_option import RESOURCES, add_size
 from nova_market.osc.v1.job_wait import warn
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne, refusal
 
@@ -31,14 +29,19 @@ MADE: tuple[Column, ...] = (
     ('Cost', 'cost', Credits),
     ('Finish', 'finish', None),
     ('How', 'how', None),
-    ('Flavor', 'flavor', None),
-    ('Places', 'count', None),
+    ('Flavor', 'flavor', Given),
+    ('Places', 'count', Given),
     ('State', 'state', None),
     ('Region', 'region', Given),
 )
-OFFERS: tuple[Column, ...] = (*MADE, ('Queue', 'queue', None), ('Job', 'job_id', Given))
+OFFERS: tuple[Column, ...] = (
+    *MADE,
+    ('Queue', 'queue', Given),
+    ('Job', 'job_id', Given),
+    ('Lease', 'lease_id', Given),
+)
 OFFER: tuple[Column, ...] = (
-    *OFFERS,
+    *OFFERS[:-1],
     ('Servers', 'servers', None),
     ('Time Limit', 'time_limit', Duration),
     ('Seconds', 'seconds', None),
@@ -51,6 +54,38 @@ OFFER: tuple[Column, ...] = (
     ('Refunded', 'refunded', Credits),
     ('Request', 'request_id', None),
 )
+LEASES_MADE: tuple[Column, ...] = (
+    ('ID', 'id', None),
+    ('Cost', 'cost', Credits),
+    ('Market Cost', 'market_cost', Credits),
+    ('Start', 'start', None),
+    ('Finish', 'finish', None),
+    ('Nodes', 'nodes', None),
+    ('Cores', 'cores', Amount),
+    ('Change', 'change', Given),
+    ('State', 'state', None),
+)
+LEASE_OFFER: tuple[Column, ...] = (
+    *LEASES_MADE,
+    ('Kind', 'kind', None),
+    ('Lease', 'lease_id', Given),
+    ('Servers', 'servers', Given),
+    ('Flavor', 'flavor', Given),
+    ('Whole', 'whole', None),
+    ('Memory MiB', 'memory_mib', Amount),
+    ('Disk GiB', 'disk_gib', Amount),
+    ('Hosts', 'hosts', Names),
+    ('Utility', 'utility', None),
+    ('Valid Until', 'valid_until', None),
+    ('Accepted', 'accepted_at', Given),
+    ('Region', 'region', Given),
+    ('Request', 'request_id', None),
+)
+
+
+def columns_of(offer: Any) -> tuple[Column, ...]:
+    """All that there is of an offer."""
+    return OFFER if offer.kind in (None, 'job') else LEASE_OFFER
 
 
 def add_script(parser: argparse.ArgumentParser) -> None:
@@ -76,6 +111,11 @@ def add_script(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def has_script(parsed_args: argparse.Namespace) -> bool:
+    """Whether anything of a job was given."""
+    return any(getattr(parsed_args, name) for name in ('script', 'wrap', 'env', 'name'))
+
+
 def job_of(parsed_args: argparse.Namespace) -> dict[str, Any]:
     """The job as it is sent.
 
@@ -96,76 +136,6 @@ def add_region(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class CreateOffer(MarketLister):
-    """Ask what a job would cost, and when it would be done
-
-    The best offer is the first one: --utility chooses what is best. No offer is a booking: accept one in
-    time, or hold it. With --accept best, the job is submitted for the best one at once.
-
-    Examples, a look at what there is, and the cheapest way that is done by the evening::
-
-        openstack market offer create --queue render --time-limit 2h --cores 4
-        openstack market offer create --queue render --time-limit 2h --deadline 2026-11-22T18:00:00Z \\
-            --utility cheapest --accept best frame.sh
-    """
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument('--queue', metavar='<queue>', required=True, help='Queue (name or id)')
-        parser.add_argument(
-            '--time-limit',
-            metavar=DURATION,
-            required=True,
-            type=duration_argument,
-            help='Longest run, such as 90s, 15m, 2h, 1d12h',
-        )
-        add_size(parser, {'default': argparse.SUPPRESS})
-        parser.add_argument(
-            '--deadline', metavar='<time>', help='Show only offers that are done by this time'
-        )
-        parser.add_argument(
-            '--utility',
-            metavar='<utility>',
-            help='What is best: cost_time (default), fastest, cheapest, weighted, or a plug-in',
-        )
-        parser.add_argument(
-            '--weight',
-            metavar='<0-1>',
-            type=NumberArgument(0, 'a weight'),
-            help='Weight of time against cost, for --utility weighted; default 0.5',
-        )
-        parser.add_argument(
-            '--accept', choices=('best',), help='Submit the script for the best offer'
-        )
-        add_script(parser)
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        names = ('queue', 'time_limit', 'flavor', 'servers', 'deadline', 'utility', 'weight')
-        given = vars(parsed_args)
-        request = {name: given[name] for name in names if given.get(name) is not None}
-        if sized := {name: given[name] for name in RESOURCES if name in given}:
-            request['resources'] = {'cores': 1, **sized}
-        accepts = parsed_args.accept is not None
-        if not accepts and (parsed_args.script or parsed_args.wrap):
-            raise exceptions.CommandError(
-                'a script without --accept best: give both, or accept an offer afterwards'
-            )
-        job = job_of(parsed_args) if accepts else {}
-        offers, why = self.market.create_offers(**request)
-        for sentence in why:
-            warn(f'no offer: {sentence}')
-        if accepts and not offers:
-            raise exceptions.CommandError('there is no offer to accept; nothing was submitted')
-        if accepts:
-            there = offers[0].region
-            market = self.market.in_region(there)
-            accepted = accepted_offer(market, offers[0].id, job, str(uuid.uuid4()))
-            warn(f'job {accepted.job_id} is submitted' + (f' in region {there}' if there else ''))
-            offers = [accepted, *offers[1:]]
-        return listed(MADE, offers)
-
-
 class ListOffer(MarketLister):
     """List offers that one was made, newest first
 
@@ -180,6 +150,11 @@ class ListOffer(MarketLister):
         add_projects(parser)
         parser.add_argument('--queue', metavar='<queue>', help='Show those for this queue')
         parser.add_argument(
+            '--kind',
+            choices=('job', 'lease', 'server'),
+            help='Show those for jobs, leases or servers',
+        )
+        parser.add_argument(
             '--state', choices=STATES, help=f'Show those in this state: {", ".join(STATES)}'
         )
         add_limit(parser, 'offers')
@@ -188,7 +163,7 @@ class ListOffer(MarketLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         query = of_projects(self, parsed_args)
-        for name in ('queue', 'state'):
+        for name in ('queue', 'state', 'kind'):
             if (value := getattr(parsed_args, name)) is not None:
                 query[name] = value
         offers = self.market.in_region(parsed_args.region).offers(
@@ -216,19 +191,21 @@ class ShowOffer(OfOffer):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(OFFER, self.market.in_region(parsed_args.region).get_offer(parsed_args.offer))
+        offer = self.market.in_region(parsed_args.region).get_offer(parsed_args.offer)
+        return shown(columns_of(offer), offer)
 
 
 class AcceptOffer(OfOffer):
-    """Submit a job for an offer
+    """Submit a job for an offer, or book its lease
 
-    The offer is computed again. If it can be had for no more and no later, the job is submitted, and the
-    better of both terms counts; otherwise nothing is charged, and the offers that there are instead are
-    shown.
+    The offer is computed again. If it can be had for no more and no later, the job is submitted or the lease
+    booked, and the better of both terms counts; otherwise nothing is charged, and the offers that there are
+    instead are shown. A lease needs no script.
 
-    Example::
+    Examples, of a job and of a lease::
 
         openstack market offer accept 7d1c6b0a-5f0e-4b5e-9d1a-1f2e3d4c5b6a frame.sh
+        openstack market offer accept 0f6a3d3c-93c4-4a2f-8a55-6a3f3f0d6c1e
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -242,9 +219,11 @@ class AcceptOffer(OfOffer):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        job, key = job_of(parsed_args), parsed_args.key or str(uuid.uuid4())
+        job = job_of(parsed_args) if has_script(parsed_args) else {}
+        key = parsed_args.key or str(uuid.uuid4())
         market = self.market.in_region(parsed_args.region)
-        return shown(OFFER, accepted_offer(market, parsed_args.offer, job, key))
+        offer = accepted_offer(market, parsed_args.offer, job, key)
+        return shown(columns_of(offer), offer)
 
 
 class HoldOffer(OfOffer):
@@ -279,9 +258,8 @@ class ReleaseOffer(OfOffer):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(
-            OFFER, self.market.in_region(parsed_args.region).release_offer(parsed_args.offer)
-        )
+        offer = self.market.in_region(parsed_args.region).release_offer(parsed_args.offer)
+        return shown(columns_of(offer), offer)
 
 
 def accepted_offer(market: Any, offer_id: str, job: dict[str, Any], key: str) -> Any:
@@ -301,9 +279,13 @@ def _alternatives(error: HttpException) -> Sequence[str]:
     try:
         found = error.response.json()['errors'][0].get('alternatives', ())  # type: ignore[union-attr]
         return [
-            f'instead: {one["id"]} costs {credit_text(one["cost"])}, is done at {one["finish"]}, '
-            f'on {one["flavor"]}'
-            for one in found
+            f'instead: {one["id"]} costs {credit_text(one["cost"])}, {_where(one)}' for one in found
         ]
     except (AttributeError, ValueError, LookupError, TypeError):
         return ()
+
+
+def _where(offer: dict[str, Any]) -> str:
+    if 'nodes' in offer:
+        return f'from {offer["start"]} to {offer["finish"]}, on {offer["nodes"]} hosts'
+    return f'is done at {offer["finish"]}, on {offer["flavor"]}'

@@ -315,9 +315,11 @@ class Proxy(BagProxy, LeaseProxy, NoticeProxy):
         return self._get(Offer, offer)
 
     def create_offers(self, **request: Any) -> tuple[Sequence[Offer], Sequence[str]]:
-        """(offers for a job, the best one first; why there is none, or none of a flavor or region).
+        """(offers, the best one first; why there is none, or none of a flavor or region).
 
-        `queue`, `time_limit`; also `flavor` or `resources`, `servers`, `deadline`, `utility`, `weight`.
+        For a job `queue`, `time_limit`; also `flavor` or `resources`, `servers`, `deadline`. For a lease
+        `kind='lease'` and `lease`, as create_lease takes it; for servers `kind='server'` and `server` with
+        `flavor`, `duration`, `count`. For all `utility`, `weight`.
         """
         answer = self.post('/offers', json=request, microversion=self._newest(OFFERS_VERSION))
         exceptions.raise_from_response(answer)
@@ -345,14 +347,14 @@ class Proxy(BagProxy, LeaseProxy, NoticeProxy):
         return other
 
     def accept_offer(self, offer_id: str, *, key: str | None = None, **job: Any) -> Offer:
-        """Submit a job for an offer: `script` at least; its id is the offer's `job_id`.
+        """Submit a job for an offer, `script` at least, or book its lease: see `job_id` and `lease_id`.
 
         The same `key` accepts once however often it is sent. What cannot be had any more is refused with
         market.offer.gone; the error has `alternatives`.
         """
         answer = self.post(
             f'/offers/{offer_id}/accept',
-            json={'job': job},
+            json={'job': job} if job else {},
             headers={'Idempotency-Key': key or str(uuid.uuid4())},
             microversion=self._newest(OFFERS_VERSION),
             connect_retries=3,

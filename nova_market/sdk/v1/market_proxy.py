@@ -19,7 +19,7 @@ class MarketProxy(proxy.Proxy):
     """The base of the proxy."""
 
     def _pages(
-        self, kind: type[Kind], *, max_items: int | None = None, **query: Any
+        self, kind: type[Kind], /, *, max_items: int | None = None, **query: Any
     ) -> Iterator[Kind]:
         if max_items is not None:
             query['limit'] = min(max_items, PAGE)

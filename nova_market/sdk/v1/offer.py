@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Offers for jobs: what one would cost, and when it would be done (rules O1 to O5 of the tender)."""
+"""Offers: what a job, a lease or servers would cost, and when (rules O1 to O5 of the tender)."""
 
 from openstack.resource import Body, QueryParameters
 
 from nova_market.sdk.v1.market_resource import MarketResource
 
-MICROVERSION = '1.9'
+MICROVERSION = '1.12'
 
 
 class Offer(MarketResource):
@@ -20,8 +20,11 @@ class Offer(MarketResource):
     allow_fetch = True
     allow_list = True
     _max_microversion = MICROVERSION
-    _query_mapping = QueryParameters('project_id', 'all_projects', 'queue', 'request_id', 'state')
+    _query_mapping = QueryParameters(
+        'project_id', 'all_projects', 'queue', 'request_id', 'state', 'kind'
+    )
 
+    kind = Body('kind')
     number = Body('number', type=int)
     request_id = Body('request_id')
     project_id = Body('project_id')
@@ -49,3 +52,14 @@ class Offer(MarketResource):
     accepted_at = Body('accepted_at')
     job_id = Body('job_id')
     refunded = Body('refunded', type=int)
+    lease_id = Body('lease_id')
+    change = Body('change')
+    nodes = Body('nodes', type=int)
+    whole = Body('whole', type=bool)
+    hosts = Body('hosts', type=list)
+    cores = Body('cores', type=float)
+    memory_mib = Body('memory_mib', type=float)
+    disk_gib = Body('disk_gib', type=float)
+    duration = Body('duration', type=float)
+    at_once = Body('at_once', type=bool)
+    market_cost = Body('market_cost', type=int)

@@ -18,7 +18,7 @@ from nova_market.core.lease.placement_interface import PlacementInput
 from nova_market.core.lease.record import LeaseAction, LeaseState, LeaseStep, StoredLease
 from nova_market.core.lease.repair import stored_nodes
 from nova_market.core.lease.replan import ReplanPlan, replanned
-from nova_market.services.lease.booking import LeaseStores
+from nova_market.services.lease.asking import LeaseStores
 from nova_market.services.lease.observing import read_view
 from nova_market.services.lease.settings import LeaseSettings
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from nova_market.core.job.pe_line import Accepted
 from nova_market.core.job.record import StoredJob
 from nova_market.core.job.store_values import JobQuotas, NewJobs
+from nova_market.core.lease.record import LeaseEvent, StoredLease
 from nova_market.core.ledger.posting import Posting
 from nova_market.core.tender.outlook import ForecastMark, OfferRows
 from nova_market.core.tender.stored_offer import OfferFilter, StoredOffer
@@ -42,6 +43,17 @@ class UnkeptOffers:
         self, offer: StoredOffer, turn: int, new: NewJobs, quotas: JobQuotas
     ) -> tuple[StoredOffer, StoredJob]:
         return self._store.accept(offer, turn, new, quotas)
+
+    def accept_lease(
+        self,
+        offer: StoredOffer,
+        turn: int,
+        lease: StoredLease,
+        postings: Sequence[Posting],
+        events: Sequence[LeaseEvent],
+        most: int,
+    ) -> tuple[StoredOffer, StoredLease]:
+        return self._store.accept_lease(offer, turn, lease, postings, events, most)
 
     def hold(self, offer: StoredOffer, turn: int, fees: Sequence[Posting]) -> StoredOffer:
         return self._store.hold(offer, turn, fees)

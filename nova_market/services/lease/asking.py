@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the body of a request to a lease: what is asked for, the hosts, where it would be, its row.
+
+Implements rules L1 to L3 of doc/source/specs/leases.rst around core.lease. Seconds since the epoch.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nova_market.core.lease.billing import LeasePrices, lease_cost
+from nova_market.core.lease.cluster import Cluster
+from nova_market.core.lease.host_view import cluster_of
+from nova_market.core.lease.placement_interface import PlacementInput, PlacementPlan
+from nova_market.core.lease.record import LeaseNode, StoredLease
+from nova_market.core.lease.request import LeaseRequest, automatic, manual
+from nova_market.core.timestamp import LATEST, seconds, stamp
+from nova_market.errors import BadLease, BadTime
+from nova_market.ports import JobStateStore, LeaseStore
+from nova_market.services.lease.observing import read_view
+from nova_market.services.lease.settings import LeaseSettings
+
+ASKED = ('cores', 'memory_mib', 'disk_gib')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseStores:
+    """What leases are booked with. wall: seconds since the epoch."""
+
+    leases: LeaseStore
+    states: JobStateStore
+    wall: Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Booker:
+    """Who asks."""
+
+    project_id: str
+    user_id: str
+
+
+def seen_hosts(stores: LeaseStores, settings: LeaseSettings, now: float) -> tuple[int, Cluster]:
+    """(the turn, the hosts with all leases on them).
+
+    :raises LeaseRefused: the hosts are not known.
+    """
+    view = read_view(stores.states, now, settings.view_age)
+    turn, live = stores.leases.calendar()
+    return turn, cluster_of(view, live, settings.prices, now)
+
+
+def planned(
+    hosts: Cluster, requests: Sequence[LeaseRequest], settings: LeaseSettings, now: float
+) -> tuple[PlacementPlan, Mapping[str, Any]]:
+    """(where the algorithm in force puts them, its name and its objective's as a row has them)."""
+    first, algorithm, second, objective = settings.plugins(now)
+    end = time.monotonic() + settings.seconds
+    plan = algorithm(
+        PlacementInput(
+            hosts=hosts,
+            leases=tuple(requests),
+            rates=objective(hosts),
+            settings=replace(settings.placement, seconds=settings.seconds),
+            solver=settings.solver,
+            go_on=lambda: time.monotonic() < end,
+        )
+    )
+    return plan, {'algorithm': first, 'objective': second}
+
+
+def booked_lease(
+    asked: LeaseRequest,
+    body: Mapping[str, Any],
+    nodes: tuple[LeaseNode, ...],
+    start: float,
+    now: float,
+    by: Booker,
+    prices: LeasePrices,
+) -> StoredLease:
+    """As it is booked at this place."""
+    cores, memory, disk = asked.amounts.tolist()
+    return StoredLease(
+        id=asked.id,
+        project_id=by.project_id,
+        payer_id=by.project_id,
+        user_id=by.user_id,
+        name=body.get('name', ''),
+        purpose=body.get('purpose', ''),
+        amounts=(cores, memory, disk),
+        count=asked.nodes,
+        whole=asked.whole,
+        utilisation=asked.utilisation,
+        duration=asked.duration,
+        earliest=asked.earliest,
+        finish=asked.finish,
+        hosts=asked.hosts,
+        flexible=bool(body.get('flexible', False)),
+        start=start,
+        end=start + asked.duration,
+        nodes=nodes,
+        cost=lease_cost(nodes, asked.duration, prices),
+        created_at=now,
+    )
+
+
+def lease_request(
+    lease_id: str, body: Mapping[str, Any], now: float, settings: LeaseSettings
+) -> LeaseRequest:
+    """:raises BadLease: names the entry, what was given and what is allowed."""
+    earliest = _time(body, 'earliest', now)
+    finish = _time(body, 'finish', None)
+    if earliest is None or earliest < now - settings.view_age:
+        raise BadLease(f'earliest: it is past: give a time after {stamp(now)}')
+    earliest = max(earliest, now)
+    duration = float(body['duration'])
+    if duration > settings.longest:
+        raise BadLease(f'duration: {duration:g} s is too long: give at most {settings.longest:g}')
+    end = earliest + duration if finish is None else finish
+    if end > now + settings.horizon:
+        raise BadLease(
+            f'finish: {stamp(min(end, LATEST))} is too far away: give at most '
+            f'{stamp(now + settings.horizon)}'
+        )
+    asked: dict[str, Any] = {name: float(body[name]) for name in ASKED if name in body}
+    asked |= {
+        'whole': bool(body.get('whole', False)),
+        'utilisation': float(body.get('utilisation', 1.0)),
+        'duration': duration,
+        'earliest': earliest,
+        'finish': finish,
+    }
+    if 'hosts' not in body:
+        return automatic(lease_id, nodes=int(body.get('nodes', 1)), **asked)
+    if 'nodes' in body:
+        raise BadLease('nodes: give hosts or nodes: a lease has a node on each host it names')
+    return manual(lease_id, hosts=body['hosts'], **asked)
+
+
+def _time(body: Mapping[str, Any], name: str, default: float | None) -> float | None:
+    if name not in body:
+        return default
+    try:
+        return seconds(body[name])
+    except BadTime as error:
+        raise BadLease(f'{name}: {error}') from None
