@@ -56,6 +56,16 @@ failed, and all that was held for it comes back.
         max=86_400.0,
         help='Seconds before the end of a lease at which its owner gets a notification.',
     ),
+    cfg.StrOpt(
+        'metrics_address',
+        default='127.0.0.1',
+        help='Address of the Prometheus endpoint of the service.',
+    ),
+    cfg.PortOpt(
+        'metrics_port',
+        default=0,
+        help='TCP port of the Prometheus endpoint of the service, for example 9657; 0 = none.',
+    ),
 ]
 
 KEPT = [

@@ -15,6 +15,7 @@ from nova_market.db.job_states import DatabaseJobStates
 from nova_market.db.leases import DatabaseLeases
 from nova_market.ports import JobHosts
 from nova_market.services.lease.leases import BY, Leases
+from nova_market.services.lease.metrics import LeasesCollector
 from nova_market.services.lease.notices import LeaseNotices
 from nova_market.services.lease.settings import LeaseSettings
 from nova_market.wiring.database import ready
@@ -29,6 +30,7 @@ class Parts:
 
     leases: Leases
     settings: LeaseSettings
+    collector: LeasesCollector
     notices: MessagingNotices
     database: Database
 
@@ -48,16 +50,21 @@ def build(conf: cfg.ConfigOpts, *, hosts: JobHosts | None = None) -> Parts:
     database = ready(conf)
     store, states = DatabaseLeases(database, clock.wall), DatabaseJobStates(database)
     notices = MessagingNotices(conf, settings.name)
+    leads = leadership(conf, settings.name, clock, LEASES)
+    collector = LeasesCollector(leads.leading)
     made = Leases(
         leases=store,
         states=states,
         hosts=hosts or NovaCloud(connector(conf, BY), clock),
-        leadership=leadership(conf, settings.name, clock, LEASES),
+        leadership=leads,
         clock=clock,
         settings=settings,
         sender=LeaseNotices(leases=store, states=states, notices=notices, clock=clock),
+        observe=collector.observe,
     )
-    return Parts(leases=made, settings=settings, notices=notices, database=database)
+    return Parts(
+        leases=made, settings=settings, collector=collector, notices=notices, database=database
+    )
 
 
 def check_options(conf: cfg.ConfigOpts) -> None:

@@ -24,7 +24,7 @@ from nova_market.db.ledger import DatabaseLedger
 from nova_market.ports import JobStateStore
 from nova_market.services.lease.asking import Booker, LeaseStores
 from nova_market.services.lease.booking import LeaseRequests
-from nova_market.services.lease.leases import Leases
+from nova_market.services.lease.leases import Leases, PassSeen
 from nova_market.services.lease.notices import LeaseNotices
 from nova_market.services.lease.observing import observed, publish
 from nova_market.services.lease.settings import LeaseSettings
@@ -70,7 +70,11 @@ class LeaseBed:
     def stores(self) -> LeaseStores:
         return LeaseStores(leases=self.leases, states=self.states, wall=self.clock.wall)
 
-    def another(self, around: Around = lambda one: one) -> Leases:
+    def another(
+        self,
+        around: Around = lambda one: one,
+        observe: Callable[[PassSeen], None] = lambda seen: None,
+    ) -> Leases:
         """A service that has just started. around: put between it and what it calls."""
         leases, states = around(self.leases), around(self.states)
         made = Leases(
@@ -83,6 +87,7 @@ class LeaseBed:
             sender=LeaseNotices(
                 leases=leases, states=states, notices=self.notices, clock=self.clock
             ),
+            observe=observe,
         )
         made.start()
         return made

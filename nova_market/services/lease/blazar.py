@@ -37,7 +37,7 @@ from nova_market.errors import (
     PromisesChanged,
     UnknownAccount,
 )
-from nova_market.services.lease.booking import LeaseStores
+from nova_market.services.lease.asking import LeaseStores
 from nova_market.services.lease.settings import LeaseSettings
 
 LOG = logging.getLogger(__name__)

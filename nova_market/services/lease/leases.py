@@ -71,11 +71,17 @@ class Sender(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassSeen:
-    """What a pass has done. cloud: it could be read; live: leases that are not over, before it"""
+    """What a pass has done.
 
-    cloud: bool
+    at: when it began; view: the hosts, None: the cloud could not be read; lost: of those with leases
+    live: leases that were not over before it; steps: what was written
+    """
+
+    at: float
+    view: HostView | None
+    lost: frozenset[str]
     live: Sequence[StoredLease]
-    steps: int
+    steps: Sequence[LeaseStep]
     seconds: float
 
 
@@ -142,9 +148,12 @@ class Leases(LeaderLoop):
         turn, live = self._leases.calendar()
         self._outage.works()
         view = self._view(cloud, live, now)
-        steps = 0
+        steps: list[LeaseStep] = []
+        lost: frozenset[str] = frozenset()
         if view is not None and self._leadership.leading():
-            steps += self._repair(view, live, turn, now)
+            used = {node.host for one in live for node in one.nodes}
+            lost = self._lost.lost(view, used, self._clock.monotonic())
+            steps += self._repair(view, live, lost, turn, now)
         for lease in live:
             if not self._leadership.leading():
                 break
@@ -155,8 +164,10 @@ class Leases(LeaderLoop):
             self._sender.send()
         self._states.write(STATE, {'at': now, 'interval': self._settings.interval})
         seconds = self._clock.monotonic() - began
-        self._observe(PassSeen(cloud=view is not None, live=live, steps=steps, seconds=seconds))
-        LOG.debug('%d leases, %d steps, %.2f s', len(live), steps, seconds)
+        self._observe(
+            PassSeen(at=now, view=view, lost=lost, live=live, steps=steps, seconds=seconds)
+        )
+        LOG.debug('%d leases, %d steps, %.2f s', len(live), len(steps), seconds)
 
     def _view(
         self, cloud: Cloud | None, live: Sequence[StoredLease], now: float
@@ -186,10 +197,15 @@ class Leases(LeaderLoop):
         else:
             self._crowd.works()
 
-    def _repair(self, view: HostView, live: Sequence[StoredLease], turn: int, now: float) -> int:
-        """Other hosts in place of lost ones; how many leases have changed."""
-        used = {node.host for one in live for node in one.nodes}
-        lost = self._lost.lost(view, used, self._clock.monotonic())
+    def _repair(
+        self,
+        view: HostView,
+        live: Sequence[StoredLease],
+        lost: frozenset[str],
+        turn: int,
+        now: float,
+    ) -> Sequence[LeaseStep]:
+        """Other hosts in place of lost ones; what was written."""
         steps: dict[str, LeaseStep] = {}
         for lease in live:
             if not any(node.host in lost for node in lease.nodes) or lease.end <= now:
@@ -205,7 +221,7 @@ class Leases(LeaderLoop):
         done += self._write([step for step in steps.values() if not step.after.over], turn)
         for step in done:
             LOG.info('lease %s: %s', step.before.id, step.events[-1].reason)
-        return len(done)
+        return done
 
     def _repaired(
         self,
@@ -238,17 +254,19 @@ class Leases(LeaderLoop):
         told = event(lease, now, LeaseAction.HOST_LOST, why)
         return LeaseStep(before=lease, after=lease, events=(told,))
 
-    def _advance(self, lease: StoredLease, view: HostView | None, now: float) -> int:
-        """What is due of one lease; 1: it has changed."""
+    def _advance(
+        self, lease: StoredLease, view: HostView | None, now: float
+    ) -> Sequence[LeaseStep]:
+        """What is due of one lease; what was written."""
         good = None if view is None else good_hosts(view)
         step = next_step(lease, now, good, self._settings.life)
         if step is None:
-            return 0
+            return ()
         done = self._write([step])
         for one in done:
             for told in one.events:
                 LOG.info('lease %s: %s: %s', lease.id, told.action, told.reason)
-        return len(done)
+        return done
 
     def _write(self, steps: Sequence[LeaseStep], turn: int | None = None) -> Sequence[LeaseStep]:
         """Those that were written: all, or none that somebody has changed meanwhile."""
