@@ -246,13 +246,14 @@ class LeaseOfferRequests:
         now: float,
     ) -> StoredOffer:
         asked, taken = way.asked, taken_by(way.nodes)
+        of_servers = kind is OfferKind.SERVER
+        per_node = int(body[kind].get('count', 1)) // request.nodes if of_servers else 0
         at_once = way.start <= float(not_before(now))
+        valid_until = now + self._settings.valid
         lease = OfferedLease(
             body=body[kind],
             nodes=len(way.nodes),
-            servers=int(body[kind].get('count', 1)) // request.nodes
-            if kind is OfferKind.SERVER
-            else 0,
+            servers=per_node,
             amounts=tuple(asked.amounts.tolist()),
             whole=asked.whole,
             utilisation=asked.utilisation,
@@ -266,28 +267,22 @@ class LeaseOfferRequests:
             change=str(way.change or ''),
             market=self._market(taken[0], taken[1], asked.duration),
         )
-        valid_until = now + self._settings.valid
         return StoredOffer(
             id=str(uuid4()),
             request_id=request_id,
-            project_id=self._by.project_id,
-            user_id=self._by.user_id,
-            queue_id='',
-            flavors={},
+            project_id=self._by.project_id, user_id=self._by.user_id, queue_id='', flavors={},
             servers=lease.nodes * max(lease.servers, 1),
             time_limit=int(np.ceil(asked.duration)),
             utility=utility_name(body),
             weight=float(body.get('weight', 0.5)),
             flavor=str(body[kind].get('flavor', '')),
-            how=How.RESERVED_HOSTS,
-            count=1,
-            cost=way.cost,
+            how=How.RESERVED_HOSTS, count=1, cost=way.cost,
             seconds=way.start + asked.duration - now,
             created_at=now,
             valid_until=valid_until if at_once else min(valid_until, way.start),
             kind=kind,
             lease=lease,
-        )
+        )  # fmt: skip
 
     def _requests(
         self, kind: OfferKind, asked: Mapping[str, Any], now: float
