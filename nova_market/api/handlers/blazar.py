@@ -14,8 +14,8 @@ from nova_market.api.errors import ApiError
 from nova_market.api.schemas import blazar as schemas
 from nova_market.core.lease.blazar import BlazarLease, blazar_lease, with_changes
 from nova_market.errors import BadLease, BalanceTooLow, TooManyLeases, UnknownAccount
-from nova_market.services.lease.blazar import BlazarCalls
 from nova_market.services.lease.asking import LeaseStores
+from nova_market.services.lease.blazar import BlazarCalls
 
 DONE = Answer(status=204)
 
