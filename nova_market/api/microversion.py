@@ -13,7 +13,7 @@ SERVICE = 'market'
 HEADER = 'OpenStack-API-Version'
 MAJOR = 1
 MIN_MINOR = 1
-MAX_MINOR = 11
+MAX_MINOR = 12
 FORM = re.compile(r'(\d{1,3})\.(\d{1,6})', re.ASCII)
 
 
