@@ -272,6 +272,8 @@ def _from_off(state: HostState, seen: HostSeen, order: Order, now: float) -> Hos
         return _waking(now, seen, 'woken: it is needed')
     if seen.enabled:
         return _waking(now, seen, 'woken: somebody has enabled it')
+    if seen.servers:  # somebody has forced one there, or evacuated to it
+        return _waking(now, seen, f'woken: {seen.servers} servers are there')
     if seen.power is PowerState.ON:
         return _waking(now, seen, 'brought back: somebody has switched it on')
     return HostStep(state=state)

@@ -92,6 +92,17 @@ def test_a_host_called_back_while_it_goes_down_takes_no_server_before_it_was_off
     assert done(world)[-2:] == ['power_on', 'enable'] and world.stored.phase is Phase.SERVING
 
 
+def test_a_host_that_is_off_is_woken_for_a_server_on_it():
+    """Somebody has forced it there, or evacuated it to this host: it must not wait for other needs."""
+    world = run(PowerWorld(), 10, order=Order.DOWN)
+    assert world.stored.phase is Phase.OFF
+    world.servers = 1
+    run(world, 1)
+    assert world.stored.phase is Phase.WAKING and world.log[-1][2] == 'woken: 1 servers are there'
+    run(world, 10)
+    assert world.stored.phase is Phase.SERVING and world.enabled
+
+
 @pytest.mark.parametrize('phase', list(Phase))
 def test_a_host_that_somebody_else_disabled_is_left_alone(phase):
     """Whatever was under way; this is reported once."""
