@@ -38,7 +38,7 @@ def _commands(commands: program.Commands) -> None:
 
 def _run(conf: cfg.ConfigOpts) -> int:
     with closing(leases.build(conf)) as parts:
-        program.serve_metrics(conf, 'leases', parts.collector.registry)
+        program.serve_metrics(conf, 'leases', parts.registry)
         settings = parts.settings
         log.getLogger(__name__).info('%s: a pass every %g s', settings.name, settings.interval)
         program.serve_loop(conf, parts.leases, settings.interval)

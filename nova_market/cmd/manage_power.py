@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subcommands `power` of nova-market-manage: try the actuator of hosts. None of them switches a host off."""
+"""Subcommands `power` of nova-market-manage: where hosts are on their way, why, and what switches them.
+
+None of them switches a host off.
+"""
 
 import sys
 from typing import Any
@@ -7,7 +10,12 @@ from typing import Any
 from oslo_config import cfg
 
 from nova_market.core.resource import HostName
+from nova_market.core.timestamp import stamp
+from nova_market.db.job_states import DatabaseJobStates
+from nova_market.db.power import DatabasePower
 from nova_market.errors import ConfigurationError, PowerRefused, PowerUnavailable
+from nova_market.services.power import status
+from nova_market.wiring.database import ready
 from nova_market.wiring.power import power_actuator
 
 EXIT_FAILED = 1
@@ -28,6 +36,24 @@ def add_commands(subparsers: Any) -> None:
         parser = actions.add_parser(name, help=text, description=text)
         parser.add_argument('hosts', metavar='HOST', nargs='+', help='name of a compute host')
         parser.set_defaults(run=run)
+    text = 'Hosts: where they are on their way down or up, their idle watts, and why.'
+    actions.add_parser('list', help=text, description=text).set_defaults(run=_list)
+    text = 'What was done with a host and why, newest first.'
+    events = actions.add_parser('events', help=text, description=text)
+    events.add_argument('host', metavar='HOST', help='name of a compute host')
+    events.set_defaults(run=_events)
+
+
+def _list(conf: cfg.ConfigOpts) -> int:
+    database = ready(conf)
+    print(status.render(DatabasePower(database), DatabaseJobStates(database)))
+    return 0
+
+
+def _events(conf: cfg.ConfigOpts) -> int:
+    for one in DatabasePower(ready(conf)).events(conf.command.host):
+        print(f'{stamp(one.at)} {one.action} {one.reason}')
+    return 0
 
 
 def _show(conf: cfg.ConfigOpts) -> int:

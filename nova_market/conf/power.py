@@ -1,18 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of group [power]: what switches hosts on and off."""
+"""Options of group [power]: what switches hosts on and off, and which hosts are not needed."""
 
 from oslo_config import cfg
 
+from nova_market.core.power.host_step import StepSettings
+from nova_market.core.power.plan import PowerSettings
+from nova_market.core.power.record import Mode
+
 GROUP = cfg.OptGroup('power', title='Hosts powered down and up')
 
-OPTIONS = [
+PLAN = PowerSettings()
+STEPS = StepSettings()
+DAY = 86_400.0
+
+ACTUATOR = [
     cfg.StrOpt(
         'actuator',
         default='none',
         help="""
 What switches hosts on and off, a plug-in of `nova_market.power`: `none` (switches nothing), `script` (a
 program of yours), `redfish` (the management controllers of the hosts), `ironic` (nodes of an Ironic), or one
-of another package. So far it is used by `nova-market-manage power` only; no service switches hosts.
+of another package.
 """,
     ),
     cfg.StrOpt(
@@ -60,6 +68,95 @@ host, `{short}` by that name up to its first dot. Ironic is asked with the accou
 """,
     ),
 ]
+
+
+def _seconds(name: str, default: float, text: str) -> cfg.FloatOpt:
+    return cfg.FloatOpt(name, default=default, min=0.0, max=DAY, help=text)
+
+
+NEEDED = [
+    cfg.StrOpt(
+        'mode',
+        default=str(Mode.OFF),
+        choices=[str(one) for one in Mode],
+        help="""
+What nova-market-leases does with hosts that are not needed: `off` nothing, `advise` leaves what it would do
+for `nova-market-manage power list`, `auto` powers them down and wakes them. In `off` and `advise` hosts that
+are down are woken. Hosts are those of `[leases]hosts`, but for `[leases]stays_on`.
+""",
+    ),
+    cfg.FloatOpt(
+        'fullest',
+        default=PLAN.fullest,
+        min=0.01,
+        max=1.0,
+        help="""
+Part of the hosts that are on that the largest demand of the last hour may take. Below it hosts are powered
+down, above it hosts are woken. A smaller value leaves more room for servers that come at once.
+""",
+    ),
+    cfg.IntOpt(
+        'spare_hosts',
+        default=PLAN.spare,
+        min=0,
+        max=10_000,
+        help='Hosts that stay on beyond what demand needs, the largest ones: so many may die.',
+    ),
+    cfg.IntOpt(
+        'at_most',
+        default=PLAN.at_most,
+        min=1,
+        max=10_000,
+        help='Hosts that go down or come up at once. Hosts that a lease needs do not wait for it.',
+    ),
+    _seconds('idle', PLAN.idle, 'Seconds that a host is empty before it is powered down.'),
+    _seconds(
+        'least_off',
+        PLAN.least_off,
+        """
+Seconds for which it pays to be off: a host that a lease needs sooner stays on, and one that came back is not
+powered down again for so long.
+""",
+    ),
+    _seconds(
+        'wake',
+        PLAN.wake,
+        """
+Seconds from the order to wake a host until servers can start there. Measure it: with less, leases begin late.
+""",
+    ),
+    _seconds('margin', PLAN.margin, 'Seconds by which a host is woken earlier than a lease needs.'),
+    _seconds(
+        'settle',
+        STEPS.settle,
+        """
+Seconds for which a host is seen empty, after it was disabled, until it is powered off. More than Nova takes
+to bring a server to its host.
+""",
+    ),
+    _seconds(
+        'drain',
+        STEPS.drain,
+        'Seconds after which a host that was disabled and is still not empty is enabled again.',
+    ),
+    _seconds(
+        'off_within',
+        STEPS.off_within,
+        """
+Seconds that a host has to shut down. Then its power is taken away, and after as long again it is woken.
+""",
+    ),
+    _seconds(
+        'wake_within',
+        STEPS.wake_within,
+        """
+Seconds after which a host that does not come is reported and planned without: more than twice `off_within`
+and `settle`.
+""",
+    ),
+]
+
+OPTIONS = [*NEEDED, *ACTUATOR]
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:

@@ -39,7 +39,7 @@ from nova_market.ports.market_stores import (
 )
 from nova_market.ports.notice import MailSender, NoticeOutbox, NoticeStore, WebhookSender
 from nova_market.ports.offer import OfferStore
-from nova_market.ports.power import PowerActuator
+from nova_market.ports.power import ComputeServices, PowerActuator, PowerStore
 from nova_market.ports.region import ChildRegions, RegionReply
 from nova_market.ports.usage import UsageHistory, UsageStore
 
@@ -53,6 +53,7 @@ __all__ = [
     'BidStore',
     'ChildRegions',
     'Clock',
+    'ComputeServices',
     'Enforcement',
     'EventStore',
     'Exchange',
@@ -76,6 +77,7 @@ __all__ = [
     'OwnerCloud',
     'PlanStore',
     'PowerActuator',
+    'PowerStore',
     'ProviderTraits',
     'QueueStore',
     'QuotaSource',

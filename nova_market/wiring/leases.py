@@ -4,12 +4,13 @@
 from dataclasses import dataclass
 
 from oslo_config import cfg
+from prometheus_client import CollectorRegistry
 
 from nova_market.adapters.clock import SystemClock
 from nova_market.adapters.notifications import MessagingNotices
 from nova_market.adapters.openstack.market_cloud import NovaCloud
 from nova_market.adapters.openstack.session import connector
-from nova_market.conf import leases, market
+from nova_market.conf import leases, market, power
 from nova_market.db.database import Database
 from nova_market.db.job_states import DatabaseJobStates
 from nova_market.db.leases import DatabaseLeases
@@ -22,6 +23,7 @@ from nova_market.wiring.database import ready
 from nova_market.wiring.leadership import LEASES, leadership
 from nova_market.wiring.lease_settings import lease_settings
 from nova_market.wiring.options import check_values
+from nova_market.wiring.power import Power, power_pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +31,20 @@ class Parts:
     """A service of leases and what its owner must close."""
 
     leases: Leases
+    power: Power
     settings: LeaseSettings
     collector: LeasesCollector
     notices: MessagingNotices
     database: Database
 
+    def registry(self) -> CollectorRegistry:
+        """For the Prometheus endpoint: leases, and hosts by their power."""
+        made = self.collector.registry()
+        made.register(self.power.collector)
+        return made
+
     def close(self) -> None:
+        self.power.close()
         self.notices.stop()
         self.database.close()
 
@@ -52,6 +62,9 @@ def build(conf: cfg.ConfigOpts, *, hosts: JobHosts | None = None) -> Parts:
     notices = MessagingNotices(conf, settings.name)
     leads = leadership(conf, settings.name, clock, LEASES)
     collector = LeasesCollector(leads.leading)
+    switching = power_pass(
+        conf, database=database, leads=leads, notices=notices, clock=clock, account=BY
+    )
     made = Leases(
         leases=store,
         states=states,
@@ -61,12 +74,20 @@ def build(conf: cfg.ConfigOpts, *, hosts: JobHosts | None = None) -> Parts:
         settings=settings,
         sender=LeaseNotices(leases=store, states=states, notices=notices, clock=clock),
         observe=collector.observe,
+        power=switching.power,
     )
     return Parts(
-        leases=made, settings=settings, collector=collector, notices=notices, database=database
+        leases=made,
+        power=switching,
+        settings=settings,
+        collector=collector,
+        notices=notices,
+        database=database,
     )
 
 
 def check_options(conf: cfg.ConfigOpts) -> None:
     """:raises ConfigurationError: names the option, its value, the limit and where it stands."""
-    check_values(conf, [listed for group in (leases, market) for listed in group.list_opts()])
+    check_values(
+        conf, [listed for group in (leases, market, power) for listed in group.list_opts()]
+    )

@@ -24,7 +24,7 @@ from nova_market.db.ledger import DatabaseLedger
 from nova_market.ports import JobStateStore
 from nova_market.services.lease.asking import Booker, LeaseStores
 from nova_market.services.lease.booking import LeaseRequests
-from nova_market.services.lease.leases import Leases, PassSeen
+from nova_market.services.lease.leases import HostPower, Leases, PassSeen
 from nova_market.services.lease.notices import LeaseNotices
 from nova_market.services.lease.observing import observed, publish
 from nova_market.services.lease.settings import LeaseSettings
@@ -88,9 +88,14 @@ class LeaseBed:
                 leases=leases, states=states, notices=self.notices, clock=self.clock
             ),
             observe=observe,
+            power=self.switching(around),
         )
         made.start()
         return made
+
+    def switching(self, around: Around) -> HostPower | None:
+        """Whoever powers hosts down; None: they are always on."""
+        return None
 
     def grant(self, project: str, amount: int = CREDITS) -> None:
         DatabaseAccounts(self.database).open(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cloud in memory: the simulator's, and the tests' Nova.
 
-Implements ports.MarketCloud and ports.JobHosts. Live migrations take as long as copying the server's RAM, on
-the clock that it is given. Units: MiB, seconds.
+Implements ports.MarketCloud, ports.JobHosts and ports.ComputeServices. Live migrations take as long as
+copying the server's RAM, on the clock that it is given. Units: MiB, seconds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -121,6 +121,27 @@ class MemoryCloud:
             progress=min(part, 0.5 if move.reason else 1.0),
             reason=move.reason if move.over else '',
         )
+
+    def users(self, host: CloudHost) -> int | None:
+        self._catch_up()
+        coming = sum(not one.over and one.destination == host.name for one in self._moves.values())
+        return coming + sum(one.host == host.name for one in self._servers.values())
+
+    def disable(self, host: HostName, reason: str) -> bool:
+        self._catch_up()
+        found = self._hosts.get(host)
+        if found is None or not found.enabled:
+            return False
+        self._hosts[host] = replace(found, enabled=False, disabled_reason=reason)
+        return True
+
+    def enable(self, host: HostName, reason: str) -> bool:
+        self._catch_up()
+        found = self._hosts.get(host)
+        if found is None or found.enabled or found.disabled_reason != reason:
+            return False
+        self._hosts[host] = replace(found, enabled=True, disabled_reason='')
+        return True
 
     def _catch_up(self) -> None:
         if not self.available:

@@ -216,8 +216,10 @@ def _host(
         cores=float(max(real.get('VCPU', 0), 0)),
         memory_mib=float(max(real['MEMORY_MB'], 0)),
         enabled=service['status'] == 'enabled',
+        disabled_reason=str(service.get('disabled_reason') or ''),
         answering=service['state'] == 'up',
         zone=str(service.get('zone') or ''),
         counted={name: real[name] * one['allocation_ratio'] for name, one in inventory.items()},
         vcpus_used=float(node['vcpus_used']) if 'vcpus_used' in node else None,
+        node=str(node['id']),
     )

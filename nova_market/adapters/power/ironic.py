@@ -4,6 +4,7 @@
 A node in maintenance is never switched: somebody works on it.
 """
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -42,6 +43,7 @@ class IronicPower:
         self._connect = connect
         self._node = node
         self._cloud: connection.Connection | None = None
+        self._lock = threading.Lock()
 
     def state(self, host: HostName) -> PowerState:
         with self._asking(host) as cloud:
@@ -75,7 +77,8 @@ class IronicPower:
         try:
             with translated():
                 try:
-                    self._cloud = self._cloud or self._connect()
+                    with self._lock:
+                        self._cloud = self._cloud or self._connect()
                     baremetal = self._cloud.baremetal
                     # its own tries, some with pauses of a minute, are not ours: the next period tries again
                     baremetal.status_code_retries = 0

@@ -30,8 +30,10 @@ class CloudHost:
     cores, memory_mib: real ones that Nova may hand out, not overcommitted; the market's own reserve is
                        not taken off yet
     enabled:           Nova may put servers on it
+    disabled_reason:   why it may not, as whoever disabled it gave it
     answering:         its nova-compute reports (F2)
     counted:           what Placement allows, with its ratios, by resource class
+    node:              id of its node, as Nova and Placement have it
     vcpus_used:        as Nova counts them there, with what is reserved, deleted softly or resized; None where
                        Nova reports none
     """
@@ -40,10 +42,12 @@ class CloudHost:
     cores: float
     memory_mib: float
     enabled: bool = True
+    disabled_reason: str = ''
     answering: bool = True
     zone: str = ''
     counted: Mapping[str, float] = field(default_factory=dict)
     vcpus_used: float | None = None
+    node: str = ''
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,10 @@ class Power(IntEnum):
     FAILED = 4
 
 
+ASLEEP = (Power.LEAVING, Power.OFF)
+"""Hosts that can be woken; one on its way down is called back."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerSettings:
     """fullest: load of the hosts that are on, of the largest demand
@@ -97,7 +101,8 @@ class PowerPlan:
 
 def power_plan(hosts: HostsPower, demand: Array, settings: PowerSettings) -> PowerPlan:
     """What to do now. demand: (resources,) the largest of the last hour or so."""
-    changing = int(np.isin(hosts.state, (Power.LEAVING, Power.WAKING)).sum())
+    leaving = hosts.state == Power.LEAVING
+    changing = int((leaving | (hosts.state == Power.WAKING)).sum())
     there = np.isin(hosts.state, (Power.ON, Power.WAKING))
     why: dict[int, str] = {}
     wake = _for_calendar(hosts, settings, why)
@@ -105,9 +110,10 @@ def power_plan(hosts: HostsPower, demand: Array, settings: PowerSettings) -> Pow
     wake += _for_demand(hosts, demand, settings, there, why)
     there[wake] = True
     short = not _enough(hosts.capacity, there, demand, settings)
-    # a lease that begins does not wait for others to be down
+    # a lease that begins does not wait for others to be down, and who is called back changes already
     calendar = sum(hosts.needed_in[row] < np.inf for row in wake)
-    wake = wake[: max(settings.at_most - changing, calendar, 0)]
+    recalled = int(leaving[wake].sum()) if wake else 0
+    wake = wake[: max(settings.at_most - changing + recalled, calendar, 0)]
     down = []
     if not wake and not short:
         down = _down(hosts, demand, settings, there, why)[: max(settings.at_most - changing, 0)]
@@ -122,7 +128,7 @@ def power_plan(hosts: HostsPower, demand: Array, settings: PowerSettings) -> Pow
 def _for_calendar(hosts: HostsPower, settings: PowerSettings, why: dict[int, str]) -> list[int]:
     """Hosts to wake now lest a lease begins without them, the first needed first."""
     lead = settings.wake + settings.margin
-    rows = np.flatnonzero((hosts.state == Power.OFF) & (hosts.needed_in <= lead))
+    rows = np.flatnonzero(np.isin(hosts.state, ASLEEP) & (hosts.needed_in <= lead))
     found = [int(row) for row in rows[np.argsort(hosts.needed_in[rows], kind='stable')]]
     for row in found:
         why[row] = (
@@ -138,8 +144,10 @@ def _for_demand(
     """Hosts to wake until there is enough, the cheapest watt of capacity first."""
     now = there.copy()
     found: list[int] = []
-    ready = np.flatnonzero((hosts.state == Power.OFF) & ~now)
-    for row in ready[np.argsort(_price(hosts)[ready], kind='stable')].tolist():
+    ready = np.flatnonzero(np.isin(hosts.state, ASLEEP) & ~now)
+    # those that are on their way down are there soonest
+    order = np.lexsort((_price(hosts)[ready], hosts.state[ready]))
+    for row in ready[order].tolist():
         if _enough(hosts.capacity, now, demand, settings):
             break
         now[row] = True

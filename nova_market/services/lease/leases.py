@@ -4,11 +4,13 @@
 Implements rules L1, L5, L6 and L8 of doc/source/specs/leases.rst, after CloudAlloc, section 3 (Execution
 Function). Seconds. One pass, in this order:
 
-1. the hosts and servers of the cloud are read, and what can be leased is published
+1. the hosts and servers of the cloud are read, and what can be leased is published; hosts that are powered
+   down count as hosts that can be used when they are awake
 2. leases whose hosts are lost get others, where there is room; owners are told
 3. leases start, are charged, end (core.lease.life)
 4. what they reserve is published (rule L5)
-5. what has happened is sent as notifications
+5. hosts are powered down and woken (services.power)
+6. what has happened is sent as notifications
 
 Any number of services may run; those that do not lead do nothing. Every decision is written in one
 transaction with its money and its events, and only if the lease is still as it was read: killed at any point,
@@ -17,17 +19,19 @@ away no lease starts or fails; those that have begun go on and end.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from nova_market.core.job.cloud_room import Cloud
 from nova_market.core.lease.billing import without_payer
+from nova_market.core.lease.carrier import LEASE
 from nova_market.core.lease.host_view import HostView, cluster_of
 from nova_market.core.lease.life import event, failed, next_step
 from nova_market.core.lease.record import BEGUN, LeaseAction, LeaseStep, StoredLease
 from nova_market.core.lease.repair import repaired
 from nova_market.core.lease.reservation import reservation
+from nova_market.core.power.needs import as_awake, not_before
 from nova_market.errors import (
     BadAmount,
     BadLease,
@@ -69,6 +73,19 @@ class Sender(Protocol):
         """Another service has led meanwhile."""
 
 
+class HostPower(Protocol):
+    """Whoever powers hosts down and wakes them. May raise errors.DatabaseUnavailable."""
+
+    def begin(self) -> Mapping[str, float]:
+        """Hosts that are down for it: seconds until each can be used."""
+
+    def turn(self, cloud: Cloud, leases: Sequence[StoredLease], view: HostView, mark: str) -> None:
+        """Decide and act. view: of the cloud with all hosts awake; mark: metadata with a lease's id"""
+
+    def forget(self) -> None:
+        """Another service has led meanwhile."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassSeen:
     """What a pass has done.
@@ -101,6 +118,7 @@ class Leases(LeaderLoop):
         clock: Clock,
         settings: LeaseSettings,
         sender: Sender | None = None,
+        power: HostPower | None = None,
         observe: Callable[[PassSeen], None] = lambda seen: None,
     ) -> None:
         """observe: called after each pass."""
@@ -118,6 +136,7 @@ class Leases(LeaderLoop):
         self._states = states
         self._settings = settings
         self._sender = sender
+        self._power = power
         self._observe = observe
         self._lost = LostHosts(settings.lost_after)
         self._reader = CloudReader(
@@ -147,19 +166,25 @@ class Leases(LeaderLoop):
         # with what was booked while the cloud was read
         turn, live = self._leases.calendar()
         self._outage.works()
-        view = self._view(cloud, live, now)
+        asleep = self._power.begin() if self._power is not None else {}
+        awake = self._awake(cloud, live, asleep, now)
+        view = None if awake is None else not_before(awake, asleep, live, now)
         steps: list[LeaseStep] = []
         lost: frozenset[str] = frozenset()
-        if view is not None and self._leadership.leading():
+        if view is not None:
+            publish(self._states, view)
+        if view is not None and awake is not None and self._leadership.leading():
             used = {node.host for one in live for node in one.nodes}
             lost = self._lost.lost(view, used, self._clock.monotonic())
-            steps += self._repair(view, live, lost, turn, now)
+            steps += self._repair((view, awake), live, lost, turn, now)
         for lease in live:
             if not self._leadership.leading():
                 break
-            steps += self._advance(lease, view, now)
+            good = None if view is None else good_hosts(view) - asleep.keys()
+            steps += self._advance(lease, good, now)
         if cloud is not None and self._leadership.leading():
             self._reserve(cloud, now)
+        self._switch(cloud, live, awake)
         if self._sender is not None:
             self._sender.send()
         self._states.write(STATE, {'at': now, 'interval': self._settings.interval})
@@ -169,21 +194,34 @@ class Leases(LeaderLoop):
         )
         LOG.debug('%d leases, %d steps, %.2f s', len(live), len(steps), seconds)
 
-    def _view(
-        self, cloud: Cloud | None, live: Sequence[StoredLease], now: float
+    def _switch(
+        self, cloud: Cloud | None, live: Sequence[StoredLease], awake: HostView | None
+    ) -> None:
+        """Power hosts down and wake them, while it is known what they are."""
+        if cloud is None or awake is None or self._power is None:
+            return
+        if self._leadership.leading():
+            self._power.turn(cloud, live, awake, LEASE)
+
+    def _awake(
+        self,
+        cloud: Cloud | None,
+        live: Sequence[StoredLease],
+        asleep: Mapping[str, float],
+        now: float,
     ) -> HostView | None:
-        """The hosts; None while the cloud is away, or no host of it answers."""
+        """The hosts with all that sleep awake; None while the cloud is away, or no host of it answers."""
         if cloud is None:
             # how long hosts were silent meanwhile is not known
             self._lost.forget()
             return None
-        view = observed(cloud, read_forecast(self._states), live, self._settings, now)
-        if all_silent(view):
+        forecast = read_forecast(self._states)
+        view = observed(as_awake(cloud, asleep), forecast, live, self._settings, now)
+        if all_silent(view, asleep):
             self._silence.failed('no compute host answers, so it is rather what they talk through')
             self._lost.forget()
             return None
         self._silence.works()
-        publish(self._states, view)
         return view
 
     def _reserve(self, cloud: Cloud, now: float) -> None:
@@ -199,20 +237,23 @@ class Leases(LeaderLoop):
 
     def _repair(
         self,
-        view: HostView,
+        views: Sequence[HostView],
         live: Sequence[StoredLease],
         lost: frozenset[str],
         turn: int,
         now: float,
     ) -> Sequence[LeaseStep]:
-        """Other hosts in place of lost ones; what was written."""
+        """Other hosts in place of lost ones; what was written.
+
+        views: the first in which there is room counts: rather one that begins late than one that fails
+        """
         steps: dict[str, LeaseStep] = {}
         for lease in live:
             if not any(node.host in lost for node in lease.nodes) or lease.end <= now:
                 continue
             # those that were moved a moment ago are where they are now
             others = [steps[o.id].after if o.id in steps else o for o in live if o is not lease]
-            step = self._repaired(lease, others, view, lost, now)
+            step = self._repaired(lease, others, views, lost, now)
             if step is not None:
                 steps[lease.id] = step
         # those that end need no turn, and one that cannot be written holds up no other one
@@ -227,19 +268,20 @@ class Leases(LeaderLoop):
         self,
         lease: StoredLease,
         others: Sequence[StoredLease],
-        view: HostView,
+        views: Sequence[HostView],
         lost: frozenset[str],
         now: float,
     ) -> LeaseStep | None:
         """What becomes of a lease with a lost host; None: it waits, and its owner was told."""
         names = ', '.join(sorted({node.host for node in lease.nodes} & lost))
-        hosts = cluster_of(view, others, self._settings.prices, now)
-        rates = self._settings.plugins(now)[3](hosts)
+        after = None
         try:
-            after = repaired(lease, hosts, rates, lost, now)
+            for view in views:
+                hosts = cluster_of(view, others, self._settings.prices, now)
+                rates = self._settings.plugins(now)[3](hosts)
+                after = after or repaired(lease, hosts, rates, lost, now)
         except BadLease as error:
             LOG.error('lease %s cannot be placed again: %s', lease.id, error)
-            after = None
         if after is not None:
             where = ', '.join(node.host for node in after.nodes)
             why = f'{names}: lost; now on {where}'
@@ -255,10 +297,9 @@ class Leases(LeaderLoop):
         return LeaseStep(before=lease, after=lease, events=(told,))
 
     def _advance(
-        self, lease: StoredLease, view: HostView | None, now: float
+        self, lease: StoredLease, good: frozenset[str] | None, now: float
     ) -> Sequence[LeaseStep]:
-        """What is due of one lease; what was written."""
-        good = None if view is None else good_hosts(view)
+        """What is due of one lease; what was written. good: hosts that can be used now; None: not known"""
         step = next_step(lease, now, good, self._settings.life)
         if step is None:
             return ()
@@ -293,3 +334,5 @@ class Leases(LeaderLoop):
         self._lost.forget()
         if self._sender is not None:
             self._sender.forget()
+        if self._power is not None:
+            self._power.forget()

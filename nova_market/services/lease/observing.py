@@ -111,10 +111,11 @@ class LostHosts:
         )
 
 
-def all_silent(view: HostView) -> bool:
-    """Whether none of several enabled hosts can be used."""
-    enabled = int((view.whole > 0).any(axis=0).sum())
-    return enabled > 1 and not view.good.any()
+def all_silent(view: HostView, asleep: Collection[str] = ()) -> bool:
+    """Whether none of several enabled hosts can be used. asleep: those that are powered down"""
+    awake = np.array([name not in asleep for name in view.names], dtype=np.bool_)
+    enabled = int(((view.whole > 0).any(axis=0) & awake).sum())
+    return enabled > 1 and not (view.good & awake).any()
 
 
 def good_hosts(view: HostView) -> frozenset[str]:

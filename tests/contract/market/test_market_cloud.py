@@ -9,6 +9,7 @@ from oslo_config import cfg
 
 from nova_market.adapters.in_memory.clock import ManualClock
 from nova_market.adapters.in_memory.cloud import MemoryCloud
+from nova_market.adapters.openstack.compute_services import NovaServices
 from nova_market.adapters.openstack.market_cloud import STALE, NovaCloud
 from nova_market.adapters.openstack.session import connector
 from nova_market.conf import opts
@@ -47,7 +48,7 @@ def nova(memory):
         yield fake
 
 
-def nova_cloud(fake, clock):
+def nova_account(fake):
     conf = cfg.ConfigOpts()
     opts.register_opts(conf)
     conf([], default_config_files=[])
@@ -59,7 +60,11 @@ def nova_cloud(fake, clock):
     }  # fmt: skip
     for name, value in account.items():
         conf.set_override(name, value, group='openstack')
-    return NovaCloud(connector(conf, 'the test'), clock)
+    return connector(conf, 'the test')
+
+
+def nova_cloud(fake, clock):
+    return NovaCloud(nova_account(fake), clock)
 
 
 @pytest.fixture(params=['memory', 'nova'])
@@ -192,3 +197,30 @@ def test_no_secret_in_errors(nova, clock):
     with pytest.raises(CloudUnavailable) as caught:
         nova_cloud(nova, clock).hosts()
     assert 'geheim' not in str(caught.value)
+
+
+@pytest.fixture
+def services(cloud, memory, request):
+    """The compute services of the same cloud."""
+    if cloud is memory:
+        return memory
+    return NovaServices(nova_account(request.getfixturevalue('nova')))
+
+
+def test_a_service_is_disabled_and_enabled_with_a_reason(services, cloud):
+    """Not one that somebody has disabled, and only with the reason that it was disabled with."""
+    assert services.disable('a', 'ours') and not services.disable('a', 'again')
+    (found, *_) = cloud.hosts()
+    assert (found.enabled, found.disabled_reason) == (False, 'ours')
+    assert not services.enable('a', 'theirs') and services.enable('a', 'ours')
+    assert not services.enable('a', 'ours') and cloud.hosts()[0].enabled
+    assert not services.disable('gone', 'ours') and not services.enable('c', 'ours')
+
+
+def test_who_holds_room_on_a_host(services, cloud, memory):
+    """Servers in any state, and those that migrate there."""
+    hosts = {one.name: one for one in cloud.hosts()}
+    assert [services.users(hosts[name]) for name in 'abc'] == [4, 1, 0]
+    memory.put_host(replace(hosts['a'], memory_mib=65536.0))
+    cloud.migrate('s2', 'a')
+    assert services.users(hosts['a']) == 5

@@ -8,6 +8,7 @@ import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 from nova_market.core.market.inventory import MigrationState
@@ -65,6 +66,8 @@ class FakeNova:
             r'/placement/?': self._placement,
             r'/placement/resource_providers/([^/]+)/inventories': self._inventories,
             r'/compute/v2.1/os-services': self._services,
+            r'/compute/v2.1/os-services/([^/]+)': self._put_service,
+            r'/placement/resource_providers/([^/]+)/allocations': self._allocations,
             r'/compute/v2.1/os-hypervisors/detail': self._hypervisors,
             r'/compute/v2.1/servers/detail': self._servers,
             r'/compute/v2.1/os-server-groups': self._groups,
@@ -129,10 +132,27 @@ class FakeNova:
         services = [
             {'id': node_of('s' + host.name), 'binary': 'nova-compute', 'host': host.name,
              'zone': host.zone, 'status': 'enabled' if host.enabled else 'disabled',
-             'state': 'up' if host.answering else 'down'}
+             'state': 'up' if host.answering else 'down',
+             'disabled_reason': host.disabled_reason or None}
             for host in self.cloud.hosts()
+            if query.get('host', host.name) == host.name
         ]  # fmt: skip
         return 200, {'services': services}, {}
+
+    def _put_service(self, service, body):
+        (host,) = (h for h in self.cloud.hosts() if node_of('s' + h.name) == service)
+        reason = body.get('disabled_reason', '')
+        changed = {'enabled': body['status'] == 'enabled', 'disabled_reason': reason}
+        self.cloud.put_host(replace(host, **changed))
+        return 200, {'service': {}}, {}
+
+    def _allocations(self, node, query):
+        for host in self.cloud.hosts():
+            if node == node_of(host.name):
+                found = {str(one): {} for one in range(self.cloud.users(host))}
+                document = {'allocations': found, 'resource_provider_generation': 1}
+                return 200, document, {}
+        return 404, {'errors': [{'status': 404}]}, {}
 
     def _hypervisors(self, query):
         nodes = [

@@ -14,7 +14,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from nova_market.db import app_tables, bag_tables, lease_tables, notice_tables, offer_tables, schema
+from nova_market.db import (
+    app_tables,
+    bag_tables,
+    lease_tables,
+    notice_tables,
+    offer_tables,
+    power_tables,
+    schema,
+)
 from nova_market.db.database import Database
 from nova_market.db.job_tables import job_hosts
 from nova_market.db.ledger_tables import Base, accounts, horizons
@@ -36,6 +44,7 @@ assert {'bags', 'bids', 'leases', 'notice_outbox', 'offers'} <= set(Base.metadat
     lease_tables,
     notice_tables,
     offer_tables,
+    power_tables,
 )
 
 _running: dict[str, DatabaseServer] = {}
