@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from nova_market.core.market.notices import Notice
+from nova_market.core.notice.notice import Notice
 from nova_market.core.power.host_step import HostState
 
 MAX_EVENTS = 200
@@ -55,6 +55,8 @@ def power_notices(events: Sequence[PowerEvent]) -> list[Notice]:
             event=f'market.power.{one.action}',
             project_id='',
             payload={**one.numbers, 'host': one.host, 'reason': one.reason},
+            key=f'power:{one.number}',
+            at=one.at,
         )
         for one in events
     ]
