@@ -22,6 +22,7 @@ from nova_market.core.rebalancing.cordon import CLOSED_TRAIT
 from tests.integration.cloud.conftest import Cloud, within
 from tests.integration.cloud.deployed_market import PERIOD, STATE, MarketBed, port_of
 from tests.integration.cloud.fault_proxy import DOWN, OPEN, SLOW, FaultProxy
+from tests.integration.cloud.nova_servers import NOVA, REFUSED, create, placed, remove, settled
 
 pytestmark = [
     pytest.mark.cloud('mariadbd', 'libvirtd', 'ovs-vswitchd', 'qemu-system-x86_64'),
@@ -29,8 +30,6 @@ pytestmark = [
     pytest.mark.filterwarnings('ignore::PendingDeprecationWarning'),
 ]
 
-NOVA = '2.90'
-REFUSED = 'no valid host'
 LOUD = {'bid_load_weight_multiplier': '100'}
 MUTE = {f'{n}_weight_multiplier': '0' for n in ('bid_load', 'allocation_error', 'heaviness')}
 FLAVORS = {
@@ -60,16 +59,7 @@ class Scene:
 
     def place(self, flavor: str) -> str:
         """Its host, or REFUSED; the server is gone afterwards."""
-        server = create(self.emil, f'scheduler-{flavor}', flavor)
-        try:
-            settled(self.admin, [server])
-            found = self.admin.compute.get_server(server)
-            if found.status == 'ACTIVE':
-                return str(found.compute_host)
-            assert 'No valid host' in found.fault['message'], found.fault
-            return REFUSED
-        finally:
-            remove(self.admin, [server])
+        return placed(self.admin, self.emil, f'scheduler-{flavor}', flavor)
 
     def snapshot(self) -> Json:
         """What the API tells the scheduler, or {} before the first round."""
@@ -86,39 +76,6 @@ class Scene:
         path = f'/resource_providers?required={CLOSED_TRAIT}'
         found = self.admin.placement.get(path, microversion='1.18').json()
         return {provider['name'] for provider in found.get('resource_providers', ())}
-
-
-def create(connection: Connection, name: str, flavor: str, **more: object) -> str:
-    """The id of a new server; more: of the request."""
-    body = {
-        'name': name,
-        'flavorRef': connection.compute.find_flavor(flavor, ignore_missing=False).id,
-        'imageRef': connection.image.find_image('guest', ignore_missing=False).id,
-        'networks': [{'uuid': connection.network.find_network('guests', ignore_missing=False).id}],
-        **more,
-    }
-    answer = connection.compute.post('/servers', json={'server': body}, microversion=NOVA)
-    sdk_errors.raise_from_response(answer)
-    return str(answer.json()['server']['id'])
-
-
-def settled(admin: Connection, servers: list[str]) -> None:
-    """Each is ACTIVE or ERROR."""
-
-    def done() -> bool:
-        return all(admin.compute.get_server(s).status in {'ACTIVE', 'ERROR'} for s in servers)
-
-    within(240.0, done)
-
-
-def remove(admin: Connection, servers: list[str]) -> None:
-    for server in servers:
-        admin.compute.delete_server(server, ignore_missing=True)
-    for server in servers:
-        within(
-            120.0,
-            lambda: admin.compute.find_server(server, ignore_missing=True) is None,  # noqa: B023
-        )
 
 
 @pytest.fixture(scope='module')
