@@ -126,12 +126,27 @@ def _transaction(engine: Engine, *, writes: bool) -> Iterator[Connection]:
         if immediate:
             # oslo.db begins transactions of SQLite itself, except where it finds this mark
             connection.info['in_transaction'] = True
-        with connection.begin() as transaction:
-            if immediate:
-                connection.exec_driver_sql('BEGIN IMMEDIATE')
-            yield connection
-            if not writes:
-                transaction.rollback()
+        try:
+            with connection.begin() as transaction:
+                if immediate:
+                    connection.exec_driver_sql('BEGIN IMMEDIATE')
+                yield connection
+                if not writes:
+                    transaction.rollback()
+        except BaseException:
+            _leave_nothing(connection)
+            raise
+
+
+def _leave_nothing(connection: Connection) -> None:
+    """For whoever gets the connection next: SQLAlchemy takes a COMMIT that has failed for an end."""
+    if connection.invalidated:
+        return
+    connection.info.pop('in_transaction', None)
+    try:
+        connection.connection.rollback()
+    except Exception:
+        connection.invalidate()
 
 
 def _again(once: Callable[[], Result], end: float) -> Result:

@@ -2,6 +2,7 @@
 """Connections to a database are kept: what one transaction leaves there is nothing to the next one."""
 
 import pytest
+from oslo_db.exception import DBError
 from sqlalchemy import event, text
 
 from nova_market.core.ledger.posting import BANK
@@ -48,6 +49,29 @@ def test_what_failed_is_gone_from_the_connection(database):
     assert accounts.account(BANK).name == ''
     database.write(renamed)
     assert accounts.account(BANK).name == 'new'
+
+
+def test_a_commit_that_fails_leaves_nothing_to_the_next_writer(database, url, monkeypatch):
+    """As of a cluster that is not ready: the connection lives on, and so would the transaction."""
+    commit = type(database.engine.dialect).do_commit
+    refused = []
+
+    def refuse_once(dialect, connection):
+        if not refused:
+            refused.append(1)
+            raise OSError('not ready')
+        commit(dialect, connection)
+
+    accounts, other = DatabaseAccounts(database), Database({'connection': url})
+    accounts.account(BANK)
+    monkeypatch.setattr(type(database.engine.dialect), 'do_commit', refuse_once)
+    with pytest.raises(DBError, match='not ready'):
+        database.write(renamed)
+    database.write(lambda connection: connection.execute(text('UPDATE accounts SET id = id WHERE 1 = 0')))
+    assert accounts.account(BANK).name == ''
+    other.write(renamed)
+    assert accounts.account(BANK).name == 'new'
+    other.close()
 
 
 def test_what_a_read_writes_is_not_kept(database):
