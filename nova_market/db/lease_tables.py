@@ -5,7 +5,16 @@ For rules L1, L4 and L6 of doc/source/specs/leases.rst. Units as in core.lease.r
 UTF-8. Whoever books takes a turn of the calendar (db.turns).
 """
 
-from sqlalchemy import BigInteger, Double, ForeignKey, Index, Integer, String, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from nova_market.db.app_tables import ACTION_LENGTH, CONTENT, REASON_LENGTH
@@ -52,6 +61,8 @@ class LeaseRow(Base):
     cost: Mapped[int] = mapped_column(BigInteger)
     charged: Mapped[int] = mapped_column(BigInteger)
     refunded: Mapped[int] = mapped_column(BigInteger)
+    priced_since: Mapped[float] = mapped_column(Double, server_default=text('0'))
+    priced_before: Mapped[int] = mapped_column(BigInteger, server_default=text('0'))
     algorithm: Mapped[str] = mapped_column(String(64))
     objective: Mapped[str] = mapped_column(String(64))
     created_at: Mapped[float] = mapped_column(Double)

@@ -134,10 +134,11 @@ def without_payer(postings: Iterable[Posting]) -> list[Posting]:
 
 
 def _part(lease: StoredLease, until: float) -> int:
-    """What has passed at `until`, of its cost; rounded down."""
-    passed = Fraction(max(min(until, lease.end) - lease.start, 0.0))
-    length = Fraction(lease.end - lease.start)
-    return math.floor(lease.cost * passed / length) if length > 0 else lease.cost
+    """What has passed at `until`, of its cost, rounded down; what had passed at a change keeps its price."""
+    since = max(lease.start, lease.priced_since)
+    passed, length = Fraction(max(min(until, lease.end) - since, 0.0)), Fraction(lease.end - since)
+    rest = lease.cost - lease.priced_before
+    return lease.priced_before + (math.floor(rest * passed / length) if length > 0 else rest)
 
 
 def _charged(lease: StoredLease, total: int) -> tuple[StoredLease, list[Posting]]:

@@ -42,6 +42,7 @@ Sizes = Callable[[str], Amounts | None]
 
 NOTHING: Amounts = (0.0, 0.0, 0.0)
 PURPOSE = 'Blazar lease '
+HOSTS = 'physical:host'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +78,11 @@ def blazar_lease(context: Mapping[str, Any], lease: Mapping[str, Any], sizes: Si
     start, end = seconds(lease['start_date']), seconds(lease['end_date'])
     if end <= start:
         raise BadLease(f'end_date: {lease["end_date"]} is not after start_date')
-    each = [reserved(one, sizes) for one in lease.get('reservations') or ()]
+    reservations = lease.get('reservations') or ()
+    if sum(one['resource_type'] == HOSTS for one in reservations) > 1:
+        # Blazar lists the same hosts in each of them
+        raise BadLease(f'reservations: give one of {HOSTS}; with more their hosts are not known')
+    each = [reserved(one, sizes) for one in reservations]
     cores, memory, disk = (sum(one[axis] for one in each) for axis in range(3))
     return BlazarLease(
         id=lease.get('id') or '',
@@ -104,10 +109,13 @@ def reserved(reservation: Mapping[str, Any], sizes: Sizes) -> Amounts:
     :raises BadLease: a flavor that is not known.
     """
     hosts = reservation.get('allocations') or ()
-    if reservation['resource_type'] == 'physical:host':
-        most = int(_number(reservation.get('max')) or len(hosts))
+    if reservation['resource_type'] == HOSTS:
+        least = int(_number(reservation.get('min')))
+        count = max(least, min(int(_number(reservation.get('max')) or len(hosts)), len(hosts)))
+        if count and not hosts:
+            raise BadLease(f'min: {least} hosts are reserved, and none of them is in allocations')
         cores, memory, disk = (
-            sum(_number(one.get(name)) for one in hosts[:most])
+            _of_hosts([_number(one.get(name)) for one in hosts], count)
             for name in ('vcpus', 'memory_mb', 'local_gb')
         )
         return cores, memory, disk
@@ -137,8 +145,8 @@ def price_of(lease: BlazarLease, since: float, prices: LeasePrices) -> int:
     return lease_cost([node], max(lease.end - max(lease.start, since), 0.0), prices)
 
 
-def new_row(lease: BlazarLease, number: int, cost: int, now: float) -> StoredLease:
-    """As it is booked."""
+def new_row(lease: BlazarLease, number: int, cost: int, now: float, since: float) -> StoredLease:
+    """As it is booked. since: what it costs is from then on"""
     return StoredLease(
         id=lease.row_id(number),
         project_id=lease.project_id,
@@ -155,6 +163,7 @@ def new_row(lease: BlazarLease, number: int, cost: int, now: float) -> StoredLea
         start=lease.start,
         end=lease.end,
         cost=cost,
+        priced_since=since,
         algorithm=BLAZAR,
         created_at=now,
     )
@@ -167,7 +176,9 @@ def row_of(lease: BlazarLease, rows: Sequence[StoredLease]) -> StoredLease | Non
             return one
     time = (lease.start, lease.end)
     same = [one for one in rows if not one.purpose and (one.start, one.end) == time]
-    same.sort(key=lambda one: (one.over, one.name != lease.name, one.number))
+    same.sort(
+        key=lambda one: (one.over, one.name != lease.name, one.amounts != lease.amounts, one.number)
+    )
     return same[0] if same else None
 
 
@@ -187,9 +198,11 @@ def changed(
     end_and_size = (lease.start, lease.end, lease.amounts, lease.purpose)
     if (row.start, row.end, row.amounts, row.purpose) == end_and_size:
         return None
-    cost = used_part(row, now) + price_of(lease, now, prices)
+    used = used_part(row, now)
+    cost = used + price_of(lease, now, prices)
     moved = replace(
-        row, start=lease.start, end=lease.end, earliest=lease.start, finish=lease.end,
+        row, priced_since=now, priced_before=used,
+        start=lease.start, end=lease.end, earliest=lease.start, finish=lease.end,
         duration=lease.end - lease.start, amounts=lease.amounts, purpose=lease.purpose,
         name=lease.name[:255],
     )  # fmt: skip
@@ -215,6 +228,11 @@ def ended(
     why = f'by Blazar; {credit_text(back)} credits came back'
     told = event(row, now, LeaseAction.ENDED, why, refunded=back)
     return LeaseStep(before=row, after=after, postings=postings, events=(told,))
+
+
+def _of_hosts(each: Sequence[float], count: int) -> float:
+    """Of so many hosts; those that are not listed are as large as the largest that is."""
+    return sum(each[:count]) + max(each, default=0.0) * max(count - len(each), 0)
 
 
 def _number(value: object) -> float:

@@ -76,6 +76,7 @@ class StoredLease:
     nodes:        where it is booked, in the order of the request; (): it has no place
     cost:         for all of it, as booked: held in escrow then
     charged, refunded: of that
+    priced_since, priced_before: when its size has changed, and what it had cost until then; 0: it has not
     algorithm, objective: that chose its hosts, '' of a manual one
     revision:     grows with each change; who changes it names the one that was read
     """
@@ -103,6 +104,8 @@ class StoredLease:
     cost: int = 0
     charged: int = 0
     refunded: int = 0
+    priced_since: float = 0.0
+    priced_before: int = 0
     algorithm: str = ''
     objective: str = ''
     created_at: float = 0.0

@@ -31,10 +31,13 @@ from nova_market.core.lease.record import (
 )
 from nova_market.core.timestamp import stamp
 from nova_market.errors import (
+    BadLease,
     BalanceTooLow,
     Conflict,
+    KeyReused,
     LeaseChanged,
     PromisesChanged,
+    TooManyLeases,
     UnknownAccount,
 )
 from nova_market.services.lease.asking import LeaseStores
@@ -46,9 +49,6 @@ Found = TypeVar('Found')
 
 TRIES = 100
 """While others book or change leases."""
-
-SAME_CALL = 60.0
-"""Seconds in which a check without an id is the same call again, not that of a second lease like it."""
 
 MOST = 10_000
 """Rows of a project that are looked at."""
@@ -87,7 +87,7 @@ class BlazarCalls:
 
     def _create(self, lease: BlazarLease) -> StoredLease:
         row = row_of(lease, self._rows(lease)) if lease.id else None
-        if row is not None:
+        if row is not None and (row.purpose or not row.over):
             step = named(row, lease, self._stores.wall())
             return self._written(step) if step is not None else row
         return self._book(lease, lease.start)
@@ -108,14 +108,26 @@ class BlazarCalls:
                 return None
             try:
                 row = self._book(lease, lease.start)
-            except (BalanceTooLow, UnknownAccount) as error:
+            except (BalanceTooLow, UnknownAccount, TooManyLeases, BadLease, KeyReused) as error:
                 LOG.error('lease %s of Blazar is over and not charged: %s', lease.id, error)
                 return None
+        # what Blazar has failed to change has the times that it reports now
+        step = None if row.over else changed(row, lease, now, self._settings.prices)
+        row = row if step is None else self._written(step)
+        if row.over and row.state is LeaseState.ENDED and row.ended_at < min(now, lease.end):
+            LOG.error(
+                'lease %s of Blazar went on for %.0f s after it was ended here: they are not charged',
+                lease.id,
+                min(now, lease.end) - row.ended_at,
+            )
         step = ended(row, lease, now, self._settings.life)
         return self._written(step) if step is not None else row
 
     def _book(self, lease: BlazarLease, since: float) -> StoredLease:
-        """A new row, or the one of the same call. since: what it costs is from then on."""
+        """A new row; of a lease with an id, the one that is there. since: what it costs is from then on.
+
+        Blazar repeats no call: a check without an id is one of a lease of its own.
+        """
         now = self._stores.wall()
         turn, _ = self._stores.leases.calendar()
         number = 0
@@ -124,10 +136,10 @@ class BlazarCalls:
             before = self._stores.leases.lease(lease_id)
             if before is None:
                 break
-            if lease.id or not (before.over or before.purpose or _old(before, now)):
+            if lease.id:
                 return before
             number += 1
-        row = new_row(lease, number, price_of(lease, since, self._settings.prices), now)
+        row = new_row(lease, number, price_of(lease, since, self._settings.prices), now, since)
         told = event(row, now, LeaseAction.BOOKED, f'by Blazar, from {stamp(row.start)} on')
         return self._stores.leases.book(row, turn, hold(row), [told], self._settings.most)
 
@@ -152,7 +164,3 @@ class BlazarCalls:
             except (LeaseChanged, PromisesChanged):
                 continue
         raise Conflict('others change leases all the time: try again')
-
-
-def _old(row: StoredLease, now: float) -> bool:
-    return now - row.created_at > SAME_CALL

@@ -67,7 +67,9 @@ def test_a_commit_that_fails_leaves_nothing_to_the_next_writer(database, url, mo
     monkeypatch.setattr(type(database.engine.dialect), 'do_commit', refuse_once)
     with pytest.raises(DBError, match='not ready'):
         database.write(renamed)
-    database.write(lambda connection: connection.execute(text('UPDATE accounts SET id = id WHERE 1 = 0')))
+    database.write(
+        lambda connection: connection.execute(text('UPDATE accounts SET id = id WHERE 1 = 0'))
+    )
     assert accounts.account(BANK).name == ''
     other.write(renamed)
     assert accounts.account(BANK).name == 'new'
