@@ -82,6 +82,7 @@ class Forecast:
     """at: of the pass; calendar: of all hosts; aggregates: (hosts,) that can be used, by name, '' = of all
     starts: seconds from the decision to make a worker until its job runs, by flavor (core.job.start_time)
     start_seconds: the same of other flavors; names: of the hosts
+    handover: seconds from a decision until a worker that is idle runs its job
     """
 
     at: float
@@ -91,6 +92,7 @@ class Forecast:
     start_seconds: float = START_SECONDS
     starts: Mapping[str, float] = field(default_factory=dict)
     names: tuple[str, ...] = ()
+    handover: float = 0.0
 
     def start_of(self, flavor: str) -> float:
         """In which a new worker of this flavor starts."""
@@ -162,6 +164,7 @@ def document_of(forecast: Forecast) -> dict[str, Any]:
             for name, one in forecast.queues.items()
         },
         'start_seconds': forecast.start_seconds,
+        'handover': forecast.handover,
         'starts': dict(forecast.starts),
         'names': list(forecast.names),
     }
@@ -195,6 +198,8 @@ def forecast_from(document: Mapping[str, Any]) -> Forecast | None:
             for name, (unplaced, over, a, b, *more) in document['queues'].items()
         },
         start_seconds=float(document['start_seconds']),
+        # older services did not write it
+        handover=float(document.get('handover', 0.0)),
         starts=dict(document.get('starts', {})),
         names=tuple(document.get('names', ())),
     )

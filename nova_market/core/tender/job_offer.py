@@ -176,7 +176,8 @@ def _offer(
     at_once = start.start <= wanted.earliest
     wait = 0.0 if at_once else max(start.start - now, 0.0)
     kind = _kind(at_once, idle >= need.servers and queue.reuse)
-    seconds = wait + need.time_limit + (forecast.start_of(flavor) if kind is Kind.NEW else 0.0)
+    seconds = wait + forecast.handover + need.time_limit
+    seconds += forecast.start_of(flavor) if kind is Kind.NEW else 0.0
     if seconds > LONGEST:
         return f'it would be done in {seconds:.0f} s: offers are for at most {LONGEST:.0f} s'
     if now + seconds > need.deadline:

@@ -151,7 +151,7 @@ def hold_posting(offer: StoredOffer, owner: str, fee: int) -> Posting | None:
 
 
 def free_hold_problem(offer: StoredOffer, others: Iterable[StoredOffer]) -> str | None:
-    """Why an offer is not held for nothing (O1): a project holds one of each queue so, and once; None: it is.
+    """Why an offer is not held for nothing (O1): a project holds one offer so, and once; None: it is.
 
     others: that are held now, or were accepted
     """
@@ -161,10 +161,9 @@ def free_hold_problem(offer: StoredOffer, others: Iterable[StoredOffer]) -> str 
             'and ask for new ones'
         )
     for one in others:
-        mine = (one.project_id, one.queue_id) == (offer.project_id, offer.queue_id)
-        if mine and one.state is OfferState.HELD:
+        if one.project_id == offer.project_id and one.state is OfferState.HELD:
             return (
-                f'the project holds offer {one.id} of the same queue, and this hold would cost nothing: '
+                f'the project holds offer {one.id}, and this hold would cost nothing: '
                 'accept or release that one first'
             )
     return None

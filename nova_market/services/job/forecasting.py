@@ -23,8 +23,10 @@ STARTS = 'worker_starts'
 class ForecastWriter:
     """Writes what the leader's passes leave."""
 
-    def __init__(self, states: JobStateStore) -> None:
+    def __init__(self, states: JobStateStore, handover: float = 0.0) -> None:
+        """handover: seconds from a decision until a worker that is idle runs its job."""
         self._states = states
+        self._handover = handover
         self._starts: StartTimes | None = None
 
     def forget(self) -> None:
@@ -48,7 +50,9 @@ class ForecastWriter:
         if after != before:
             self._states.write(STARTS, start_time.document_of(after))
             self._starts = after
-        found = replace(forecast, start_seconds=after.usual(), starts=after.bounds())
+        found = replace(
+            forecast, start_seconds=after.usual(), starts=after.bounds(), handover=self._handover
+        )
         self._states.write(STATE, document_of(found))
 
     def starts(self) -> StartTimes:

@@ -156,7 +156,7 @@ class Jobs(LeaderLoop):
         self._sizes = HostSizes(stores.queues)
         self._usage = UsageAccount(stores.states)
         self._settling, self._bags = settling, bags
-        self._forecasts = forecasts = ForecastWriter(stores.states)
+        self._forecasts = forecasts = ForecastWriter(stores.states, settings.handover)
         self._tender = TenderPass(stores.offers, stores.states, settings, forecasts.starts)
         self._progressing = Progressing(stores, billing, settings)
         self._selecting = Selecting(stores.jobs, settings, new_id)
@@ -192,7 +192,8 @@ class Jobs(LeaderLoop):
             one.workers = self._read_workers()
         read, memory = self._choose(one, memory)
         self._reconcile(one)
-        self._settling.settle({queue.id: queue for queue in one.queues})
+        if self._leadership.leading():
+            self._settling.settle({queue.id: queue for queue in one.queues})
         self._keep(memory, one.now)
         if self._sender is not None:
             self._sender.send()

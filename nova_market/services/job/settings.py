@@ -59,3 +59,8 @@ class JobsSettings:
     settle_time: float = 120.0
     first_pause: float = 30.0
     longest_pause: float = 1800.0
+
+    @property
+    def handover(self) -> float:
+        """Seconds from the end of a job until the next one runs: it is reported, decided, and asked for."""
+        return self.interval + 2.0 * self.pace.poll

@@ -251,6 +251,8 @@ class BagRound:
         self._full.add(queue_id)
         self._problems[queue_id] = reason
         self._answers.clear()
+        # those that wait are not refused for it: they are tried again later
+        self._stopped = self._stopped or self._full.issuperset(self._bag.queues)
         self._journal.write()
 
     def _instead(

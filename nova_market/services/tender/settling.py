@@ -13,7 +13,7 @@ from dataclasses import replace
 from nova_market.core.job.queue import StoredQueue
 from nova_market.core.job.record import StoredJob
 from nova_market.core.tender.stored_offer import StoredOffer, late_refund, refund_posting
-from nova_market.errors import BalanceTooLow, UnknownAccount
+from nova_market.errors import BalanceTooLow, KeyReused, UnknownAccount
 from nova_market.ports import LedgerStore, OfferStore
 
 LOG = logging.getLogger(__name__)
@@ -58,8 +58,8 @@ class OfferSettling:
                 break
             try:
                 self._ledger.post([replace(posting, amount=amount)], by=self._by)
-            except BalanceTooLow:
-                continue
+            except (BalanceTooLow, KeyReused):
+                continue  # another service pays: what it has posted is read
             except UnknownAccount:
                 break
             return amount

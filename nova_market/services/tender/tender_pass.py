@@ -67,8 +67,7 @@ class TenderPass:
             prices={name: one.prices for name, one in prices.items()},
             starts=starts.bounds(),
             start_seconds=starts.usual(),
-            # the end is reported, a pass decides, the worker asks for its next job
-            handover=self._settings.interval + 2.0 * pace.poll,
+            handover=self._settings.handover,
             silence=pace.silence,
         )
 

@@ -124,7 +124,7 @@ def test_an_idle_worker_is_offered_without_its_start(sold):
     sold.until(sold.all_ended)
     sold.run(1)
     offer = ask(sold)['offers'][0]
-    assert (offer['how'], offer['seconds'], offer['count']) == ('idle_worker', 600.0, 1)
+    assert (offer['how'], offer['seconds'], offer['count']) == ('idle_worker', 615.0, 1)
     new = ask(sold, servers=2)['offers'][0]
     assert new['how'] == 'new_worker' and 600 < new['seconds'] < 660
 
