@@ -184,7 +184,7 @@ def test_a_held_offer_keeps_its_room_for_a_fee(sold):
     assert money(sold) == (fee, 9 * COST - fee, COST)
 
 
-def test_a_hold_for_nothing_is_one_of_a_queue(sold):
+def test_a_hold_for_nothing_is_one_of_a_project(sold):
     """Of the queue's own project: one offer at a time, and each once; so others get room after it."""
     publish(sold, cores=(4.0,))
     first, second = (best(sold, token=OWNER) for _ in range(2))

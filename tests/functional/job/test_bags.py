@@ -189,6 +189,18 @@ def test_a_full_queue_does_not_keep_a_bag_from_the_others(bed):
     assert not open_offers(bed) and not bed.ledger.discrepancies()
 
 
+def test_tasks_wait_while_all_queues_of_the_bag_are_full(bed):
+    """Also those of a bag that drops what is refused: nobody has refused them."""
+    night = bed.stores.queues.queue('night')
+    limits = {'limits': replace(night.limits, max_waiting=1)}
+    bed.stores.queues.change(night.id, limits, night.generation)
+    bed.pass_()
+    bag_id = bed.bag(entries(4), retry=False)
+    bed.run(1)
+    counts = bed.counts(bag_id)
+    assert counts[PLACED] == 1 and counts[WAITING] >= 2
+
+
 def test_a_round_is_finished_before_the_next_one_begins(fast):
     """Tasks that end meanwhile do not let it try its first kinds again and again; then another one begins."""
     bed = Bed(fast, tries=1)

@@ -13,6 +13,7 @@ from nova_market.core.tender.job_offer import JobNeed, Promise, job_offers
 from nova_market.core.tender.place import Kind
 from nova_market.core.tender.stored_offer import (
     OfferState,
+    free_hold_problem,
     hold_fee,
     hold_posting,
     late_refund,
@@ -165,6 +166,22 @@ def test_a_hold_costs_a_part_of_the_offer_for_each_hour():
     assert hold_fee(0, 0.1, 60.0) == 0
     assert hold_posting(offer(holds=1), 'blue', 5).key == f'charge:0:offer/{id_of("o")}/2'
     assert hold_posting(offer(), 'red', 5) is None
+
+
+def test_a_project_holds_one_offer_for_nothing():
+    """In whichever queue; who makes more queues holds no more. Each is held once."""
+    held = replace(offer('held', queue_id=id_of('day')), state=OfferState.HELD)
+    assert 'holds offer' in free_hold_problem(offer(), [held])
+    assert 'was held' in free_hold_problem(offer(holds=1), [])
+    for other in (replace(held, project_id='blue'), replace(held, state=OfferState.ACCEPTED)):
+        assert free_hold_problem(offer(), [other]) is None
+
+
+def test_a_job_is_promised_the_time_between_two_jobs_of_a_worker():
+    """On an idle worker as well as on a new one: the service decides, and the worker asks."""
+    for idle, seconds in (({'small': 1}, 615.0), ({}, 615.0 + forecast().start_of('small'))):
+        found = made(seen=replace(forecast(), handover=15.0), idle=idle)
+        assert found.offers.seconds.tolist() == [seconds]
 
 
 def test_an_offer_expires():
