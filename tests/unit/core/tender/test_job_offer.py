@@ -180,8 +180,8 @@ def test_a_project_holds_one_offer_for_nothing():
 def test_a_job_is_promised_the_time_between_two_jobs_of_a_worker():
     """On an idle worker as well as on a new one: the service decides, and the worker asks."""
     for idle, seconds in (({'small': 1}, 615.0), ({}, 615.0 + forecast().start_of('small'))):
-        found = made(seen=replace(forecast(), handover=15.0), idle=idle)
-        assert found.offers.seconds.tolist() == [seconds]
+        offers, _ = made(seen=replace(forecast(), handover=15.0), idle=idle)
+        assert offers.seconds.tolist() == [seconds]
 
 
 def test_an_offer_expires():
