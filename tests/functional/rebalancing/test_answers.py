@@ -76,8 +76,8 @@ class Strict:
     def __getattr__(self, name):
         return getattr(self._plans, name)
 
-    def add(self, plan):
-        self._plans.add(plan)
+    def add(self, plan, notices=()):
+        self._plans.add(plan, notices)
         if self.left:
             self.left -= 1
             self._plans.advance(plan.id, PlanState.PROPOSED, PlanState.REJECTED, by='admin')
