@@ -125,8 +125,12 @@ class Bags:
             return None  # its job cannot be read yet: the task stays with its offer
         bag = bags.bag(task.bag_id)
         if bag is None or bag.state is BagState.OPEN:
-            now = {'next_at': self._wall(), 'again': True} if again else {}
-            self._write(task, {'state': TaskState.WAITING, 'cost': 0}, now)
+            waits: dict[str, object] = {'state': TaskState.WAITING, 'cost': 0}
+            if again:
+                # also in a round that was begun, where it has been tried
+                self._write(task, waits | {'tried_at': 0.0}, {'next_at': self._wall()})
+            else:
+                self._write(task, waits)
         else:
             self._write(task, {'state': TaskState.CANCELLED, 'ended_at': self._wall(), 'cost': 0})
         return None
