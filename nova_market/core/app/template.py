@@ -284,7 +284,7 @@ def _time(where: str, text: str) -> float:
     try:
         at = seconds(text)
     except BadTime:
-        raise BadTemplate(f'{where}: {shown(text)}: give {FORM}') from None
+        at = math.nan
     if not 0 <= at <= LATEST:
         raise BadTemplate(f'{where}: {shown(text)}: give {FORM}, after 1970 and before 9999')
     return at
