@@ -105,7 +105,8 @@ class NoticeRequests:
         now = self.wall()
         if before is not None and before.mail == wanted.mail and before.confirmed:
             return replace(wanted, confirmed=True), None
-        code = secrets.token_urlsafe(CODE_BYTES)
+        # of hexadecimal digits: one that begins with a hyphen would be an option of the command
+        code = secrets.token_hex(CODE_BYTES)
         notice = Notice(
             event=CONFIRM,
             project_id=wanted.project_id,
