@@ -32,14 +32,16 @@ class BagJournal:
         self._events: list[BagEvent] = []
         self.waits = 0
 
-    def placed(self, task: StoredTask, offer: StoredOffer, job_id: str, paid: int) -> None:
-        """A task has its job; written at once."""
+    def placed(
+        self, task: StoredTask, offer: StoredOffer, job_id: str, paid: int, queue: str
+    ) -> None:
+        """A task has its job; written at once. queue: the name of the job's queue."""
         changed = {
             'state': TaskState.PLACED, 'job_id': job_id, 'cost': paid, 'due_at': offer.due_at, 'why': '',
             'reason': '',
         }  # fmt: skip
         self._change((task.row,), TaskState.TAKING, changed, task.tries)
-        said = f'job {job_id} in queue {offer.queue_id}, {offer.flavor}, {offer.how}'
+        said = f'job {job_id} in queue {queue}, {offer.flavor}, {offer.how}'
         self.event(task.name, BagAction.PLACED, said, cost=paid, seconds=offer.seconds)
         self.waits -= 1
         self.write()

@@ -98,6 +98,7 @@ class BagRound:
         self._strategy: Strategy | None = None
         self._answers: dict[int, Answer] = {}
         self._free: frozenset[str] = frozenset()
+        self._names: dict[str, str] = {}
         self._problems: dict[str, str] = {}
         self._committed = 0
         self._balance: int | None = None
@@ -124,6 +125,7 @@ class BagRound:
         if not self._bag.round_at:
             self._journal.write(round_at=now, again=False)
         owners = {one: self._parts.queues.queue(one) for one in self._bag.queues}
+        self._names = {n: one.name for n, one in owners.items() if one}
         mine = self._bag.project_id
         self._free = frozenset(n for n, one in owners.items() if one and one.project_id == mine)
         waiting = self._parts.bags.waiting(self._bag.id)
@@ -302,7 +304,8 @@ class BagRound:
         # what it was honoured for; in a queue of its own project nothing is paid
         paid = 0 if offer.queue_id in self._free else offer.cost
         self._committed += paid
-        self._journal.placed(task, offer, job_id, paid)
+        queue = self._names.get(offer.queue_id, offer.queue_id)
+        self._journal.placed(task, offer, job_id, paid, queue)
 
     def _give_up(self, task: StoredTask, given_up: str, why: NoDeal, reason: str) -> None:
         """No deal after all: the offer is released, and nobody can accept it any more."""
