@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ports.HostDriver promises, of the host in memory and of libvirt with real guests."""
 
+from collections.abc import Callable, Mapping
+
 import pytest
 
 from nova_market.core.fairness.competition import READY_FROM, READY_TO
@@ -8,6 +10,8 @@ from nova_market.core.host.sample import Counters, GuestSample
 from nova_market.core.resource import GuestId
 from nova_market.errors import HostUnavailable
 from tests.support.hypervisor.worlds import World, uuid_of, wait_for
+
+WINDOWS = 10
 
 
 def look(world: World) -> dict[GuestId, GuestSample]:
@@ -44,40 +48,65 @@ def test_time_and_counters_do_not_go_back(world: World):
             assert new >= old, name
 
 
-@pytest.mark.alone
-def test_a_busy_guest_uses_the_cpu_and_an_idle_one_does_not(world: World):
-    world.start(1, 'burn')
-    world.start(2, 'idle')
-    world.let_pass(3.0)  # firmware
-    before = look(world)
-    world.let_pass(3.0)
-    after = look(world)
-    used = {
-        number: after[uuid_of(number)].counters.cpu_time_ns
-        - before[uuid_of(number)].counters.cpu_time_ns
-        for number in (1, 2)
-    }
-    assert used[1] > 1.5e9
-    assert used[2] < 0.5e9
-
-
-@pytest.mark.alone
-def test_a_guest_that_waits_for_a_cpu_is_ready_all_the_time(world: World):
-    """Two that burn on one core run half of the time and wait the other half; an idle one does neither."""
-    world.start(1, 'burn')
-    world.start(2, 'burn')
-    world.start(3, 'idle')
-    world.let_pass(8.0)  # firmware
+def use_of_guests(world: World) -> dict[GuestId, tuple[float, float]]:
+    """Over three seconds: the part in which its first vCPU ran or waited for a CPU, and the cores it used."""
     before = world.driver.sample()
     world.let_pass(3.0)
     after = world.driver.sample()
-    seconds = after.time - before.time
-    ready = [
-        (new.counters.vcpu_ready_ns[0] - old.counters.vcpu_ready_ns[0]) / 1e9 / seconds
+    nanoseconds = 1e9 * (after.time - before.time)
+    return {
+        new.guest.id: (
+            (new.counters.vcpu_ready_ns[0] - old.counters.vcpu_ready_ns[0]) / nanoseconds,
+            (new.counters.cpu_time_ns - old.counters.cpu_time_ns) / nanoseconds,
+        )
         for old, new in zip(before.guests, after.guests, strict=True)
-    ]
-    assert ready[0] > READY_TO and ready[1] > READY_TO
-    assert ready[2] < READY_FROM
+    }
+
+
+def first_use(
+    world: World, good: Callable[[Mapping[GuestId, tuple[float, float]]], bool]
+) -> Mapping[GuestId, tuple[float, float]]:
+    """Of up to WINDOWS measurements the first that is good, otherwise the last.
+
+    The firmware of a guest is at work before its program is, and a busy machine may read counters late: that
+    spoils a measurement, and never makes a wrong one right.
+    """
+    for _ in range(WINDOWS):
+        found = use_of_guests(world)
+        if good(found):
+            break
+    return found
+
+
+def test_a_busy_guest_wants_a_cpu_all_the_time_and_an_idle_one_never(world: World):
+    """However much of it the busy one gets beside other work on the CPU."""
+    world.start(1, 'burn')
+    world.start(2, 'idle')
+
+    def good(found: Mapping[GuestId, tuple[float, float]]) -> bool:
+        (wanted, used), (idle_wanted, idle_used) = found[uuid_of(1)], found[uuid_of(2)]
+        return wanted > READY_TO and idle_wanted < READY_FROM and used > 5 * idle_used
+
+    found = first_use(world, good)
+    assert good(found), found
+
+
+def test_a_guest_that_waits_for_a_cpu_is_ready_all_the_time(world: World):
+    """Two that burn on one core use one together and want one each; an idle one does neither."""
+    world.start(1, 'burn')
+    world.start(2, 'burn')
+    world.start(3, 'idle')
+
+    def good(found: Mapping[GuestId, tuple[float, float]]) -> bool:
+        busy, also_busy, idle = (found[uuid_of(number)] for number in (1, 2, 3))
+        return (
+            min(busy[0], also_busy[0]) > READY_TO
+            and idle[0] < READY_FROM
+            and busy[1] + also_busy[1] < 1.1
+        )
+
+    found = first_use(world, good)
+    assert good(found), found
 
 
 def test_reading_the_disk_is_counted_in_bytes_and_operations(world: World):
