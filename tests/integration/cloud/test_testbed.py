@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The test bed itself: a host with real guests, what they obey, and that nothing stays behind."""
 
+import secrets
 import time
 from collections.abc import Iterator
 
@@ -101,14 +102,17 @@ def test_stop_leaves_nothing_behind(tmp_path_factory: pytest.TempPathFactory) ->
     """A host with a cable, a running guest and a foreign process inside ends without a trace."""
     # not tmp_path, which has the name of the test in it: too long for unix sockets
     state = tmp_path_factory.mktemp('gone')
-    host = Host('gone', '0', 512, state, options=('--cable', 'nmgone=eth0=10.253.0.1/24'))
+    bridge = f'nm{secrets.token_hex(4)}'
+    host = Host('gone', '0', 512, state, options=('--cable', f'{bridge}=eth0=10.253.0.1/24'))
+    # of this host alone: one that an interrupted run has left may have the same name
+    group = script('host', 'cgroup', '--state', str(state), 'gone')
     with host:
         host.boot(GuestSpec(name='g', project='p'))
         script('host', 'daemon', '--state', str(state), 'gone', 'sleeper', 'sleep', '600')
         assert '10.253.0.1/24' in host.run('ip', '-o', 'addr', 'show', 'eth0')
-        assert left_behind('nova-market-gone')
-        assert left_behind('nmgone')
-    assert left_behind('nova-market-gone') == []
-    assert left_behind('nmgone') == []
+        assert left_behind(group)
+        assert left_behind(bridge)
+    assert left_behind(group) == []
+    assert left_behind(bridge) == []
     assert left_behind(str(state)) == []
     host.stop()
