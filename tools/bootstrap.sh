@@ -102,7 +102,9 @@ apt_install() (
         "${SUDO[@]}" chmod 755 "$policy"
     fi
     {
-        "${SUDO[@]}" apt-get update -qq &&
+        # an installation that was killed makes each later one fail until this was done
+        "${SUDO[@]}" env DEBIAN_FRONTEND=noninteractive dpkg --configure -a &&
+            "${SUDO[@]}" apt-get update -qq &&
             "${SUDO[@]}" env DEBIAN_FRONTEND=noninteractive \
                 apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends "$@"
     } >&2

@@ -15,6 +15,11 @@ if [ -x "$POLICY_RC_D" ] && ! "$POLICY_RC_D"; then echo daemons forbidden; else 
 exit "${APT_STATUS:-0}"
 """
 
+DPKG = """#!/bin/sh
+echo "dpkg $*"
+exit "${DPKG_STATUS:-0}"
+"""
+
 
 def bash(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -68,14 +73,23 @@ def test_with_systemd_packages_do_as_they_do(tmp_path: Path) -> None:
     assert 'daemons allowed' in install(tmp_path).stderr
 
 
+def test_an_installation_that_was_killed_is_ended_first(tmp_path: Path) -> None:
+    """dpkg refuses everything else until then; where it can't be ended, nothing more is tried."""
+    assert 'dpkg --configure -a' in install(tmp_path).stderr
+    broken = install(tmp_path, DPKG_STATUS='1')
+    assert broken.returncode == 1
+    assert 'daemons forbidden' not in broken.stderr
+
+
 def install(tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs apt_install with the apt-get above and a policy file and systemd directory of the test."""
-    apt = tmp_path / 'bin' / 'apt-get'
-    apt.parent.mkdir()
-    apt.write_text(APT_GET)
-    apt.chmod(0o755)
+    """Runs apt_install with the programs above and a policy file and systemd directory of the test."""
+    programs = tmp_path / 'bin'
+    programs.mkdir(exist_ok=True)
+    for name, script in (('apt-get', APT_GET), ('dpkg', DPKG)):
+        (programs / name).write_text(script)
+        (programs / name).chmod(0o755)
     return bash(
-        f'export PATH={apt.parent}:$PATH; apt_install something',
+        f'export PATH={programs}:$PATH; apt_install something',
         POLICY_RC_D=str(tmp_path / 'policy-rc.d'),
         SYSTEMD_RUNS=str(tmp_path / 'systemd'),
         **environment,
