@@ -6,13 +6,17 @@ root only. On a machine that lacks them the test is skipped, and with CI=true it
 green run means that everything ran.
 
 Tests may run in several processes (`pytest -n 2`): those that start the same server stay in one process and
-share it, the others are divided by file. What measures shares or time is marked `alone`.
+share it, the others are divided by file. What others on the same CPUs would disturb is marked `alone`.
+
+Everything that a test starts has NOVA_MARKET_RUN in its environment: tools/test.d/sweep.py finds by it
+what is left of a run that was killed. tools/test sets it for all of its stages.
 """
 
 import logging
 import os
 import shutil
 from collections.abc import Generator
+from pathlib import Path
 from types import TracebackType
 
 import pytest
@@ -21,6 +25,10 @@ from oslo_service import backend
 
 # Native threads, as in production: a test that imports oslo.messaging first would choose eventlet.
 backend.init_backend(backend.BackendType.THREADING)
+
+# field 22 of the line, counted after the name of the program, which may have blanks in it
+STARTED = Path('/proc/self/stat').read_text(encoding='utf-8').rpartition(')')[2].split()[19]
+os.environ.setdefault('NOVA_MARKET_RUN', f'{os.getpid()}-{STARTED}')
 
 IN_CI = os.environ.get('CI', '').lower() in {'1', 'true', 'yes'}
 # where Debian keeps daemons; a user's PATH may lack it
@@ -70,7 +78,13 @@ def missing(item: pytest.Item) -> list[str]:
 SHARED = ('rabbit', 'mariadb', 'postgresql')
 """Servers that the tests of a process share, as their ids name them."""
 
-GUESTS = ('libvirt', 'integration/fairness/', 'integration/market/test_enforcement', 'test_testbed')
+GUESTS = (
+    'libvirt',
+    'integration/fairness/',
+    'integration/market/test_enforcement',
+    'test_sweep',
+    'test_testbed',
+)
 """What ids of tests with guests contain. A guest is found by its UUID among all processes of the machine, and
 the guests of two tests have the same one."""
 

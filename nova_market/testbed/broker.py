@@ -124,7 +124,9 @@ class Broker:
 
     def _environment(self) -> dict[str, str]:
         home = self.directory
-        return {
+        # by which tools/test finds what a run that was killed has left
+        run = {name: value for name, value in os.environ.items() if name == 'NOVA_MARKET_RUN'}
+        return run | {
             'HOME': str(home),
             'PATH': os.pathsep.join([os.environ.get('PATH', ''), '/usr/sbin', '/sbin']),
             'LANG': 'C.UTF-8',

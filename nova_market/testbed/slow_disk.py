@@ -26,6 +26,9 @@ START_SECONDS = 20.0
 STOP_SECONDS = 20.0
 COMMAND_SECONDS = 60.0
 
+SERVED = 'nova-market-served.img'
+"""The file that qemu-storage-daemon serves; tools/test knows by it what a run that was killed has left."""
+
 
 class SlowDisk:
     """`with SlowDisk(...) as disk:` makes it; files in disk.directory lie on it. Leaves nothing mounted."""
@@ -69,7 +72,7 @@ class SlowDisk:
 
     def _make(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
-        store, served = self._where / 'store.img', self._where / 'served.img'
+        store, served = self._where / 'store.img', self._where / SERVED
         for path in (store, served):
             path.touch()
             self._stack.callback(path.unlink, missing_ok=True)

@@ -19,8 +19,9 @@ from nova_market.adapters.control import traffic_control as tc
 from nova_market.adapters.control.netlink_socket import RouteSocket
 from nova_market.adapters.control.network import NetworkClasses
 from nova_market.core.host.sample import Guest
-from tests.support.control.network import NetworkBed, run
+from tests.support.control.network import NetworkBed
 from tests.support.host_builders import guest
+from tests.support.namespaces import run
 
 pytestmark = [
     pytest.mark.benchmark,

@@ -65,7 +65,7 @@ class Place:
             ],
             env={
                 'NOVA_MARKET_CREDENTIAL': credential, 'PATH': os.environ['PATH'],
-                'PLACE': str(self.path),
+                'PLACE': str(self.path), 'NOVA_MARKET_RUN': os.environ['NOVA_MARKET_RUN'],
             },
             stderr=subprocess.PIPE, text=True, cwd=directory,
         )  # fmt: skip

@@ -9,7 +9,6 @@ Traffic is UDP or TCP by Python sockets of processes that have entered a namespa
 the world is counted per sender. Everything ends with the bed, also on failure.
 """
 
-import os
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from nova_market.core.host.sample import Guest
 from tests.support.control.traffic import Counts, count, counters, drain, running, send, stream
 from tests.support.host_builders import guest
+from tests.support.namespaces import fresh_prefix, run
 
 NET = '10.77.0'
 WORLD = f'{NET}.1'
@@ -28,7 +28,7 @@ WINDOWS = 5
 
 class NetworkBed:
     def __init__(self, guests: int = 3) -> None:
-        self.prefix = f'nm{os.getpid()}'
+        self.prefix = fresh_prefix()
         self.host = f'{self.prefix}-host'
         self.world = f'{self.prefix}-world'
         self._names = [self.host, self.world]
@@ -160,10 +160,3 @@ def rates(counted: Counts, seconds: float) -> list[float]:
     time.sleep(seconds)
     after, passed = list(counted), time.monotonic() - began
     return [8e-6 * (b - a) / passed for a, b in zip(before, after, strict=True)]
-
-
-def run(*words: str) -> str:
-    """:raises AssertionError: with what the program said."""
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f'{" ".join(words)}: {done.stderr}'
-    return done.stdout

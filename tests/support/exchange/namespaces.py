@@ -8,7 +8,6 @@ Everything is in namespaces of the bed's own; processes and namespaces end with 
 
 import contextlib
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import threading
 from pathlib import Path
 
 from nova_market.adapters.transport.zmq.keys import KeyDirectory
+from tests.support.namespaces import fresh_prefix, run
 
 NET = '10.78.0'
 PORT = 9653
@@ -89,7 +89,7 @@ class ExchangeBed:
         self.aggregators = [self.west[0], self.east[0]]
         self.members = {h: f'tcp://{NET}.{n}:{PORT}' for n, h in enumerate(self.hosts, 1)}
         self.peers: dict[str, Peer] = {}
-        self._prefix = f'nmx{os.getpid()}'
+        self._prefix = fresh_prefix()
         self._namespaces: list[str] = []
         try:
             self._build()
@@ -182,10 +182,3 @@ class ExchangeBed:
 def inside(namespace: str) -> list[str]:
     """What to put before a command that is to run there."""
     return ['ip', 'netns', 'exec', namespace]
-
-
-def run(*words: str) -> str:
-    """:raises AssertionError: with what the program printed."""
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f'{" ".join(words)}: {done.stderr}'
-    return done.stdout

@@ -6,6 +6,7 @@ Its fake systems take up to 11 s for an order; here they take 1 s.
 
 import contextlib
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -71,7 +72,11 @@ class RedfishEmulator:
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
                 cwd=self.directory,
-                env={'TMPDIR': str(self.directory), 'PATH': '/usr/bin:/bin'},
+                env={
+                    'TMPDIR': str(self.directory),
+                    'PATH': '/usr/bin:/bin',
+                    'NOVA_MARKET_RUN': os.environ['NOVA_MARKET_RUN'],
+                },
             )
         pause = threading.Event()
         for _ in range(600):
