@@ -90,6 +90,7 @@ def command(service: ServiceProcess, *words: str) -> subprocess.CompletedProcess
     )
 
 
+@pytest.mark.measured
 def test_figure3_on_real_guests(state: Path, tmp_path: Path):
     """Two busy VMs of d and one of e: off, e has a third; on, half of the CPU, and d1 alone all of it."""
     for enforce, duration in ((False, 20.0), (True, 50.0)):
@@ -110,6 +111,7 @@ def test_figure3_on_real_guests(state: Path, tmp_path: Path):
     }
 
 
+@pytest.mark.measured
 def test_figure3_beside_a_process_that_is_no_guest(state: Path, tmp_path: Path):
     """It takes half of the CPU or more; e still has half of what guests get, as the supply is measured."""
     summary = fairness_fig3.run(
@@ -130,6 +132,7 @@ def test_figure3_beside_a_process_that_is_no_guest(state: Path, tmp_path: Path):
     assert summary['passed'], json.dumps(summary)
 
 
+@pytest.mark.measured
 def test_figure4_on_real_guests_over_a_real_broker(state: Path, tmp_path: Path):
     """e also uses host b, so on host a d gets more; nobody on b is hurt."""
     summary = fairness_fig4.run(
@@ -141,6 +144,7 @@ def test_figure4_on_real_guests_over_a_real_broker(state: Path, tmp_path: Path):
     assert summary['passed'], json.dumps(summary)
 
 
+@pytest.mark.measured
 def test_idle_users_change_nothing_on_real_guests(state: Path, tmp_path: Path):
     """Beside five of them e still has three quarters of what it shares with d, who is heavy on b too, and no
     idle guest outweighs the busy ones. A result that is there is not run again."""

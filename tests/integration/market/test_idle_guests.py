@@ -20,6 +20,7 @@ pytestmark = [
 LOG = logging.getLogger(__name__)
 
 
+@pytest.mark.measured
 def test_shares_follow_weights_and_prices_stay(tmp_path: Path):
     """Through 15 rounds, in which what was paid first comes back; 1:2:3 of one CPU within 5 %."""
     summary = run(
