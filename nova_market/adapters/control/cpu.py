@@ -3,12 +3,14 @@
 
 Implements the CPU shares of IFI-2016.04, section IV-E. Units: as the kernel has them, per whole guest.
 Read from the control file (no call to libvirt), written through libvirt, which owns the group and knows
-whether systemd does. Values are live only: Nova writes the domain's configuration anew at each hard reboot.
+whether systemd does; where that has to wait, a weight is raised in the file meanwhile (rule H17). Values are
+live only: Nova writes the domain's configuration anew at each hard reboot.
 
 Differs from the paper: the kernel's whole range, centred on its default; not 1..100.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import libvirt
 
@@ -42,7 +44,7 @@ class CpuShares:
     def write(
         self, values: Mapping[GuestId, int], guests: Sequence[Guest]
     ) -> Mapping[GuestId, str]:
-        return self._host.tune_all(
+        outcome = self._host.tune_all(
             values,
             guests,
             self.limits,
@@ -50,9 +52,28 @@ class CpuShares:
                 {PARAMETER: value}, libvirt.VIR_DOMAIN_AFFECT_LIVE
             ),
         )
+        for guest in guests:
+            if outcome.get(guest.id):
+                self._lift(guest, values[guest.id])
+        return outcome
 
     def close(self) -> None:
         """Nothing of its own to undo."""
+
+    def _lift(self, guest: Guest, value: int) -> None:
+        """Raise the weight of a guest that libvirt could not write to, in the kernel.
+
+        libvirt waits for another call on the guest, and that one for the guest's emulator: with a low weight
+        it may get no CPU to answer for many seconds, so the weight could not be raised because it is low.
+        The next write reaches libvirt, which has to know the value too.
+        """
+        group = self._host.cgroups.locate(guest, 'cpu')
+        file = group.scope / FILES[group.version] if group else None
+        now = read_number(file) if file else None
+        if file and now is not None and now < value <= self.limits.maximum:
+            # the guest may have ended
+            with suppress(OSError):
+                file.write_text(str(value), encoding='ascii')
 
     def _read(self, guest: Guest) -> Control | None:
         if guest.dedicated:

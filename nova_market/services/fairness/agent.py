@@ -67,6 +67,11 @@ class FairnessRecord:
     applied: tuple[GuestId, ...] = ()
 
 
+TRIES = 3
+"""Of a stop, to put back the values of a guest whose emulator still answers another call: one that gets
+little of the CPU, which is why it needs its values back, takes seconds for an answer. Each try waits."""
+
+
 class Agent:
     def __init__(
         self,
@@ -134,7 +139,10 @@ class Agent:
 
     def _leave_guests(self) -> None:
         try:
-            self.restore()
+            for _ in range(TRIES):
+                _, refused = self.restore()
+                if not refused:
+                    break
         except HostUnavailable as error:
             LOG.warning(
                 'originals are not put back but stay recorded, for the next stop: %s', error

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import libvirt
 import pytest
 
 from nova_market.adapters.control.cpu import CpuShares
@@ -76,6 +77,23 @@ def test_a_value_outside_of_the_range_is_not_written(tmp_path: Path, make_host: 
     host, guests = populate(KernelTree(tmp_path), make_host, 1)
     for actuator in (CpuShares(host), MemoryLimit(host), DiskWeight(host)):
         assert 'is not in' in actuator.write({guests[0].id: -1}, guests)[guests[0].id]
+
+
+@pytest.mark.parametrize('version', [1, 2])
+def test_a_cpu_weight_is_raised_while_libvirt_waits(
+    tmp_path: Path, make_host: MakeHost, monkeypatch: pytest.MonkeyPatch, version: int
+):
+    """The emulator for which it waits may have no CPU to answer with. Nothing is lowered so."""
+    kernel = KernelTree(tmp_path, version=version)
+    host, guests = populate(kernel, make_host, 3)
+    waiting = (libvirt.VIR_DOMAIN_CONTROL_OCCUPIED, 0, 7000)
+    monkeypatch.setattr(libvirt.virDomain, 'controlInfo', lambda domain: waiting)
+    cpu = CpuShares(host)
+    now, most = cpu.limits.default, cpu.limits.maximum
+    values = dict(zip((one.id for one in guests), (now + 1, now - 1, most + 1), strict=True))
+    outcome = cpu.write(values, guests)
+    assert all(outcome[one.id] for one in guests)
+    assert [cpu.read(guests)[one.id].value for one in guests] == [now + 1, now, now]
 
 
 @pytest.mark.parametrize('systemd', [True, False])

@@ -90,6 +90,28 @@ def test_what_cannot_be_restored_is_kept_for_the_next_try(world):
     assert host.value('cpu', 'e1') == 1024
 
 
+def test_a_stop_tries_again_what_it_could_not_put_back(world):
+    """A guest whose emulator answers another call would keep the least weight until the next start."""
+    host = world.hosts['a']
+
+    class Occupied(Refusing):
+        """For two writes."""
+
+        left = 2
+
+        def write(self, values, guests):
+            self.refuses, self.left = self.refuses and self.left > 0, self.left - 1
+            return super().write(values, guests)
+
+    occupied = Occupied(host.actuators()[0])
+    agent = world.agents['a'] = world.agent('a', actuators=[occupied])
+    world.rounds(3)
+    assert host.value('cpu', 'e1') != 1024
+    occupied.refuses, occupied.left = True, 2
+    agent.stop()
+    assert [host.value('cpu', name) for name in ('d1', 'd2', 'e1')] == [1024] * 3
+
+
 def test_a_refused_write_is_not_counted_as_written(world):
     refusing = Refusing(world.hosts['a'].actuators()[0])
     refusing.refuses = True
