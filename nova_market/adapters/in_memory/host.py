@@ -79,11 +79,13 @@ class _Inmate:
     values: dict[str, int]
     rss_bytes: int = 0
     used: dict[str, float] = field(default_factory=dict)
-    ready: list[float] = field(default_factory=list)
+    ready: list[float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ready = [0.0] * self.guest.vcpus
 
     def wait(self, wanted: float, got: float, seconds: float) -> None:
         """Count the time that its vCPUs, of which `wanted` have work, run or wait for a CPU."""
-        self.ready = self.ready or [0.0] * self.guest.vcpus
         for index in range(self.guest.vcpus):
             part = min(max(wanted - index, 0.0), 1.0)
             self.ready[index] += seconds * (1.0 if part > 0 and got < wanted - 1e-9 else part)
