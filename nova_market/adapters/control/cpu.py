@@ -65,7 +65,8 @@ class CpuShares:
 
         libvirt waits for another call on the guest, and that one for the guest's emulator: with a low weight
         it may get no CPU to answer for many seconds, so the weight could not be raised because it is low.
-        The next write reaches libvirt, which has to know the value too.
+        libvirt learns the value at the next change of it that reaches it; a service that stops tries again at
+        once.
         """
         group = self._host.cgroups.locate(guest, 'cpu')
         file = group.scope / FILES[group.version] if group else None
