@@ -11,6 +11,7 @@ Differs from the paper: the kernel's whole range, centred on its default; not 1.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 import libvirt
 
@@ -68,19 +69,23 @@ class CpuShares:
         libvirt learns the value at the next change of it that reaches it; a service that stops tries again at
         once.
         """
-        group = self._host.cgroups.locate(guest, 'cpu')
-        file = group.scope / FILES[group.version] if group else None
+        file = self._file(guest)
         now = read_number(file) if file else None
         if file and now is not None and now < value <= self.limits.maximum:
             # the guest may have ended
             with suppress(OSError):
                 file.write_text(str(value), encoding='ascii')
 
+    def _file(self, guest: Guest) -> Path | None:
+        """In which the kernel has the weight; None: its control group is not known."""
+        group = self._host.cgroups.locate(guest, 'cpu')
+        return group.scope / FILES[group.version] if group else None
+
     def _read(self, guest: Guest) -> Control | None:
         if guest.dedicated:
             return Control(reason='pinned or realtime')
-        group = self._host.cgroups.locate(guest, 'cpu')
-        value = read_number(group.scope / FILES[group.version]) if group else None
+        file = self._file(guest)
+        value = read_number(file) if file else None
         if value is not None:
             return Control(value=value)
         asked: dict[str, int] = {}

@@ -124,10 +124,11 @@ class BagRound:
         self._again = self._bag.again and self._bag.round_at > 0
         if not self._bag.round_at:
             self._journal.write(round_at=now, again=False)
-        owners = {one: self._parts.queues.queue(one) for one in self._bag.queues}
-        self._names = {n: one.name for n, one in owners.items() if one}
+        queue_of = self._parts.queues.queue
+        queues = {n: one for n in self._bag.queues if (one := queue_of(n)) is not None}
+        self._names = {n: one.name for n, one in queues.items()}
         mine = self._bag.project_id
-        self._free = frozenset(n for n, one in owners.items() if one and one.project_id == mine)
+        self._free = frozenset(n for n, one in queues.items() if one.project_id == mine)
         waiting = self._parts.bags.waiting(self._bag.id)
         self._journal.waits = len(waiting.row)
         over = self._try_all(waiting, (waiting.tried_at < began) | (not self._bag.round_at))
