@@ -11,6 +11,7 @@ import pytest
 
 from nova_market.testbed.host import Host, script
 from tests.integration.cloud.left_behind import left_behind
+from tests.support.namespaces import run as command
 
 pytestmark = [
     pytest.mark.integration(
@@ -83,12 +84,6 @@ def sweep() -> str:
     return done.stdout
 
 
-def namespaces() -> str:
-    return subprocess.run(
-        ['ip', 'netns', 'list'], capture_output=True, text=True, check=True
-    ).stdout
-
-
 def test_of_a_run_that_was_killed_nothing_stays(
     run: subprocess.Popen[str], state: Path, bridge: str
 ) -> None:
@@ -99,7 +94,7 @@ def test_of_a_run_that_was_killed_nothing_stays(
     group = script('host', 'cgroup', '--state', str(state), 'swept')
     assert namespace not in sweep()
     assert guest.virsh('domstate', 'g') == 'running'
-    assert namespace in namespaces()
+    assert namespace in command('ip', 'netns', 'list')
     assert left_behind(device) and left_behind(bridge) and left_behind(group)
     run.kill()
     run.wait()
@@ -107,7 +102,7 @@ def test_of_a_run_that_was_killed_nothing_stays(
     programs = ('qemu-system-x86_64', 'qemu-storage-daemon')
     for one in (*programs, f'{state}/disk/mounted', namespace, bridge, group):
         assert one in said
-    assert namespace not in namespaces()
+    assert namespace not in command('ip', 'netns', 'list')
     assert not Path('/sys/block', Path(device).name, 'loop').exists()
     for word in (str(state), bridge, group):
         assert left_behind(word) == []

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.test_test_report import reported
+
 # several interpreters start one after the other, which takes a busy machine a minute
 pytestmark = pytest.mark.timeout(300)
 
@@ -54,15 +56,9 @@ def stage(
         )
         status, said = done.returncode, done.stderr
     (results / 'stages').write_text(f'field {status} 1\n')
-    shown = subprocess.run(
-        [sys.executable, str(TOOLS / 'report.py'), str(results)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert shown.returncode == (not shown.stdout.endswith(' 0 failed\n')), shown
-    return said, shown.stdout.splitlines()
+    status, lines = reported(results)
+    assert status == (not lines[-1].endswith(' 0 failed')), lines
+    return said, lines
 
 
 def fails(directory: Path, name: str, times: int) -> str:

@@ -25,8 +25,13 @@ def report(directory: Path, stages: str, **cases: list[str]) -> tuple[int, list[
     for name, found in cases.items():
         suite = f'<testsuites><testsuite>{"".join(found)}</testsuite></testsuites>'
         (directory / f'{name}.xml').write_text(suite)
+    return reported(directory)
+
+
+def reported(results: Path) -> tuple[int, list[str]]:
+    """(exit status, lines) of report.py on a directory of tools/test."""
     done = subprocess.run(
-        [sys.executable, str(ROOT / 'tools/test.d/report.py'), str(directory)],
+        [sys.executable, str(ROOT / 'tools/test.d/report.py'), str(results)],
         capture_output=True,
         text=True,
         timeout=30,

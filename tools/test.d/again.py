@@ -23,7 +23,8 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from xml.etree import ElementTree
+
+from report import Test, cases, outcome
 
 MOST = 5
 """Failed tests that are run once more."""
@@ -34,15 +35,9 @@ SECONDS = 600.0
 """For all repeats of a stage."""
 
 
-def failed_tests(report: Path) -> set[tuple[str, str]]:
-    """(class name, name) of each test that failed or whose set-up or tear-down did."""
-    if not report.exists() or not report.stat().st_size:
-        return set()
-    return {
-        (case.get('classname', ''), case.get('name', ''))
-        for case in ElementTree.parse(report).iter('testcase')
-        if case.find('failure') is not None or case.find('error') is not None
-    }
+def failed_tests(report: Path) -> set[Test]:
+    """Each test that failed, or whose set-up or tear-down did."""
+    return {test for test, case in cases(report) if outcome(case) == 'failed'}
 
 
 def crashed(report: Path) -> bool:

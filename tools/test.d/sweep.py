@@ -51,10 +51,15 @@ def say(text: str) -> None:
     print(f'sweep: {text}', flush=True)
 
 
+def stat_of(pid: int) -> list[str]:
+    """What the kernel says of a process, from its state on, which is field 3 of the line."""
+    return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
+
+
 def start_of(pid: int) -> str:
     """The clock tick in which a process started; empty when there is none, or only its exit status."""
     try:
-        fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
+        fields = stat_of(pid)
     except OSError:
         return ''
     state, start = fields[0], fields[19]
@@ -82,7 +87,7 @@ def ancestors() -> set[int]:
     found, pid = set(), os.getpid()
     while pid > 0:
         found.add(pid)
-        pid = int(Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[1])
+        pid = int(stat_of(pid)[1])
     return found
 
 
