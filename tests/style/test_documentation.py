@@ -14,9 +14,9 @@ from nova_market.core.fairness import metric_check
 from nova_market.core.fairness.heaviness import Greediness, Metric
 from nova_market.core.job.reason import ReasonCode
 from nova_market.core.job.selection import decide
+from tests.style.test_layering import MAY_IMPORT, ROOT, TOPICS
 from tests.support.app_builders import applications
 from tests.support.job_builders import Job, snapshot
-from tests.unit.test_layering import MAY_IMPORT, ROOT, TOPICS
 
 SOURCE = ROOT / 'doc/source'
 RULE = re.compile(r'^([A-Z]\d+)\. ', re.MULTILINE)

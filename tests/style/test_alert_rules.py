@@ -10,10 +10,10 @@ from prometheus_client.registry import Collector
 
 from nova_market.services.fairness.metrics import FairnessCollector
 from nova_market.services.job.metrics import JobsCollector
+from tests.style.test_layering import ROOT
 from tests.support.host_builders import guest
 from tests.unit.services.fairness.test_agent import BUSY, World
 from tests.unit.services.job.test_metrics import seen
-from tests.unit.test_layering import ROOT
 
 FILES = sorted((ROOT / 'contrib/prometheus').glob('*.rules.yaml'))
 SERIES = re.compile(r'\b(nova_\w+)(?:\{([^}]*)\})?')

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.clock
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # What DevStack offers to plugins, as far as the plugin uses it. Each call is printed; setup_develop,

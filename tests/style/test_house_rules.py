@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.test_layering import ROOT
+from tests.style.test_layering import ROOT
 
 REASON = '# private: '
 """On the line, or in a comment of its own on the line above; then why the public surface is not enough."""
