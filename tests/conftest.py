@@ -23,12 +23,18 @@ import pytest
 from hypothesis import HealthCheck, settings
 from oslo_service import backend
 
+from tests.support.gate import MARKS, Gate
+from tests.support.noise import Noise
+
 # Native threads, as in production: a test that imports oslo.messaging first would choose eventlet.
 backend.init_backend(backend.BackendType.THREADING)
 
 # field 22 of the line, counted after the name of the program, which may have blanks in it
 STARTED = Path('/proc/self/stat').read_text(encoding='utf-8').rpartition(')')[2].split()[19]
 os.environ.setdefault('NOVA_MARKET_RUN', f'{os.getpid()}-{STARTED}')
+
+GATE = Gate()
+GATE.close()
 
 IN_CI = os.environ.get('CI', '').lower() in {'1', 'true', 'yes'}
 # where Debian keeps daemons; a user's PATH may lack it
@@ -116,6 +122,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Several processes begin with the integration tests, which take longest."""
     if hasattr(config, 'workerinput'):
         items.sort(key=lambda item: item.get_closest_marker('integration') is None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """A test of the gate neither waits nor starts processes, nor do its fixtures."""
+    marked = any(item.get_closest_marker(one) for one in MARKS)
+    GATE.test = '' if marked else item.nodeid
+    try:
+        return (yield)
+    finally:
+        GATE.test = ''
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Beside what a test has measured stands how much of the machine others used meanwhile."""
+    if item.get_closest_marker('measured') is None:
+        return (yield)
+    noise = Noise()
+    try:
+        with noise:
+            return (yield)
+    finally:
+        item.user_properties.append(('noise', noise.share))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -22,7 +22,7 @@ from tests.support.market.applications import APP, CREDENTIAL, add_app
 from tests.support.market.deployed_api import configured
 from tests.support.market.rounds import add_round
 
-pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.benchmark
 
 COUNT = 100
 BID = {'cpu': 3, 'memory': 2}

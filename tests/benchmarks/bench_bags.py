@@ -14,7 +14,7 @@ from nova_market.core.tender.bag import BagAction, BagEvent
 from tests.functional.job.test_bags import Bed
 from tests.support.bag_builders import asked, entries
 
-pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.benchmark
 
 SIZES = (1000, 10_000)
 GROWTH = 25.0

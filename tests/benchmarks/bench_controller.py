@@ -10,7 +10,7 @@ from nova_market.db import schema
 from nova_market.db.database import Database
 from tests.support.app_bed import Bed, host, template
 
-pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(590)]
+pytestmark = pytest.mark.benchmark
 
 SIZES = (50, 200, 800)
 

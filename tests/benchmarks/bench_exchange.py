@@ -45,7 +45,7 @@ from tests.support.exchange.exchanges import Roll, put_together, sums
 from tests.support.exchange.oslo import eventually
 from tests.support.host_builders import report
 
-pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.benchmark
 
 OWNERS = 500
 VMS_PER_HOST = 30

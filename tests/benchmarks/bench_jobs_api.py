@@ -29,7 +29,7 @@ from tests.support.market.api_server import PEOPLE
 from tests.support.market.deployed_api import configured
 from tests.support.market.queues import JOB_ENTRY
 
-pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.benchmark
 
 COUNT = 60
 WAITING = 10_000

@@ -15,7 +15,7 @@ from nova_market.core.ledger.posting import BANK, MINT, Posting, Reason, account
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.ledger import DatabaseLedger
 
-pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.benchmark
 
 PROJECTS = 100
 

@@ -26,7 +26,6 @@ from tests.support.namespaces import run
 pytestmark = [
     pytest.mark.benchmark,
     pytest.mark.integration('ip', 'tc'),
-    pytest.mark.timeout(300),
 ]
 
 RATE = 1_000_000_000

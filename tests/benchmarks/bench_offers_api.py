@@ -34,7 +34,7 @@ from tests.support.market.deployed_api import configured
 from tests.support.offer_builders import forecast, offer
 from tests.support.servers.databases import REAL
 
-pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.benchmark
 
 COUNT = 100
 SECONDS = 5.0

@@ -43,7 +43,6 @@ def view_of(world):
     ('hosts', 'servers', 'migrations'),
     [(113, 15_769, 10), (113, 15_769, 10**6), (5000, 30_000, 10), (5000, 30_000, 1000)],
 )
-@pytest.mark.timeout(600)
 def test_search_from_a_round_to_a_plan(hosts, servers, migrations):
     """Order, gains and reasons cost no more than twice the tabu search, and two seconds."""
     view = view_of(random_cloud(hosts, servers))

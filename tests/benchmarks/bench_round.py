@@ -33,7 +33,6 @@ from tests.support.hypervisor.worlds import LibvirtBed, WorldOfLibvirt
 pytestmark = [
     pytest.mark.benchmark,
     pytest.mark.integration('libvirtd', 'virtlogd', 'qemu-system-x86_64', 'tc'),
-    pytest.mark.timeout(900),
 ]
 
 SIZES = (10, 20, 40, 80)

@@ -21,7 +21,7 @@ from nova_market.db.usage import TABLES, DatabaseUsage
 from nova_market.services.usage.recorder import SETTLED, UsageRecorder
 from tests.support.usage_builders import DAY_BEGIN
 
-pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.benchmark
 
 PER_HOST = 50
 MINUTES = 11

@@ -69,6 +69,7 @@ def test_who_cannot_beat_does_not_lead(tmp_path, join):
     assert not first.leading()
 
 
+@pytest.mark.clock
 def test_a_backend_that_is_not_there(join, caplog):
     """Nobody leads, nothing is raised, and it is logged once."""
     one = join('file:///proc/nowhere', 'a')

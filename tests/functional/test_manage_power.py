@@ -5,7 +5,7 @@ import pytest
 
 from nova_market.cmd import manage
 
-pytestmark = pytest.mark.functional
+pytestmark = [pytest.mark.functional, pytest.mark.clock]
 
 
 @pytest.fixture

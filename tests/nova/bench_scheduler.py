@@ -24,7 +24,7 @@ from tests.nova.hosts import spec, state
 from tests.nova.plugged import feed_of
 from tests.support.scheduler_builders import held
 
-pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.benchmark
 
 SIZES = (100, 1_000, 10_000)
 TURNS = 7

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.clock
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # apt-get of the test: says whether daemons may start while it installs.

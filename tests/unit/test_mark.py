@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.clock
+
 SCRIPT = Path(__file__).resolve().parents[2] / 'tools' / 'test.d' / 'mark.sh'
 
 RUN = f"""

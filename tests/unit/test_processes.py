@@ -10,8 +10,7 @@ import pytest
 
 from tests.conftest import group
 
-# three interpreters start, which takes a busy machine a minute and more
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.clock
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -61,6 +60,28 @@ def test_a_process_that_crashes_is_a_failure(tmp_path: Path) -> None:
     status, output = run(tmp_path, good=good, crash='import os\ndef test_crash(): os._exit(0)\n')
     assert status == 1
     assert "crashed while running 'test_crash.py::test_crash" in output
+
+
+def test_what_needs_neither_time_nor_processes_has_none(tmp_path: Path) -> None:
+    """A test without a mark may not wait and not start a program, in a thread or a fixture neither."""
+    sleeps = 'import time\ndef test_sleeps(): time.sleep(0.2)\n'
+    status, output = run(
+        tmp_path,
+        sleeps=sleeps,
+        marked=f'import pytest\npytestmark = pytest.mark.clock\n{sleeps}',
+        moment='import time\ndef test_moment(): time.sleep(0.01)\n',
+        starts='import subprocess\ndef test_starts(): subprocess.run(["true"], check=True)\n',
+        fixture='import pytest, time\n@pytest.fixture\ndef slow(): time.sleep(1)\n'
+        'def test_slow(slow): pass\n',
+        thread='import threading, time\ndef test_thread():\n'
+        '    one = threading.Thread(target=time.sleep, args=(0.2,))\n    one.start()\n    one.join()\n',
+    )
+    assert status == 1
+    assert 'NotInTheGate: test_sleeps.py::test_sleeps sleeps 0.2 s: mark it `clock`' in output
+    assert "test_starts.py::test_starts starts ['true']" in output
+    assert 'test_fixture.py::test_slow sleeps 1 s' in output
+    assert 'test_thread.py::test_thread sleeps 0.2 s' in output
+    assert '3 failed, 2 passed' in output and '1 error' in output
 
 
 SAME = """

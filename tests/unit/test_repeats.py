@@ -9,8 +9,7 @@ import pytest
 
 from tests.unit.test_test_report import reported
 
-# several interpreters start one after the other, which takes a busy machine a minute
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.clock
 
 TOOLS = Path(__file__).resolve().parents[2] / 'tools' / 'test.d'
 

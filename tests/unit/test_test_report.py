@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.clock
+
 ROOT = Path(__file__).resolve().parents[2]
 
 CASE = '<testcase classname="tests.unit.test_x" name="{name}" time="{time}">{inside}</testcase>'

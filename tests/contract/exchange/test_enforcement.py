@@ -157,8 +157,8 @@ def zmq(stack, request):
     params=[
         memory,
         local,
-        fake,
-        zmq,
+        pytest.param(fake, marks=pytest.mark.clock),
+        pytest.param(zmq, marks=pytest.mark.clock),
         pytest.param(rabbit, marks=pytest.mark.integration('rabbitmq-server', 'epmd')),
     ],
     ids=lambda make: make.__name__,

@@ -139,8 +139,8 @@ def topology(request):
 @pytest.fixture(
     params=[
         local,
-        fake,
-        zmq,
+        pytest.param(fake, marks=pytest.mark.clock),
+        pytest.param(zmq, marks=pytest.mark.clock),
         pytest.param(rabbit, marks=pytest.mark.integration('rabbitmq-server', 'epmd')),
     ],
     ids=lambda make: make.__name__,

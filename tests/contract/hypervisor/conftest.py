@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.hypervisor.worlds import LibvirtBed, World, WorldInMemory, WorldOfLibvirt
 
-REAL = pytest.mark.integration('libvirtd', 'virtlogd', 'qemu-system-x86_64', 'nsenter')
+REAL = [pytest.mark.integration('libvirtd', 'virtlogd', 'qemu-system-x86_64', 'nsenter')]
 
 
 @pytest.fixture(scope='session')
@@ -17,7 +17,7 @@ def libvirt_bed() -> Iterator[LibvirtBed]:
     bed.remove()
 
 
-@pytest.fixture(params=['memory', pytest.param('libvirt', marks=[REAL, pytest.mark.timeout(180)])])
+@pytest.fixture(params=['memory', pytest.param('libvirt', marks=REAL)])
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
     if request.param == 'memory':
         yield WorldInMemory()

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ports.Actuator promises, of the host in memory and of real guests."""
 
+from collections.abc import Callable
+
 import pytest
 
 from nova_market.core.host.sample import CONTROLS, Guest
 from nova_market.errors import HostUnavailable
+from tests.contract.hypervisor.conftest import REAL
 from tests.support.hypervisor.worlds import World, uuid_of
 
 CHANGED = {'cpu': 300, 'memory': 64 << 20, 'disk': 300, 'network': 300}
@@ -103,8 +106,14 @@ def test_a_restarted_guest_has_its_default_again(world: World, name: str):
     assert actuator.read(guests(world))[uuid_of(1)].value == actuator.limits.default
 
 
-@pytest.mark.alone
-def test_weights_divide_a_core_that_two_guests_want(world: World):
+@pytest.mark.parametrize(
+    'world',
+    ['memory', pytest.param('libvirt', marks=[*REAL, pytest.mark.alone, pytest.mark.measured])],
+    indirect=True,
+)
+def test_weights_divide_a_core_that_two_guests_want(
+    world: World, record_property: Callable[[str, object], None]
+):
     for number in (1, 2):
         world.start(number, 'burn')
     world.let_pass(4.0)  # firmware
@@ -118,6 +127,7 @@ def test_weights_divide_a_core_that_two_guests_want(world: World):
     after = world.driver.sample()
     for old, new in zip(before.guests, after.guests, strict=True):
         used.append(new.counters.cpu_time_ns - old.counters.cpu_time_ns)
+    record_property('share', used[1] / sum(used))
     assert used[1] / sum(used) == pytest.approx(0.75, abs=0.05)
 
 

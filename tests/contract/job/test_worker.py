@@ -28,6 +28,8 @@ from tests.support.worker_bed import (
     processes_with,
 )
 
+pytestmark = pytest.mark.clock
+
 ODD = {
     'QUOTES': """it's "quoted" `touch /tmp/x` $(id) $HOME \\ back""",
     'LINES': 'one\ntwo\n\nfour\n',
@@ -55,11 +57,16 @@ def bed(database):
         found.close()
 
 
-@pytest.fixture(params=list(AGENTS))
+@pytest.fixture(
+    params=[
+        pytest.param(one, marks=() if one == 'python' else pytest.mark.nightly) for one in AGENTS
+    ]
+)
 def kind(request):
     return request.param
 
 
+@pytest.mark.parametrize('kind', list(AGENTS))
 def test_a_job_is_run(bed, kind):
     """Its output, exit code and usage arrive; the agent runs the next one, and exits when it is to go."""
     job_id = bed.run('#!/bin/sh\necho "out $0"; echo err >&2; exit 0\n')

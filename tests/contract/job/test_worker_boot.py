@@ -37,6 +37,7 @@ def boot(**more):
     return WorkerBoot(**given)
 
 
+@pytest.mark.clock
 @pytest.mark.parametrize('python', [True, False], ids=['python', 'no python'])
 def test_user_data_starts_an_agent(database, place, python):
     """worker.py with Python 3.6, worker.sh without; its directory has a blank and a quote in its name."""

@@ -8,7 +8,7 @@ import pytest
 from nova_market.core.power.host_step import PowerState
 from nova_market.errors import PowerRefused
 
-pytestmark = pytest.mark.functional
+pytestmark = [pytest.mark.functional, pytest.mark.clock]
 
 HOST = 'compute-1'
 

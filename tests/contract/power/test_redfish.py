@@ -14,7 +14,7 @@ from nova_market.wiring.power import power_actuator
 from tests.support.openstack.json_server import listening
 from tests.support.servers.redfish import PASSWORD
 
-pytestmark = pytest.mark.functional
+pytestmark = [pytest.mark.functional, pytest.mark.clock]
 
 HOST = 'compute-1'
 

@@ -12,7 +12,7 @@ from nova_market.core.power.host_step import PowerState
 from nova_market.errors import ConfigurationError, PowerRefused, PowerUnavailable
 from nova_market.wiring.power import power_actuator
 
-pytestmark = pytest.mark.functional
+pytestmark = [pytest.mark.functional, pytest.mark.clock]
 
 EXAMPLE = Path(__file__).resolve().parents[3] / 'etc/nova_market/power-ipmitool'
 

@@ -19,7 +19,7 @@ from nova_market.errors import DatabaseUnavailable
 from tests.support.lease_records import HOUR
 from tests.support.market.api import ALICE, BOB, OPERATOR
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.functional
 
 FILTER_CALL = Path(__file__).parents[2] / 'support/blazar/filter_call.py'
 SERVICE = f'service@{OPERATOR}'
@@ -98,6 +98,7 @@ def by_filter(url, calls, token=SERVICE):
     return json.loads(done.stdout)
 
 
+@pytest.mark.clock
 def test_the_filter_of_blazar_holds_changes_and_settles(cloud, served):
     """Its own code, from create to end: a host that is made longer, and ended with half of it used."""
     host = {'resource_type': 'physical:host', 'min': '1', 'max': '1', 'hypervisor_properties': ''}
@@ -121,6 +122,7 @@ def test_the_filter_of_blazar_holds_changes_and_settles(cloud, served):
     assert money(cloud) == (68 + 14.4, 0, 17.6)
 
 
+@pytest.mark.clock
 def test_the_filter_of_blazar_shows_only_what_is_for_users(cloud, served):
     """A token without the role service denies leases, without a reason of ours."""
     one = {'context': CONTEXT, 'lease': lease_of(cloud), 'reservations': [], 'allocations': {}}

@@ -22,7 +22,7 @@ from nova_market.db.database import Database
 from tests.support.market.api import ALICE, OPERATOR, make_market
 from tests.support.market.rounds import add_plan, add_round
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.functional
 
 
 def too_long_or_rejected(ctx, response, case):

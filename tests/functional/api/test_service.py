@@ -19,7 +19,7 @@ from tests.support.market.api_server import PEOPLE
 from tests.support.market.applications import TEMPLATE
 from tests.support.market.deployed_api import configured
 
-pytestmark = pytest.mark.functional
+pytestmark = [pytest.mark.functional, pytest.mark.clock]
 
 
 def call(client: Client, method: str, path: str, token: str = '', **more: object):

@@ -17,7 +17,7 @@ from tests.support.market.shell import granted, shown
 from tests.support.market_bed import bidding
 from tests.support.market_bed import server as other_server
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.functional
 
 START = datetime(2026, 11, 22, tzinfo=UTC).timestamp()
 WORK = 3600.0

@@ -21,7 +21,7 @@ from tests.support.app_bed import CREDIT, PERIOD, SETTINGS, Bed, component, host
 from tests.support.market_bed import bidding
 from tests.support.market_bed import server as other_server
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.functional
 
 HOUR = 3600.0
 

@@ -19,7 +19,7 @@ from nova_market.errors import CloudAway, CloudUnavailable
 from nova_market.services.app.closing import abandoned
 from tests.support.app_bed import CREDIT, POLICIES, SETTINGS, Bed, component, template
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.functional
 
 
 @pytest.fixture
@@ -275,6 +275,7 @@ def test_without_its_trust_what_is_deleted_pays_no_more(bed):
     assert list(bed.cloud.made) == [server] and bed.seen[-1].troubled == 0
 
 
+@pytest.mark.clock
 def test_an_operator_forgets_what_runs_too(bed, url, tmp_path):
     """It says what may be left; what is not there is an error."""
     bed.add('app', template())

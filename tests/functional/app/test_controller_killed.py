@@ -23,7 +23,7 @@ from tests.functional.market.test_killed import Killed, Life, Mortal, _empty
 from tests.support.app_bed import CREDIT, PERIOD, Bed, component, template
 from tests.support.openstack.owner_cloud import OwnerNova, serving
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(580)]
+pytestmark = pytest.mark.functional
 
 ROOT = Path(__file__).resolve().parents[3]
 WRITES = frozenset(
@@ -236,6 +236,7 @@ def command(url, tmp_path):
         made.wait(10)
 
 
+@pytest.mark.clock
 def test_kill_9_of_the_command(database, command):
     """Again and again, at any moment, with a standby: applications start, grow and end all the same."""
     rng = random.Random(6)

@@ -10,7 +10,7 @@ from nova_market.core.app.record import DesiredState
 from nova_market.errors import CloudUnavailable
 from tests.support.app_bed import Bed, component, host, template
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.functional
 
 
 def crowd(database, count):

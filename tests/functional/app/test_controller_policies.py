@@ -13,7 +13,7 @@ from tests.support.app_bed import CREDIT, Bed, component, host, template
 from tests.support.market_bed import bidding
 from tests.support.market_bed import server as other_server
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.functional
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from nova_market.core.app.template import Rest
 from nova_market.core.market.owner_server import ServerFlavor, ServerState
 from tests.support.app_bed import SETTINGS, Bed, component, template
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.functional
 
 SHELVED = replace(SETTINGS, when_suspended=Rest.SHELVE, first_pause=15.0, longest_pause=40.0)
 WHOLE = ServerFlavor(id='f9', vcpus=1, memory_mib=16000)

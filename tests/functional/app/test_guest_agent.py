@@ -20,7 +20,7 @@ from nova_market.guest_agent import report as agent
 from tests.support.market.api import OF_ALICE
 from tests.support.market.applications import APP, CREDENTIAL, add_app
 
-pytestmark = pytest.mark.functional
+pytestmark = [pytest.mark.functional, pytest.mark.clock]
 
 FILE = Path(agent.__file__)
 

@@ -19,7 +19,7 @@ from tests.support.app_bed import Bed, component, template
 from tests.support.market.api import make_market
 from tests.support.market.api_server import serving_market
 
-pytestmark = pytest.mark.functional
+pytestmark = [pytest.mark.functional, pytest.mark.clock]
 
 APP = '00000000-0000-4000-8000-00000000aaaa'
 OTHER = '00000000-0000-4000-8000-00000000bbbb'

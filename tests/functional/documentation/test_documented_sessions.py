@@ -25,7 +25,7 @@ from tests.support.documentation.sessions import (
 from tests.support.market.api import make_market
 from tests.support.market.api_server import serving_market
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.functional
 
 STAGES = {
     **stages.STAGES,
@@ -131,6 +131,7 @@ def test_a_session_shows_what_the_market_prints(
     judged(play, performed(play, stage))
 
 
+@pytest.mark.clock
 @pytest.mark.parametrize('play', plays(machine.STAGES))
 def test_a_session_shows_what_a_program_prints(play, tmp_path):
     """Our own programs on one machine: keys, tables, checks, status."""
@@ -139,6 +140,7 @@ def test_a_session_shows_what_a_program_prints(play, tmp_path):
     judged(play, performed(play, stage))
 
 
+@pytest.mark.clock
 @pytest.mark.parametrize('session', [one for one in ALL if one.stage == DESCRIBED], ids=str)
 def test_a_described_command_exists_with_its_options(session):
     """What needs a real cloud cannot be run here, but it can be typed."""

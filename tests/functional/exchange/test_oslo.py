@@ -18,7 +18,7 @@ from tests.support.exchange.exchanges import Roll, put_together
 from tests.support.exchange.oslo import configured, eventually
 from tests.support.host_builders import report
 
-pytestmark = pytest.mark.functional
+pytestmark = [pytest.mark.functional, pytest.mark.clock]
 
 TTL = 30.0
 

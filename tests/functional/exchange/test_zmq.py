@@ -18,7 +18,7 @@ from nova_market.adapters.transport.zmq.transport import MAILBOX, ZmqTransport
 from nova_market.errors import ConfigurationError
 from tests.support.exchange.oslo import eventually
 
-pytestmark = pytest.mark.functional
+pytestmark = [pytest.mark.functional, pytest.mark.clock]
 
 ANY_PORT = 'tcp://127.0.0.1:*'
 

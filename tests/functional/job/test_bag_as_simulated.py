@@ -16,7 +16,7 @@ from nova_market.wiring.policies import utilities
 from tests.functional.job.test_bags import COST, Bed
 from tests.support.bag_builders import entries
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.functional
 
 POLL, TASKS, TURNS = 60.0, 6, 60
 

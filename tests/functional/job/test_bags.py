@@ -14,7 +14,7 @@ from nova_market.db.bag_steps import DatabaseBags
 from tests.support.bag_builders import create, entries
 from tests.support.job_bed import JobBed, host, id_of
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.functional
 
 PRICE = 3_600_000
 """1000 micro-credits for a core-second: 600,000 for ten minutes of a small one."""

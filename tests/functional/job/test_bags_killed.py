@@ -15,7 +15,7 @@ from tests.functional.market.test_killed import Killed, Life, Mortal
 from tests.support.bag_builders import entries
 from tests.support.job_bed import STEP
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.functional
 
 LONGEST = 60
 """Calls, before and behind each, that bags make until they are killed."""

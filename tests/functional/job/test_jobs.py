@@ -14,7 +14,7 @@ from nova_market.core.job.record import (
 from nova_market.core.job.store_values import JobFilter
 from tests.support.job_bed import STEP, JobBed, host, id_of
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.functional
 
 FINISHED = JobState.FINISHED
 

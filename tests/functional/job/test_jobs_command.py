@@ -14,7 +14,7 @@ from nova_market.services.job.jobs import STATE
 from nova_market.services.job.status import status_document
 from tests.support.job_bed import SETTINGS, id_of
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.functional, pytest.mark.clock]
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -10,7 +10,7 @@ from nova_market.core.job.record import JobState
 from nova_market.errors import DatabaseUnavailable
 from tests.support.job_bed import STEP, JobBed, host, id_of
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.functional
 
 
 class Leader:

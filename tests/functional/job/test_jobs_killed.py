@@ -10,7 +10,7 @@ from nova_market.core.ledger.posting import ESCROW, account
 from tests.functional.market.test_killed import Killed, Life, Mortal
 from tests.support.job_bed import STEP, JobBed, host, id_of
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.functional
 
 CREDITS = 100_000
 PRICE = 3600

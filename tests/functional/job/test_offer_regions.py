@@ -14,7 +14,7 @@ from tests.support.market.region_processes import (
 )
 from tests.support.market.shell import shown
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.functional, pytest.mark.clock]
 
 ASKED = {'queue': 'night', 'time_limit': 3600}
 TIMEOUT = 4.0

@@ -11,7 +11,7 @@ from nova_market.core.ledger.posting import MINT, Posting, Reason
 from nova_market.core.tender.stored_offer import OfferState
 from tests.support.market.api import ALICE, BOB
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.functional
 
 BUYER = f'member@{BOB}'
 PRICE = 3_600_000

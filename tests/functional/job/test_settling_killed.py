@@ -17,7 +17,7 @@ from nova_market.services.tender.settling import OfferSettling
 from tests.functional.job.test_offers import BUYS, OWN, accept, ask, money, selling
 from tests.functional.market.test_killed import Killed, Life, Mortal
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.functional
 
 LATE = 2
 """Jobs that were done an hour later than was promised; one more was in time."""

@@ -20,7 +20,7 @@ from tests.functional.job.test_tender_queue import (
 from tests.functional.market.test_killed import Killed, Life, Mortal
 from tests.support.job_bed import STEP, host
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.functional
 
 LONGEST = 60
 """Calls that a service makes until it is killed: a pass has about as many."""

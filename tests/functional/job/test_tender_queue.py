@@ -13,7 +13,7 @@ from tests.support.job_bed import JobBed, host
 from tests.support.market.api import ALICE, BOB
 from tests.support.market.api import OPERATOR as CAROL
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.functional
 
 HOUR = 3600
 PRICE = 3_600_000

@@ -10,7 +10,7 @@ from tests.support.lease_bed import CREDITS
 from tests.support.lease_records import HOUR
 from tests.support.lease_settings import SETTINGS
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.functional
 
 
 def checked(bed, hours=2.0):

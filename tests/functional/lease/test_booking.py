@@ -23,7 +23,7 @@ from tests.support.lease_bed import CREDITS, LeaseBed
 from tests.support.lease_records import HOUR, NOW
 from tests.support.lease_settings import SETTINGS
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.functional
 
 
 def hosts_of(lease):

@@ -11,7 +11,7 @@ from tests.support.lease_bed import STEP
 from tests.support.lease_records import HOUR
 from tests.support.lease_settings import SETTINGS
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.functional
 
 
 def hosts_of(lease):

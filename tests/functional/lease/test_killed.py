@@ -10,7 +10,7 @@ from tests.functional.market.test_killed import Killed, Life, Mortal
 from tests.support.lease_bed import CREDITS, LeaseBed
 from tests.support.lease_records import HOUR
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.functional
 
 LONGEST = 40
 """Calls, before and behind each, that a service makes until it is killed: a pass has 20 to 40."""

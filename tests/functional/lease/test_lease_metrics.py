@@ -7,7 +7,7 @@ from nova_market.services.lease.metrics import LeasesCollector
 from tests.support.lease_records import HOUR
 from tests.support.lease_settings import SETTINGS
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.functional
 
 MINUTE = 60.0
 

@@ -395,6 +395,7 @@ def test_a_cloud_without_the_market_says_so(run, monkeypatch):
 # the plug-in
 
 
+@pytest.mark.clock
 def test_the_plug_in_is_light():
     """Every run of `openstack` imports it: it must not load the SDK, numpy or the service."""
     code = 'import sys, nova_market.osc.plugin; print(*sys.modules)'
@@ -405,6 +406,7 @@ def test_the_plug_in_is_light():
     assert not loaded & {'openstack', 'osc_lib', 'numpy', 'flask', 'sqlalchemy', 'oslo_config'}
 
 
+@pytest.mark.clock
 def test_the_installed_command_works(market_service, connect, run):
     """`openstack market ...` as a process of its own: nothing but the answer is printed."""
     granted(market_service, connect, 'alice', 3)
@@ -428,6 +430,7 @@ def test_a_microversion_is_asked_for(market_service, run, monkeypatch):
     assert status == 1 and 'only supports a minimum of 1.1' in err
 
 
+@pytest.mark.clock
 def test_a_tenant_needs_nothing_of_the_service():
     """What openstackclient brings along is enough: `pip install --no-deps` of this package works."""
     code = """

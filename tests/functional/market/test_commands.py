@@ -22,7 +22,7 @@ from tests.support.exchange.oslo import eventually
 from tests.support.market_bed import CREDIT, PERIOD, Market, bidding, host, server
 from tests.support.openstack.nova import FakeNova, serving
 
-pytestmark = pytest.mark.functional
+pytestmark = [pytest.mark.functional, pytest.mark.clock]
 
 ROOT = Path(__file__).resolve().parents[3]
 

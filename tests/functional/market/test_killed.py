@@ -26,7 +26,7 @@ from nova_market.services.market.past import all_allocations
 from nova_market.services.market.rounds import RoundRunner
 from tests.support.market_bed import CREDIT, SETTINGS, Market, bidding, server, stores_of
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.functional
 
 ROOT = Path(__file__).resolve().parents[3]
 PERIOD = 1.5
@@ -189,6 +189,7 @@ def engines(url, tmp_path):
             os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.clock
 def test_killed_at_random(database, engines):
     """kill -9 of the leader, again and again, with a standby there: rounds go on, and all adds up."""
     rng = random.Random(4)
@@ -209,6 +210,7 @@ def test_killed_at_random(database, engines):
     assert ledger.balances([BANK])[BANK] >= 0
 
 
+@pytest.mark.clock
 def test_a_standby_takes_over(database, engines):
     """F1: within two periods."""
     stores = stores_of(database, time.time)

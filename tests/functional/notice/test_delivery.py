@@ -19,7 +19,7 @@ from tests.support.notice_bed import KEY
 from tests.support.notice_builders import NOW, notice, preference
 from tests.support.servers.notices import PASSWORD
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.functional, pytest.mark.clock]
 
 HOUR, DAY = 3600.0, 86_400.0
 

@@ -10,7 +10,7 @@ import pytest
 from tests.functional.market.test_killed import Killed, Life, Mortal
 from tests.support.notice_builders import notice
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.functional, pytest.mark.clock]
 
 LONGEST = 30
 """Calls, before and behind each, that a service makes until it is killed."""

@@ -8,7 +8,7 @@ from tests.functional.market.test_killed import Killed, Life, Mortal
 from tests.support.lease_records import HOUR
 from tests.support.power_bed import PowerBed
 
-pytestmark = [pytest.mark.functional, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.functional
 
 
 @pytest.mark.parametrize('first', [1, 4])

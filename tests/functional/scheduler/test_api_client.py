@@ -25,7 +25,7 @@ from tests.support.market.api_server import PASSWORD
 from tests.support.market.rounds import PERIOD, add_round
 from tests.support.scheduler_builders import quiet
 
-pytestmark = pytest.mark.functional
+pytestmark = [pytest.mark.functional, pytest.mark.clock]
 
 
 def nova_conf(tmp_path, text):

@@ -108,7 +108,6 @@ def test_a_sweep_varies_settings(scenario, tmp_path, capsys):
     assert sum(float(r['mean_wait']) for r in few) > sum(float(r['mean_wait']) for r in many)
 
 
-@pytest.mark.timeout(300)
 def test_the_services_decide_the_same(scenario, tmp_path, capsys):
     """engine: services, through the command: the same jobs to the last digit."""
     small = SCENARIO.replace('jobs: 30', 'jobs: 8').replace('seeds: [1, 2]', 'seeds: [2]')
@@ -174,7 +173,7 @@ def test_a_wrong_sweep_is_named(scenario, tmp_path, capsys, arguments, complaint
     assert complaint in capsys.readouterr().err
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.clock
 def test_a_dask_cluster_gives_the_same(scenario, tmp_path, capsys):
     """A scheduler and two workers on loopback, by its address; skipped where Dask is not installed."""
     if os.environ.get('CI') != 'true':

@@ -91,7 +91,6 @@ def recorded(market, **how):
     return seen, run.run()
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize('money', MONEY)
 def test_both_markets_decide_the_same(engine_market, money):
     """Round by round: prices, every server's allocation, charges, migrations, every balance."""
@@ -106,7 +105,6 @@ def test_both_markets_decide_the_same(engine_market, money):
     assert any(one['moves'] for one in ours) and any(one['due'] for one in ours)
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize('enforced', [('cpu', 'memory'), ('cpu',)], ids=len)
 def test_both_markets_sell_what_hosts_control(engine_market, enforced):
     """B5: memory has at least its reserve price, or none, and then everybody has all of it."""

@@ -8,7 +8,6 @@ from tests.support.drifting_cloud import ANY_GAIN, drifted
 pytestmark = pytest.mark.functional
 
 
-@pytest.mark.timeout(300)
 def test_useless_moves_stop_and_useful_ones_stay():
     """Servers of 64 GiB are moved less often, and what the market delivers does not become less for it."""
     small = {'periods': 240, 'hosts': 6, 'servers': 120}
@@ -18,7 +17,6 @@ def test_useless_moves_stop_and_useful_ones_stay():
     assert default.copying + default.undelivered < 0.5 * still.undelivered
 
 
-@pytest.mark.timeout(300)
 def test_small_servers_move_as_before():
     """A copy of 1 GiB pays for itself in minutes."""
     small = {'periods': 240, 'hosts': 6, 'servers': 120}

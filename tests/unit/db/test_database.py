@@ -41,7 +41,7 @@ def away():
     made.close()
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.clock
 def test_a_database_that_is_away_is_reported_in_time_and_once(away, caplog):
     """oslo.db's own tries do not multiply ours, and nothing is logged beside the error that is raised."""
     caplog.set_level(logging.WARNING)
@@ -77,7 +77,7 @@ def test_work_that_asks_again_in_vain_fails_with_its_reason(tmp_path):
     database.close()
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.clock
 def test_a_read_does_not_wait_for_a_writer(database):
     """WAL: while one writes, another reads what was there before."""
     accounts = DatabaseAccounts(database)
@@ -107,7 +107,6 @@ def test_a_read_does_not_wait_for_a_writer(database):
     assert accounts.account(BANK).name == 'x' and accounts.account(account('project', 'a')) is None
 
 
-@pytest.mark.timeout(60)
 def test_writers_that_read_first_wait_for_each_other(database):
     """Each takes the write lock as it begins: none reads what another is about to change, none is refused."""
     together, attempts = threading.Barrier(2), []

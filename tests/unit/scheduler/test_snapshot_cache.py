@@ -114,6 +114,7 @@ def test_what_lies_is_asked_less_and_less_often():
     assert pauses == [40.0, 80.0, 100.0, 100.0, 20.0, 40.0, 20.0]
 
 
+@pytest.mark.clock
 def test_options_that_cannot_be_read_end_no_thread(monkeypatch, caplog):
     """It is logged once, and the market is looked at meanwhile."""
     monkeypatch.setattr(feeding, 'PAUSE', 0.001)
@@ -147,6 +148,7 @@ def test_trouble_changes_nothing_and_is_logged_once(error, caplog):
     assert logged == ['ERROR' if isinstance(error, RuntimeError) else 'WARNING']
 
 
+@pytest.mark.clock
 def test_the_thread_starts_when_somebody_asks_and_only_once():
     """Nothing runs before the first question; many threads that ask at once start one."""
     source = Source((quiet(), 0.0))
@@ -182,6 +184,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 """
 
 
+@pytest.mark.clock
 def test_a_forked_worker_has_a_thread_of_its_own():
     """A feed that was used in the parent is refreshed in the child too, which inherits no thread."""
     subprocess.run([sys.executable, '-c', WORKERS], check=True, timeout=60, cwd=ROOT)

@@ -11,6 +11,8 @@ import pytest
 from nova_market.services import daemon
 from nova_market.services.daemon import Daemon
 
+pytestmark = pytest.mark.clock
+
 
 class Work:
     """Counts its ticks; `blocked` keeps the next one from ending."""

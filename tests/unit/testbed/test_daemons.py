@@ -6,7 +6,11 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
+
 import nova_market.testbed
+
+pytestmark = pytest.mark.clock
 
 SCRIPT = Path(nova_market.testbed.__file__).parent / 'daemons.sh'
 LAUNCH = f"""

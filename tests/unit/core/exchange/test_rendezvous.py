@@ -34,6 +34,7 @@ def test_the_order_of_the_list_does_not_matter():
     assert set_digest(HOSTS) == set_digest(HOSTS[::-1]) != set_digest(HOSTS[1:])
 
 
+@pytest.mark.clock
 def test_another_process_agrees():
     """Python's own hash differs from process to process; this must not."""
     code = (
