@@ -18,7 +18,6 @@ pytestmark = [
         'libvirtd', 'virtlogd', 'virsh', 'qemu-system-x86_64', 'busybox', 'cpio',
         'losetup', 'mkfs.ext4', 'qemu-storage-daemon', 'ip',
     ),
-    pytest.mark.timeout(300),
 ]  # fmt: skip
 
 ROOT = Path(__file__).resolve().parents[2]

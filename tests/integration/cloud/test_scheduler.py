@@ -26,7 +26,6 @@ from tests.integration.cloud.nova_servers import NOVA, REFUSED, create, placed, 
 
 pytestmark = [
     pytest.mark.cloud('mariadbd', 'libvirtd', 'ovs-vswitchd', 'qemu-system-x86_64'),
-    pytest.mark.timeout(900),
     pytest.mark.filterwarnings('ignore::PendingDeprecationWarning'),
 ]
 

@@ -15,7 +15,6 @@ pytestmark = [
     pytest.mark.integration(
         'libvirtd', 'virtlogd', 'virsh', 'qemu-system-x86_64', 'busybox', 'cpio'
     ),
-    pytest.mark.timeout(300),
 ]
 
 

@@ -19,7 +19,7 @@ from nova_market.errors import ConfigurationError
 from tests.support.control.network import HOST, NetworkBed
 from tests.support.host_builders import guest
 
-pytestmark = [pytest.mark.integration('ip', 'tc', 'setpriv'), pytest.mark.timeout(120)]
+pytestmark = pytest.mark.integration('ip', 'tc', 'setpriv')
 
 RATE = 20_000_000
 MORE = 30e6

@@ -25,7 +25,6 @@ from tests.support.host_builders import report
 
 pytestmark = [
     pytest.mark.integration('rabbitmq-server', 'epmd'),
-    pytest.mark.timeout(300),
 ]
 
 ROOT = Path(__file__).resolve().parents[3]

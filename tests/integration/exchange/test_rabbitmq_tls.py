@@ -17,7 +17,6 @@ from tests.support.host_builders import report
 
 pytestmark = [
     pytest.mark.integration('rabbitmq-server', 'epmd', 'openssl'),
-    pytest.mark.timeout(180),
 ]
 
 

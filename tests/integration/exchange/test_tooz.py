@@ -11,6 +11,8 @@ from nova_market.adapters.transport import membership
 from nova_market.adapters.transport.membership import ToozMembers
 from tests.support.exchange.oslo import eventually
 
+pytestmark = pytest.mark.clock
+
 PERIOD = 0.3
 OURS = membership.__name__
 

@@ -10,7 +10,7 @@ import pytest
 from tests.support.exchange.namespaces import NET, PORT, ExchangeBed, inside
 from tests.support.exchange.oslo import eventually
 
-pytestmark = [pytest.mark.integration('ip'), pytest.mark.timeout(240)]
+pytestmark = pytest.mark.integration('ip')
 
 PATIENCE = 60.0
 

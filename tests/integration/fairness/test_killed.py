@@ -19,7 +19,6 @@ from tests.support.hypervisor.worlds import LibvirtBed, WorldOfLibvirt, uuid_of
 pytestmark = [
     pytest.mark.alone,
     pytest.mark.integration('libvirtd', 'virtlogd', 'qemu-system-x86_64'),
-    pytest.mark.timeout(400),
 ]
 
 CROWD = 30

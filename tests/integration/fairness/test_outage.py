@@ -16,7 +16,6 @@ pytestmark = [
     pytest.mark.integration(
         'libvirtd', 'virtlogd', 'qemu-system-x86_64', 'rabbitmq-server', 'epmd'
     ),
-    pytest.mark.timeout(300),
 ]
 
 EXPIRES = 2

@@ -24,7 +24,6 @@ from tests.support.hypervisor.worlds import (
 
 pytestmark = [
     pytest.mark.integration('libvirtd', 'virtlogd', 'qemu-system-x86_64', 'nsenter', 'losetup'),
-    pytest.mark.timeout(180),
 ]
 
 

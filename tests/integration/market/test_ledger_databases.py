@@ -27,8 +27,6 @@ from nova_market.errors import BalanceTooLow
 from tests.support.market.ledger_writer import granted, write
 from tests.support.servers.databases import REAL
 
-pytestmark = pytest.mark.timeout(300)
-
 ROOT = Path(__file__).resolve().parents[3]
 PROJECTS = 6
 
