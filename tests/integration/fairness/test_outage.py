@@ -2,15 +2,15 @@
 """Two services lose RabbitMQ for longer than it keeps their queues."""
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from nova_market.experiments.guests.service_process import ServiceProcess, running
 from nova_market.testbed.broker import Broker
-from tests.support.hypervisor.worlds import LibvirtBed
+from tests.support.hypervisor.worlds import LibvirtBed, wait_for
 
 pytestmark = [
     pytest.mark.integration(
@@ -23,20 +23,14 @@ EXPIRES = 2
 
 HOSTS = ('one', 'two')
 
+eventually = partial(wait_for, seconds=60.0)
+
 
 @pytest.fixture
 def bed() -> Iterator[LibvirtBed]:
     made = LibvirtBed()
     yield made
     made.remove()
-
-
-def eventually(ask: Callable[[], object], seconds: float = 60.0) -> None:
-    """ask() becomes true in time; asserts its last answer."""
-    deadline = time.monotonic() + seconds
-    while not (answer := ask()) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert answer
 
 
 def expiring(broker: Broker) -> set[str]:
@@ -89,7 +83,7 @@ def test_queues_have_expired_when_the_broker_answers_again(
             eventually(lambda: logged('the exchange is down'))
         finally:
             rabbitmq.ctl('resume_listeners')
-        eventually(lambda: see(2), 90.0)
+        eventually(lambda: see(2), seconds=90.0)
         eventually(lambda: logged('the exchange works again'))
         assert expiring(rabbitmq)
         assert all(service.status()['cloud']['fresh'] for service in services)

@@ -6,6 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from nova_market.experiments.guests import fairness_bystanders, fairness_fig3, f
 from nova_market.experiments.guests.service_process import ServiceProcess
 from nova_market.testbed.guest import Guest, GuestSpec
 from nova_market.testbed.host import Host
-from tests.support.hypervisor.weight_watch import WeightWatch
+from tests.support.hypervisor.weight_watch import WeightWatch, share_files, shares
+from tests.support.hypervisor.worlds import wait_for
 
 pytestmark = [
     pytest.mark.alone,
@@ -25,6 +27,8 @@ pytestmark = [
 
 INTERVAL = 1.0
 GUESTS = {'d1': 'd', 'd2': 'd', 'e1': 'e'}
+
+eventually = partial(wait_for, seconds=40.0)
 
 
 @pytest.fixture(scope='module')
@@ -62,21 +66,6 @@ def options(host: Host, **fairness: object) -> dict[str, dict[str, object]]:
         'fairness': {'interval': INTERVAL, 'resources': 'cpu', 'span': 1, **fairness},
         'host': {'name': host.name, 'libvirt_uri': host.uri, 'cpus': host.cpus},
     }
-
-
-def shares(guests: dict[str, Guest]) -> dict[str, int]:
-    return {
-        name: int((guest.cgroup_path('cpu') / 'cpu.shares').read_text())
-        for name, guest in guests.items()
-    }
-
-
-def eventually(ask: Callable[[], object], seconds: float = 40.0) -> None:
-    """ask() becomes true in time; asserts its last answer."""
-    deadline = time.monotonic() + seconds
-    while not (answer := ask()) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert answer
 
 
 def command(service: ServiceProcess, *words: str) -> subprocess.CompletedProcess[str]:
@@ -178,12 +167,11 @@ def test_the_kernel_has_the_weights_that_the_model_computes(
 
 def test_killed_at_any_moment(service: ServiceProcess, guests: dict[str, Guest]):
     """kill -9 leaves weights, which the next start takes over; `restore` knows the originals."""
-    files = {name: guest.cgroup_path('cpu') / 'cpu.shares' for name, guest in guests.items()}
     service.start()
     eventually(lambda: shares(guests)['e1'] > 1400)
     for moment in (0.0, 0.35, 1.1):
         time.sleep(moment)
-        with WeightWatch(files) as watch:
+        with WeightWatch(share_files(guests)) as watch:
             service.kill()
             service.start()
             time.sleep(2 * INTERVAL)

@@ -22,7 +22,7 @@ from nova_market.services.daemon import CLEANUP_TIMEOUT, TICK_TIMEOUT
 from nova_market.services.fairness.agent import Agent
 from nova_market.testbed.host import UNDISTURBED
 from tests.support.hypervisor.lone_agent import lone_agent
-from tests.support.hypervisor.worlds import LibvirtBed, WorldOfLibvirt, uuid_of
+from tests.support.hypervisor.worlds import LibvirtBed, WorldOfLibvirt, uuid_of, wait_for
 
 pytestmark = [
     pytest.mark.alone,
@@ -100,13 +100,6 @@ def timed(call: Callable[[], object]) -> float:
     began = time.monotonic()
     call()
     return time.monotonic() - began
-
-
-def eventually(ask: Callable[[], object], seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not (answer := ask()) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert answer
 
 
 @contextmanager
@@ -187,9 +180,9 @@ def test_a_guest_that_answers_nothing_holds_up_nobody(
     with frozen(stuck):
         service.start()
         try:
-            eventually(lambda: shares(files)[2] > 1200, 20)
+            wait_for(lambda: shares(files)[2] > 1200, 20)
             before = service.status()['time']
-            eventually(lambda: service.status()['time'] > before + 5, 20)
+            wait_for(lambda: service.status()['time'] > before + 5, 20)
             assert status_of(service).returncode == 0
         finally:
             stop = timed(service.stop)
@@ -206,12 +199,12 @@ def test_a_libvirtd_that_hangs(world: WorldOfLibvirt, service: ServiceProcess):
         world.start(number, 'burn', owner=('d', 'd', 'e')[number])
     files = share_files(world, 3)
     service.start()
-    eventually(lambda: shares(files)[2] > 1200, 20)
+    wait_for(lambda: shares(files)[2] > 1200, 20)
     with frozen(world.bed.libvirtd_pid()):
-        eventually(lambda: status_of(service).returncode == 3, 30)
+        wait_for(lambda: status_of(service).returncode == 3, 30)
         # between two rounds that hang, none is under way
         shown: dict[str, Any] = {}
-        eventually(
+        wait_for(
             lambda: shown.update(json.loads(status_of(service).stdout)) or shown['under_way'], 40
         )
         assert (shown['running'], shown['late']) == (True, True)

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two services on real guests, over a real broker: what a user runs elsewhere counts here (figure 4)."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from nova_market.experiments.guests.service_process import ServiceProcess, running
 from nova_market.testbed.broker import Broker
-from nova_market.testbed.guest import Guest, GuestSpec
+from nova_market.testbed.guest import GuestSpec
 from nova_market.testbed.host import UNDISTURBED, Host
+from tests.support.hypervisor.weight_watch import shares
+from tests.support.hypervisor.worlds import wait_for
 
 pytestmark = [
     pytest.mark.alone,
@@ -22,6 +24,8 @@ pytestmark = [
 ]
 
 GUESTS = {'d1': ('a', 'd'), 'e1': ('a', 'e'), 'e2': ('b', 'e')}
+
+eventually = partial(wait_for, seconds=90.0)
 
 
 @pytest.fixture
@@ -44,18 +48,6 @@ def options(host: Host, broker: Broker) -> dict[str, dict[str, object]]:
     }
 
 
-def weight(guest: Guest) -> int:
-    return int((guest.cgroup_path('cpu') / 'cpu.shares').read_text())
-
-
-def eventually(ask: Callable[[], object], seconds: float = 90.0) -> None:
-    """ask() becomes true in time; asserts its last answer."""
-    deadline = time.monotonic() + seconds
-    while not (answer := ask()) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert answer
-
-
 def test_a_user_of_two_hosts_has_less_weight_on_each(
     hosts: dict[str, Host], rabbitmq: Broker, tmp_path: Path
 ):
@@ -69,13 +61,13 @@ def test_a_user_of_two_hosts_has_less_weight_on_each(
     )
 
     def heavy() -> float:
-        return weight(guests['d1']) / weight(guests['e1'])
+        found = shares(guests)
+        return found['d1'] / found['e1']
 
     def as_decided() -> bool:
         wanted = {one['name']: one['controls']['cpu']['wanted'] for one in a.status()['guests']}
-        return all(
-            weight(guests[name]) == pytest.approx(wanted[name], rel=0.05) for name in ('d1', 'e1')
-        )
+        found = shares(guests)
+        return all(found[name] == pytest.approx(wanted[name], rel=0.05) for name in ('d1', 'e1'))
 
     with running(a):
         eventually(lambda: a.status()['cloud']['hosts'] == 1)
@@ -84,4 +76,4 @@ def test_a_user_of_two_hosts_has_less_weight_on_each(
             eventually(lambda: a.status()['cloud']['hosts'] == 2)
             eventually(lambda: heavy() > 1.5)
             eventually(as_decided)
-    assert {name: weight(guest) for name, guest in guests.items()} == dict.fromkeys(GUESTS, 1024)
+    assert shares(guests) == dict.fromkeys(GUESTS, 1024)

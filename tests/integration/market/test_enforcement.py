@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,8 @@ from nova_market.services.exchange.allocation_sender import AllocationSender
 from nova_market.testbed.broker import free_ports
 from nova_market.testbed.guest import Guest, GuestSpec
 from nova_market.testbed.host import Host
-from tests.support.hypervisor.weight_watch import WeightWatch
+from tests.support.hypervisor.weight_watch import WeightWatch, share_files, shares
+from tests.support.hypervisor.worlds import wait_for
 
 pytestmark = [
     pytest.mark.alone,
@@ -41,6 +43,8 @@ HOST = 'market'
 NAMES = ('m1', 'm2', 'm3')
 MEASURED = 15.0
 """Seconds over which is measured what guests get; the scheduler keeps shares over some 100 ms."""
+
+eventually = partial(wait_for, seconds=20.0)
 
 
 @pytest.fixture(scope='module')
@@ -127,21 +131,6 @@ def service(
     assert shares(guests) == dict.fromkeys(NAMES, 1024), 'a clean stop restores'
 
 
-def shares(guests: dict[str, Guest]) -> dict[str, int]:
-    return {
-        name: int((guest.cgroup_path('cpu') / 'cpu.shares').read_text())
-        for name, guest in guests.items()
-    }
-
-
-def eventually(ask: Callable[[], object], seconds: float = 20.0) -> None:
-    """ask() becomes true in time; asserts its last answer."""
-    deadline = time.monotonic() + seconds
-    while not (answer := ask()) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert answer
-
-
 def allocate(
     engine: AllocationSender, guests: dict[str, Guest], period: int, cores: dict[str, float],
     life: float = 600.0,
@@ -153,7 +142,7 @@ def allocate(
     ]
     engine.send(period, time.time() + life, {HOST: given})
     wanted = {guests[name].spec.uuid: HOST for name in cores}
-    eventually(lambda: dict(engine.confirmed(period)) == wanted, 30.0)
+    eventually(lambda: dict(engine.confirmed(period)) == wanted, seconds=30.0)
 
 
 def measured(host: Host) -> dict[str, float]:
@@ -218,10 +207,9 @@ def test_a_silent_market_and_a_killed_service(
 ):
     """A service that was killed goes on with what it knew; weights fade when nothing new comes."""
     allocate(engine, guests, 1, {'m1': 0.6, 'm2': 0.3, 'm3': 0.1})
-    files = {name: guest.cgroup_path('cpu') / 'cpu.shares' for name, guest in guests.items()}
     for moment in (0.0, 0.35, 1.1):
         time.sleep(moment)
-        with WeightWatch(files) as watch:
+        with WeightWatch(share_files(guests)) as watch:
             service.kill()
             service.start()
             time.sleep(2 * INTERVAL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the CPU weights of guests from the kernel as fast as it can: what was there for a moment is seen."""
+"""Reads the CPU weights of guests from the kernel; as fast as it can, so that a moment is seen."""
 
 import threading
 import time
@@ -8,8 +8,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from nova_market.testbed.guest import Guest
+
 PAUSE = 0.001
 """Seconds between two looks. A start of the service takes more than half a second."""
+
+
+def share_files(guests: Mapping[str, Guest]) -> dict[str, Path]:
+    """Where the kernel has the weight of each guest (version 1 of control groups)."""
+    return {name: guest.cgroup_path('cpu') / 'cpu.shares' for name, guest in guests.items()}
+
+
+def shares(guests: Mapping[str, Guest]) -> dict[str, int]:
+    """The weight of each guest."""
+    return {name: int(path.read_text()) for name, path in share_files(guests).items()}
 
 
 class WeightWatch:
