@@ -12,8 +12,6 @@ import threading
 from pathlib import Path
 from typing import Self
 
-TICKS = os.sysconf('SC_CLK_TCK')
-MARK = f'NOVA_MARKET_RUN={os.environ.get("NOVA_MARKET_RUN", "")}'.encode()
 KERNEL = 2
 """kthreadd, the parent of all threads of the kernel."""
 
@@ -29,6 +27,7 @@ class Noise:
     def __init__(self, proc: Path = Path('/proc')) -> None:
         self.share = 0.0
         self._proc = proc
+        self._mark = f'NOVA_MARKET_RUN={os.environ["NOVA_MARKET_RUN"]}'.encode()
         self._ours: dict[Process, bool] = {}
         self._first: dict[Process, int] = {}
         self._last: dict[Process, int] = {}
@@ -61,7 +60,7 @@ class Noise:
             start, parent, ticks = found
             process = int(entry.name), start
             if process not in self._ours:
-                self._ours[process] = parent == KERNEL or is_ours(entry)
+                self._ours[process] = parent == KERNEL or is_of(self._mark, entry)
             if self._ours[process]:
                 self._last[process] = ticks
                 if begin:
@@ -77,11 +76,12 @@ def used(entry: Path) -> tuple[str, int, int] | None:
     return fields[19], int(fields[1]), int(fields[11]) + int(fields[12])
 
 
-def is_ours(entry: Path) -> bool:
+def is_of(mark: bytes, entry: Path) -> bool:
+    """Whether a process is of the run with this mark: this one, one that it has started, or a guest."""
     if int(entry.name) == os.getpid():
         return True
     try:
-        marked = MARK in (entry / 'environ').read_bytes().split(b'\0')
+        marked = mark in (entry / 'environ').read_bytes().split(b'\0')
         return marked or '/nova-market-' in (entry / 'cgroup').read_text(encoding='utf-8')
     except OSError:
         return False

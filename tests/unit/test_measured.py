@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/test.d/measured.py: the verdict on a test that measures the machine, and the control beside it."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.noise import MARK, Noise
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.noise import Noise
+from tests.unit.test_test_report import reported
 
 pytestmark = pytest.mark.clock
 
@@ -27,15 +24,8 @@ def verdict(directory: Path, *runs: tuple[bool, float, float]) -> tuple[int, str
         (directory / f'measured-{number}.xml').write_text(
             f'<testsuites><testsuite>{case}</testsuite></testsuites>'
         )
-    done = subprocess.run(
-        [sys.executable, str(ROOT / 'tools/test.d/measured.py'), str(directory)],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
-    assert done.stderr == ''
-    return done.returncode, done.stdout.splitlines()[-1]
+    status, lines = reported(directory, by='measured.py')
+    return status, lines[-1]
 
 
 def test_most_runs_decide(tmp_path: Path) -> None:
@@ -74,9 +64,10 @@ def machine(proc: Path, busy: int, idle: int) -> None:
     (proc / 'stat').write_text(f'cpu {busy} 0 0 {idle} 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\n')
 
 
-def test_noise_is_what_others_use(tmp_path: Path) -> None:
+def test_noise_is_what_others_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not what this run has started, nor the kernel: 100 ticks of 500 are neither's."""
-    own = MARK.decode().partition('=')[2]
+    own = '7-7'
+    monkeypatch.setenv('NOVA_MARKET_RUN', own)
     machine(tmp_path, 1000, 1000)
     process(tmp_path, 50, 10, run=own)
     process(tmp_path, 60, 10, run='1-1')

@@ -30,10 +30,10 @@ def report(directory: Path, stages: str, **cases: list[str]) -> tuple[int, list[
     return reported(directory)
 
 
-def reported(results: Path) -> tuple[int, list[str]]:
-    """(exit status, lines) of report.py on a directory of tools/test."""
+def reported(results: Path, by: str = 'report.py') -> tuple[int, list[str]]:
+    """(exit status, lines) of report.py, or of another script beside it, on a directory of tools/test."""
     done = subprocess.run(
-        [sys.executable, str(ROOT / 'tools/test.d/report.py'), str(results)],
+        [sys.executable, str(ROOT / 'tools/test.d' / by), str(results)],
         capture_output=True,
         text=True,
         timeout=30,
