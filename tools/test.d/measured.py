@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+from report import Test, cases, first_error, outcome
+
 DISTURBED = 0.1
 """Part of the CPU time of the machine."""
 
@@ -39,15 +41,13 @@ class Run:
 
 
 def run_of(case: ElementTree.Element) -> Run:
-    broken = [found for found in (case.find('failure'), case.find('error')) if found is not None]
     figures: dict[str, float] = {}
     for one in case.iter('property'):
         try:
             figures[one.get('name', '')] = float(one.get('value', ''))
         except ValueError:
             continue
-    error = (broken[0].get('message') or 'no message').splitlines()[0] if broken else ''
-    return Run(error=error, noise=figures.pop(NOISE, 0.0), figures=figures)
+    return Run(error=first_error(case), noise=figures.pop(NOISE, 0.0), figures=figures)
 
 
 def verdict(runs: list[Run]) -> str:
@@ -70,15 +70,15 @@ def described(runs: list[Run]) -> str:
 
 
 def main(directory: Path) -> int:
-    runs: dict[str, list[Run]] = defaultdict(list)
+    runs: dict[Test, list[Run]] = defaultdict(list)
     for report in sorted(directory.glob('measured-[0-9]*.xml')):
-        for case in ElementTree.parse(report).iter('testcase'):
-            if case.find('skipped') is None:
-                runs[f'{case.get("classname")}::{case.get("name")}'].append(run_of(case))
+        for test, case in cases(report):
+            if outcome(case) != 'skipped':
+                runs[test].append(run_of(case))
     verdicts = {test: verdict(found) for test, found in runs.items()}
     print('\nMeasured, each with its control:')
     for test, found in sorted(runs.items()):
-        print(f'  {verdicts[test]:12}  {test}: {described(found)}')
+        print(f'  {verdicts[test]:12}  {"::".join(test)}: {described(found)}')
     return int('failed' in verdicts.values())
 
 
