@@ -186,35 +186,6 @@ def period(market_service) -> int:
     """A round in which both servers got something, and a plan that waits for approval."""
     stores = market_service.market.stores
     now = int(market_service.market.wall() // 60)
-    prices = [
-        PriceRecord(
-            period=now,
-            resource=name,
-            price=price,
-            bid_price=price,
-            capacity=10.0,
-            allocated=4.0,
-            bids=4 * MICRO,
-        )
-        for name, price in (('cpu', 1_500_000.0), ('memory', 20.0))
-    ]
-    allocated = [
-        AllocationRecord(
-            period=now,
-            server_id=server_id,
-            project_id=PEOPLE[name].project_id,
-            host='h1',
-            ideal_cpu=2.0,
-            actual_cpu=1.5,
-            ideal_memory_mib=512.0,
-            actual_memory_mib=512.0,
-            error=0.25,
-            charge_cpu=MICRO,
-            charge_memory=1,
-            confirmed=True,
-        )
-        for name, server_id in (('alice', OF_ALICE), ('bob', OF_BOB))
-    ]
     record = RoundRecord(
         period=now, leader='engine-1', started_at=now * 60.0, document=_document(market_service)
     )
@@ -230,7 +201,7 @@ def period(market_service) -> int:
         )
         for name in ('alice', 'bob')
     ]  # fmt: skip
-    stores.history.begin(record, prices, allocated, (), economy, powers)
+    stores.history.begin(record, _prices(now), _allocated(now), (), economy, powers)
     move = StoredMove(
         server_id=OF_ALICE,
         source='h1',
@@ -245,6 +216,42 @@ def period(market_service) -> int:
         StoredPlan(id='p1', period=now, mode='advise', created_at=now * 60.0, moves=(move,))
     )
     return now
+
+
+def _prices(period: int) -> list[PriceRecord]:
+    return [
+        PriceRecord(
+            period=period,
+            resource=name,
+            price=price,
+            bid_price=price,
+            capacity=10.0,
+            allocated=4.0,
+            bids=4 * MICRO,
+        )
+        for name, price in (('cpu', 1_500_000.0), ('memory', 20.0))
+    ]
+
+
+def _allocated(period: int) -> list[AllocationRecord]:
+    """Both servers share h1, and have less CPU than they should."""
+    return [
+        AllocationRecord(
+            period=period,
+            server_id=server_id,
+            project_id=PEOPLE[name].project_id,
+            host='h1',
+            ideal_cpu=2.0,
+            actual_cpu=1.5,
+            ideal_memory_mib=512.0,
+            actual_memory_mib=512.0,
+            error=0.25,
+            charge_cpu=MICRO,
+            charge_memory=1,
+            confirmed=True,
+        )
+        for name, server_id in (('alice', OF_ALICE), ('bob', OF_BOB))
+    ]
 
 
 def _document(service: MarketService) -> dict[str, Any]:
