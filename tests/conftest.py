@@ -40,13 +40,19 @@ IN_CI = os.environ.get('CI', '').lower() in {'1', 'true', 'yes'}
 # where Debian keeps daemons; a user's PATH may lack it
 DAEMON_PATH = os.pathsep.join([os.environ.get('PATH', ''), '/usr/sbin', '/sbin'])
 
-# A shared machine stalls now and then: a time limit per example would fail for no reason of ours.
-settings.register_profile('default', deadline=None)
+# A shared machine stalls now and then: a time limit for an example would fail for no reason of ours.
+# Examples are the same each time, so that a change is refused for what it does; `thorough` looks for new
+# ones, and each that it finds becomes an @example.
 settings.register_profile(
-    'thorough',
+    'default',
     deadline=None,
-    max_examples=2000,
+    derandomize=True,
+    database=None,
+    print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    'thorough', settings.get_profile('default'), derandomize=False, max_examples=2000
 )
 settings.load_profile(os.environ.get('HYPOTHESIS_PROFILE', 'default'))
 
