@@ -15,7 +15,7 @@ pytestmark = pytest.mark.clock
 SCRIPT = Path(nova_market.testbed.__file__).parent / 'daemons.sh'
 LAUNCH = f"""
 set -euo pipefail
-source {SCRIPT}
+source '{SCRIPT}'
 CGROUP='' PID_DIR=$1 LOG_DIR=$1
 trees() {{ :; }} # without root there are no cgroups
 exec 9>"$1/lock"
