@@ -10,7 +10,7 @@
 #   LOGS   directory with a log of each step; empty until open_logs was called
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-VENV=${NOVA_MARKET_VENV:-$ROOT/.venv}
+VENV=$(realpath -m "${NOVA_MARKET_VENV:-$ROOT/.venv}")
 NOVA_VENV=$VENV-nova
 SUDO=()
 CAN_BE_ROOT=yes
@@ -95,6 +95,8 @@ missing_packages() {
 # policy already, nothing is touched.
 apt_install() (
     policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
+    # a mirror that does not answer for a moment, and another installation that has the lock
+    retry=(-o Acquire::Retries=3 -o DPkg::Lock::Timeout=300)
     if [ ! -d "${SYSTEMD_RUNS:-/run/systemd/system}" ] && [ ! -e "$policy" ] && [ ! -L "$policy" ]; then
         trap '"${SUDO[@]}" rm -f "$policy"' EXIT
         trap 'exit 130' INT TERM
@@ -104,9 +106,9 @@ apt_install() (
     {
         # an installation that was killed makes each later one fail until this was done
         "${SUDO[@]}" env DEBIAN_FRONTEND=noninteractive dpkg --configure -a &&
-            "${SUDO[@]}" apt-get update -qq &&
+            "${SUDO[@]}" apt-get "${retry[@]}" update -qq &&
             "${SUDO[@]}" env DEBIAN_FRONTEND=noninteractive \
-                apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends "$@"
+                apt-get "${retry[@]}" install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends "$@"
     } >&2
 )
 
@@ -153,7 +155,7 @@ fill_venv() {
         shift
     done
     shift
-    stamp=$(cd "$ROOT" && { pwd; cat "${files[@]}"; } | sha256sum)
+    stamp=$(cd "$ROOT" && { pwd; cat tools/build-constraints.txt "${files[@]}"; } | sha256sum)
     # pbr asks git for the version; a tree from an archive has none
     git -C "$ROOT" rev-parse --verify -q HEAD >/dev/null 2>&1 ||
         export PBR_VERSION="${PBR_VERSION:-0.1.0}"
@@ -167,6 +169,9 @@ fill_venv() {
         fi
         python=$(find_python) || exit
         say "venv: filling $venv ($("$python" --version))"
+        cd "$ROOT" || exit
+        # for the environments in which packages without a wheel are built; a path of its own could have blanks
+        export PIP_CONSTRAINT=tools/build-constraints.txt PIP_BUILD_CONSTRAINT=tools/build-constraints.txt
         # one whose Python is gone (an upgrade, another user's) is made anew
         "$venv/bin/python" -c pass 2>/dev/null || "$python" -m venv --clear "$venv" || exit
         logged "$(basename "$venv")" "$venv/bin/python" -m pip install -q "$@" || exit

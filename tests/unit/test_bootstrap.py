@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # apt-get of the test: says whether daemons may start while it installs.
 APT_GET = """#!/bin/sh
-[ "$1" = install ] || exit 0
+case " $* " in *" install "*) ;; *) exit 0 ;; esac
 if [ -x "$POLICY_RC_D" ] && ! "$POLICY_RC_D"; then echo daemons forbidden; else echo daemons allowed; fi
 exit "${APT_STATUS:-0}"
 """
@@ -25,7 +25,8 @@ exit "${DPKG_STATUS:-0}"
 
 def bash(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ['bash', '-c', f'set -euo pipefail; source {ROOT}/tools/bootstrap.sh; {script}'],
+        ['bash', '-c', f'set -euo pipefail; source tools/bootstrap.sh; {script}'],
+        cwd=ROOT,
         env={'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', **environment},
         capture_output=True,
         text=True,
