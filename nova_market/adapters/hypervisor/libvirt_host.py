@@ -110,9 +110,10 @@ class LibvirtHost:
             )
         return self._supply
 
-    def sample(self) -> HostSample:
+    def sample(self, patience: float = PATIENCE) -> HostSample:
         """All active guests and their counters.
 
+        patience: seconds that statistics of monitors are waited for
         :raises HostUnavailable: libvirt does not answer.
         """
         connection = self.link.connection()
@@ -123,7 +124,7 @@ class LibvirtHost:
             self.cgroups.keep_only(())
             self._generation = self.link.generation
         self._monitors.begin(kernel=self._seen_by_kernel)
-        asked = self._monitors.newest(PATIENCE)
+        asked = self._monitors.newest(patience)
         with self.link.guarded():
             rows = connection.getAllDomainStats(STATISTICS, SCOPE)
             seen = [self._recall(*_with_monitor(row, asked)) for row in rows]
@@ -132,7 +133,7 @@ class LibvirtHost:
         self.cgroups.keep_only(self._running.keys())
         moment = self._clock.monotonic()
         use = self._use()
-        samples = self._read_kernel(present)
+        samples = self._read_kernel(present, asked)
         return HostSample(
             time=moment,
             guests=tuple(sorted(samples, key=lambda item: item.guest.incarnation)),
@@ -263,7 +264,9 @@ class LibvirtHost:
         )
         return new, statistics
 
-    def _read_kernel(self, present: Sequence[tuple[_Running, Statistics]]) -> list[GuestSample]:
+    def _read_kernel(
+        self, present: Sequence[tuple[_Running, Statistics]], asked: Readings
+    ) -> list[GuestSample]:
         """Counters with the CPU time and the resident memory that the kernel knows, else those of libvirt."""
         self.cgroups.search([running.guest for running, _ in present])
         samples, self._seen_by_kernel = [], bool(present)
@@ -281,7 +284,12 @@ class LibvirtHost:
             counters = running.odometers.read(
                 statistics, running.rss_bytes, cpu_time, vcpu_ready_ns=ready
             )
-            samples.append(GuestSample(guest=guest, counters=counters))
+            reading = asked.get(guest.incarnation)
+            samples.append(
+                GuestSample(
+                    guest=guest, counters=counters, disks_at=reading.disks_at if reading else None
+                )
+            )
         return samples
 
 
@@ -303,4 +311,5 @@ def _with_monitor(
 ) -> tuple[libvirt.virDomain, Statistics]:
     """Statistics of a guest, with what its monitor has answered last."""
     domain, statistics = row
-    return domain, {**asked.get((GuestId(domain.UUIDString()), domain.ID()), {}), **statistics}
+    reading = asked.get((GuestId(domain.UUIDString()), domain.ID()))
+    return domain, {**(reading.statistics if reading else {}), **statistics}

@@ -11,6 +11,7 @@ import logging
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 
 import libvirt
 
@@ -44,7 +45,20 @@ MOST_HANGING = 3
 """Readings that hang, each of which holds one of libvirtd's 20 threads (max_workers)."""
 
 Incarnation = tuple[GuestId, int]
-Readings = Mapping[Incarnation, Statistics]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What the monitor of a guest has answered last.
+
+    disks_at: when the counters of its disks arrived; None before they did
+    """
+
+    statistics: Statistics
+    disks_at: float | None = None
+
+
+Readings = Mapping[Incarnation, Reading]
 
 
 class MonitorStatistics:
@@ -53,7 +67,7 @@ class MonitorStatistics:
     def __init__(self, uri: str, clock: Clock) -> None:
         self._uri = uri
         self._clock = clock
-        self._readings: dict[Incarnation, Statistics] = {}
+        self._readings: dict[Incarnation, Reading] = {}
         self._calls: list[tuple[float, threading.Thread]] = []
         self._idle: libvirt.virConnect | None = None
         # readings are numbered: one that hung for long must not replace what later ones have read
@@ -113,7 +127,13 @@ class MonitorStatistics:
         try:
             connection = connection or _open(self._uri)
             rows = connection.getAllDomainStats(wanted, SCOPE)
-            read = {(GuestId(d.UUIDString()), d.ID()): statistics for d, statistics in rows}
+            now = self._clock.monotonic()
+            read = {
+                (GuestId(domain.UUIDString()), domain.ID()): Reading(
+                    statistics=statistics, disks_at=now if _has_disks(statistics) else None
+                )
+                for domain, statistics in rows
+            }
         except libvirt.libvirtError as error:
             # the other connection reports an outage
             LOG.debug('statistics of monitors were not read: %s', error)
@@ -132,10 +152,22 @@ class MonitorStatistics:
             known = self._readings
             # a guest that was left out keeps what is known of it
             self._readings = {
-                key: {**known.get(key, {}), **statistics} for key, statistics in read.items()
+                key: _after(known[key], reading) if key in known else reading
+                for key, reading in read.items()
             }
             self._idle = connection
             return True
+
+
+def _has_disks(statistics: Statistics) -> bool:
+    return any(name.endswith('.rd.bytes') for name in statistics)
+
+
+def _after(known: Reading, now: Reading) -> Reading:
+    return Reading(
+        statistics={**known.statistics, **now.statistics},
+        disks_at=known.disks_at if now.disks_at is None else now.disks_at,
+    )
 
 
 def _open(uri: str) -> libvirt.virConnect:

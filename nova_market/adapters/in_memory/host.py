@@ -182,7 +182,7 @@ class InMemoryHost:
         return HostSample(
             time=self._now,
             guests=tuple(
-                GuestSample(guest=inmate.guest, counters=inmate.counters())
+                GuestSample(guest=inmate.guest, counters=inmate.counters(), disks_at=self._now)
                 for _, inmate in sorted(self._inmates.items())
             ),
             use=self._use(),

@@ -91,8 +91,15 @@ class Counters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestSample:
+    """A guest and its counters.
+
+    disks_at: when the counters of its disks were read, in the time of HostSample: an emulator that answers
+              late leaves those of an earlier look. None where they were never read
+    """
+
     guest: Guest
     counters: Counters
+    disks_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,8 @@
 """Disk weights on real guests whose disk is the bottleneck: what they do, and where the service says no."""
 
 import logging
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -154,6 +156,22 @@ def test_guests_get_the_disk_by_their_weights(
         assert got['k2'] / got['k1'] == pytest.approx(1.0, abs=0.2)
     else:
         assert got['k2'] / got['k1'] > LEAST_RATIO
+
+
+def test_what_is_not_known_of_a_disk_is_no_rate(bed: Host, machines: dict[str, Machine]):
+    """A guest whose emulator does not answer has none, then one of the whole time since its last answer."""
+    machines['k1'].order('disk write 65536')
+    observer = Observer({'a': bed.uri})
+    observer.look(0.0)
+    os.kill(machines['k1'].pid, signal.SIGSTOP)
+    try:
+        late = observer.look(1.0)
+    finally:
+        os.kill(machines['k1'].pid, signal.SIGCONT)
+    assert 'k1.disk' not in late and late['k1.cpu'] >= 0
+    assert observer.look(2.0)['k1.disk'] > 0
+    observer.close()
+    machines['k1'].order('idle')
 
 
 def test_under_another_scheduler_the_service_says_that_weights_do_not_act(

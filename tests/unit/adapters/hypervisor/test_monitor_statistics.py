@@ -67,24 +67,44 @@ def monitors(clock, libvirtd):
     return MonitorStatistics('qemu:///system', clock)
 
 
+def read(monitors, patience=10.0):
+    """Statistics of each guest."""
+    return {key: reading.statistics for key, reading in monitors.newest(patience).items()}
+
+
 def test_what_arrives_in_time_counts_at_once(monitors, libvirtd):
     monitors.begin(kernel=True)
-    assert monitors.newest(10.0) == {KEY: libvirtd.answer}
+    assert read(monitors) == {KEY: libvirtd.answer}
 
 
 def test_what_is_late_counts_later(monitors, libvirtd, caplog):
     """One reading at a time: the round goes on with what it had, and the next one has the rest."""
     monitors.begin(kernel=True)
-    first = dict(monitors.newest(10.0))
+    first = read(monitors)
     libvirtd.answer = {'block.0.rd.bytes': 2}
     libvirtd.gate.clear()
     for _ in range(3):
         monitors.begin(kernel=True)
-        assert monitors.newest(0.05) == first
+        assert read(monitors, 0.05) == first
     assert libvirtd.asked == 2
     assert caplog.text.count('guests answer late') == 1
     libvirtd.gate.set()
-    assert monitors.newest(10.0) == {KEY: {'block.0.rd.bytes': 2}}
+    assert read(monitors) == {KEY: {'block.0.rd.bytes': 2}}
+
+
+def test_the_time_of_a_reading_is_that_of_its_disks(monitors, libvirtd, clock):
+    """When they arrived; not when others were late, or the guest was left out."""
+    monitors.begin(kernel=True)
+    first = monitors.newest(10.0)[KEY].disks_at
+    assert first == clock.monotonic()
+    clock.advance(5.0)
+    assert monitors.newest(10.0)[KEY].disks_at == first
+    libvirtd.answer = {'block.count': 1}
+    monitors.begin(kernel=True)
+    assert monitors.newest(10.0)[KEY].disks_at == first
+    libvirtd.answer = {'block.0.rd.bytes': 2}
+    monitors.begin(kernel=True)
+    assert monitors.newest(10.0)[KEY].disks_at == first + 5.0
 
 
 def test_a_reading_that_hangs_is_left_and_few_may_hang(monitors, libvirtd, clock):
@@ -103,7 +123,7 @@ def test_a_guest_that_was_left_out_keeps_what_is_known(monitors, libvirtd):
     monitors.newest(10.0)
     libvirtd.answer = {'block.count': 1}
     monitors.begin(kernel=True)
-    assert monitors.newest(10.0) == {KEY: {'block.0.rd.bytes': 1, 'block.count': 1}}
+    assert read(monitors) == {KEY: {'block.0.rd.bytes': 1, 'block.count': 1}}
 
 
 def test_a_reading_that_hung_replaces_nothing_newer(monitors, libvirtd, clock):
@@ -115,10 +135,10 @@ def test_a_reading_that_hung_replaces_nothing_newer(monitors, libvirtd, clock):
     libvirtd.gate, libvirtd.answer = threading.Event(), {'block.0.rd.bytes': 9}
     libvirtd.gate.set()
     monitors.begin(kernel=True)
-    assert monitors.newest(10.0) == {KEY: {'block.0.rd.bytes': 9}}
+    assert read(monitors) == {KEY: {'block.0.rd.bytes': 9}}
     hung.set()
     wait_for(lambda: libvirtd.closed, 10.0)
-    assert monitors.newest(10.0) == {KEY: {'block.0.rd.bytes': 9}}
+    assert read(monitors) == {KEY: {'block.0.rd.bytes': 9}}
 
 
 def test_what_is_read_while_it_is_closed_is_forgotten(monitors, libvirtd):
@@ -128,5 +148,5 @@ def test_what_is_read_while_it_is_closed_is_forgotten(monitors, libvirtd):
     wait_for(lambda: libvirtd.asked, 10.0)
     monitors.close()
     libvirtd.gate.set()
-    assert monitors.newest(10.0) == {}
+    assert read(monitors) == {}
     assert libvirtd.closed == 1
