@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The DevStack plugin keeps DevStack's contract, with DevStack's own functions recorded instead of run."""
 
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -41,10 +42,10 @@ def calls(
     """What the plugin calls of DevStack when stack.sh runs it with these arguments."""
     script = f"""
         {DEVSTACK}
-        NOVA_MARKET_DIR={ROOT}
-        source {ROOT}/devstack/override-defaults
-        source {ROOT}/devstack/settings >/dev/null
-        source {ROOT}/devstack/plugin.sh {' '.join(arguments)}
+        NOVA_MARKET_DIR={shlex.quote(str(ROOT))}
+        source "$NOVA_MARKET_DIR/devstack/override-defaults"
+        source "$NOVA_MARKET_DIR/devstack/settings" >/dev/null
+        source "$NOVA_MARKET_DIR/devstack/plugin.sh" {' '.join(arguments)}
     """
     done = subprocess.run(
         ['bash', '-c', script],
