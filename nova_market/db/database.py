@@ -22,7 +22,7 @@ from typing import Any, Concatenate, TypeVar
 from oslo_db import exception as oslo_error
 from oslo_db.sqlalchemy import enginefacade
 from sqlalchemy import Connection, Engine, event
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, ResourceClosedError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from nova_market.db.connection_pool import PARAMETER
@@ -178,7 +178,9 @@ def passes(error: Exception) -> bool:
     """Whether trying again may help."""
     if isinstance(error, PoolTimeout | oslo_error.DBConnectionError | oslo_error.DBDeadlock):
         return True
-    return isinstance(error, oslo_error.DBError | DBAPIError) and bool(PASSING.search(str(error)))
+    # SQLAlchemy says that a connection is closed when it loses one with its first look at a database
+    named = oslo_error.DBError | DBAPIError | ResourceClosedError
+    return isinstance(error, named) and bool(PASSING.search(str(error)))
 
 
 def _prepare(engine: Engine) -> None:
@@ -197,7 +199,9 @@ def translated() -> Iterator[None]:
     """Errors of the database as errors of ours."""
     try:
         yield
-    except (oslo_error.DBError, DBAPIError, PoolTimeout, oslo_error.CantStartEngineError) as error:
+    except (
+        oslo_error.DBError, DBAPIError, PoolTimeout, ResourceClosedError, oslo_error.CantStartEngineError,
+    ) as error:  # fmt: skip
         reason = str(error).splitlines()[0]
         gone = oslo_error.DBConnectionError | oslo_error.DBNonExistentDatabase | PoolTimeout
         if isinstance(error, gone) or passes(error):

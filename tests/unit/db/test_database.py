@@ -8,6 +8,7 @@ import time
 import pytest
 from oslo_db.exception import DBDeadlock, DBDuplicateEntry, RetryRequest
 from sqlalchemy import text
+from sqlalchemy.exc import ResourceClosedError
 
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import BANK, account
@@ -53,9 +54,17 @@ def test_a_database_that_is_away_is_reported_in_time_and_once(away, caplog):
     assert [record.name for record in caplog.records] == []
 
 
-def test_work_is_tried_again_until_it_works(database):
-    """After a deadlock, and when it asks for it."""
-    errors = [DBDeadlock(), RetryRequest(DBDuplicateEntry())]
+@pytest.mark.parametrize(
+    'error',
+    [
+        DBDeadlock(),
+        RetryRequest(DBDuplicateEntry()),
+        ResourceClosedError('This Connection is closed'),
+    ],
+)
+def test_work_is_tried_again_until_it_works(database, error):
+    """After a deadlock, when it asks for it, and when SQLAlchemy's first look lost its connection."""
+    errors = [error]
 
     def work(connection):
         if errors:
@@ -73,6 +82,18 @@ def test_work_that_asks_again_in_vain_fails_with_its_reason(tmp_path):
         raise RetryRequest(DBDuplicateEntry())
 
     with pytest.raises(DBDuplicateEntry):
+        database.read(work)
+    database.close()
+
+
+def test_a_connection_that_is_lost_at_once_is_a_database_that_is_away(tmp_path):
+    """SQLAlchemy has no error of databases for it."""
+    database = Database({'connection': f'sqlite:///{tmp_path}/x'}, patience=0.0)
+
+    def work(connection):
+        raise ResourceClosedError('This Connection is closed')
+
+    with pytest.raises(DatabaseUnavailable, match='does not answer: This Connection is closed'):
         database.read(work)
     database.close()
 
