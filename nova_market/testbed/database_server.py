@@ -111,13 +111,14 @@ class DatabaseServer(ABC):
 
     def _answers(self, server: 'subprocess.Popen[bytes]', give_up: float) -> bool:
         while server.poll() is None and time.monotonic() < give_up:
-            with socket.socket(socket.AF_UNIX) as probe:
-                try:
-                    probe.connect(os.fspath(self._socket))
-                    return True
-                except OSError:
-                    time.sleep(0.1)
+            if self._takes_connections():
+                return True
+            time.sleep(0.1)
         return False
+
+    def _takes_connections(self) -> bool:
+        with socket.socket(socket.AF_UNIX) as probe:
+            return probe.connect_ex(os.fspath(self._socket)) == 0
 
     def _as_user(self, command: Sequence[str]) -> list[str]:
         if os.geteuid():
@@ -188,6 +189,11 @@ class PostgreSql(DatabaseServer):
             self._program('postgres'), '-D', f'{self.directory}/data', '-k', f'{self.directory}',
             '-c', 'listen_addresses=', '-c', 'max_connections=400', '-c', 'fsync=off',
         ]  # fmt: skip
+
+    def _takes_connections(self) -> bool:
+        """It has its socket before, after a kill for seconds."""
+        asked = [self._program('pg_isready'), '--quiet', f'--host={self.directory}']
+        return super()._takes_connections() and subprocess.run(asked).returncode == 0
 
     @staticmethod
     def _program(name: str) -> str:
