@@ -244,6 +244,8 @@ class Jobs(LeaderLoop):
         if changed:
             self._stores.attempts.put(changed)
             one.workers |= {worker.id: worker for worker in changed}
+        # a job starts after the one that left it room while the cloud was read; upkeep looked at older rows
+        one.now = self._clock.wall()
         rows = one.rows()
         if one.cloud is not None:
             wanted = [queue.aggregate for queue in one.queues if queue.aggregate]

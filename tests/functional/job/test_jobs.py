@@ -3,6 +3,7 @@
 
 import pytest
 
+from nova_market.core.job.minutes import MINUTE
 from nova_market.core.job.record import (
     ACTIVE,
     AfterCondition,
@@ -12,6 +13,7 @@ from nova_market.core.job.record import (
     PreemptAction,
 )
 from nova_market.core.job.store_values import JobFilter
+from nova_market.services.job.statistics import JobStatistics
 from tests.support.job_bed import STEP, JobBed, host, id_of
 
 pytestmark = pytest.mark.functional
@@ -56,6 +58,38 @@ def test_forty_jobs_of_two_queues_keep_the_shares(bed):
     assert [bed.guests.ends(id_of(name)).count('exit') for name in names] == [1] * 40
     # workers are used again: there were fewer than jobs
     assert len({one.server_id for one in bed.guests.runs}) < 30
+
+
+class SlowToRead:
+    """A cloud that takes a moment to read, in which jobs end."""
+
+    def __init__(self, bed):
+        self._bed = bed
+
+    def hosts(self):
+        self._bed.clock.advance(3.0)
+        self._bed.guests.tick()
+        return self._bed.cloud.hosts()
+
+    def __getattr__(self, name):
+        return getattr(self._bed.cloud, name)
+
+
+def test_a_job_starts_after_the_one_whose_room_it_has(bed):
+    """However long a pass reads, no moment and no minute has more of a queue than its share has room for."""
+    ids = [bed.submit(f'j{n}', 'night', sleep=20.0 + n, time_limit=3600) for n in range(12)]
+    parts = {name: getattr(bed.stores, name) for name in ('queues', 'jobs', 'attempts', 'states')}
+    service = bed.another(hosts=SlowToRead(bed), reporter=JobStatistics(**parts))
+    service.start()
+    while not bed.all_ended():
+        bed.pass_(service)
+    attempts = bed.stores.attempts.attempts(ids).values()
+    spans = [(one.created_at, one.ended_at) for parts in attempts for one in parts]
+    assert len(spans) == 12
+    assert max(sum(begin <= t < end for begin, end in spans) for t, _ in spans) == 4
+    now = int(bed.clock.wall() // MINUTE)
+    minutes = bed.stores.queues.minutes(id_of('night'), now - 60, now, 100)
+    assert 3.0 < max(one.cores for one in minutes) <= 4.0
 
 
 def test_a_production_job_preempts_the_newest_best_effort_job(small):
