@@ -12,6 +12,9 @@ is counted twice or lost. The mark lies where a minute begins, and moves on when
     cores of a minute = sum over parts of cores * |[created_at, ended_at) within it| / (its seconds until now)
     share             = cores / cores of what the queue's share is of                          0 <= share <= 1
 
+Cores are rounded to DIGITS, so that no minute has more of them than were held at any time in it: a sum of
+seconds that are no binary fractions may be larger in its last digit.
+
 Known errors: waiting at the end of an earlier minute is derived from the jobs that are stored now; a job
 that was cancelled since while it waited is missing there. Of a long gap only MOST_MINUTES at each end have
 rows.
@@ -42,6 +45,9 @@ from nova_market.core.resource import Array, Flags
 MINUTE = 60
 MOST_MINUTES = 60
 """Minutes that get rows at each end of a gap: a thousand queues have 60,000 rows in an hour."""
+
+DIGITS = 9
+"""Of the cores of a minute behind the decimal point; no flavor and no job has a smaller part of a core."""
 
 COUNTED = (JobAction.STARTED, JobAction.FINISHED, JobAction.FAILED, JobAction.PREEMPTED)
 ALL = ''
@@ -100,7 +106,8 @@ def queue_minutes(read: PassRead, mark: Mark, since: Happened) -> tuple[list[Que
     capacity = np.array([*sizes, read.capacity.get(ALL, (0.0, 0.0))[0]])
     rows = []
     for row, minute in enumerate(numbers):
-        cores = jobs.core_seconds(max(begin[row], mark.until), end[row]) / (end[row] - begin[row])
+        held = jobs.core_seconds(max(begin[row], mark.until), end[row])
+        cores = np.round(held / (end[row] - begin[row]), DIGITS)
         share = np.divide(cores, capacity, out=np.zeros(len(names)), where=capacity > 0)
         running, waiting = jobs.at(end[row])
         rows += [

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nova_market.core.job.minutes import (
@@ -28,6 +28,7 @@ from nova_market.core.job.record import (
 from tests.support.job_records import id_of, job, queue, waiting_rows
 
 END = 600.0
+THOUSANDTHS = st.integers(1, int(1000 * END)).map(lambda n: n / 1000)
 QUEUES = ('night', 'day')
 ENDS = {
     JobAction.FINISHED: (AttemptState.FINISHED, JobState.FINISHED),
@@ -93,6 +94,23 @@ def courses(draw: st.DrawFn) -> list[Course]:
             )
         )
     return found
+
+
+@st.composite
+def seamless(draw: st.DrawFn) -> list[Course]:
+    """Jobs that start in the moment in which the one before them ends, at times that no sum has exactly."""
+    times = st.lists(THOUSANDTHS, min_size=2, max_size=12, unique=True).map(sorted)
+    return [
+        finished(f'j{slot}.{number}', draw(st.sampled_from(QUEUES)), begin, end)
+        for slot in range(draw(st.integers(1, 4)))
+        for number, (begin, end) in enumerate(pairwise(draw(times)))
+    ]
+
+
+def finished(name: str, queue: str, begin: float, end: float) -> Course:
+    """A job that starts when it is submitted, on one core."""
+    runs = ((begin, end, JobAction.FINISHED),)
+    return Course(name=name, queue=queue, cores=1.0, submitted=begin, runs=runs)
 
 
 def events_of(all_of: list[Course]) -> list[JobEvent]:
@@ -173,6 +191,30 @@ def test_sums_of_the_minutes_are_the_totals(all_of, times):
         )
         rows = [one for one in table.values() if one.queue_id == id_of(name)]
         assert MINUTE * sum(one.cores for one in rows) == pytest.approx(held)
+
+
+@given(st.one_of(courses(), seamless()), THOUSANDTHS)
+@example(
+    [
+        finished('a', 'night', 0.0, 0.5),
+        finished('b', 'night', 0.5, 0.6),
+        finished('c', 'night', 0.0, 0.6),
+    ],
+    0.6,
+)
+def test_a_minute_has_no_more_cores_than_ran_at_any_time_in_it(all_of, now):
+    """To the last digit: who compares it with the share of a queue finds no more than was running."""
+    for (queue_id, minute), row in kept(all_of, [now]).items():
+        begin, end = minute * MINUTE, min((minute + 1) * MINUTE, now)
+        runs = [
+            (one.cores, since, until)
+            for one in all_of
+            if queue_id in ('', id_of(one.queue))
+            for since, until, _ in one.runs
+        ]
+        times = [begin, *(since for _, since, _ in runs if begin < since < end)]
+        most = max(sum(cores for cores, a, b in runs if a <= time < b) for time in times)
+        assert row.cores <= most
 
 
 @given(courses(), TIMES)
