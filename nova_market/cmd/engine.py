@@ -16,6 +16,9 @@ from nova_market.services.market import status
 from nova_market.wiring import engine as engine_wiring
 from nova_market.wiring.database import ready
 
+BEGINS = '%s: period'
+"""How the log begins when the database was found; %s is the name of the engine."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; the exit code: 0 done, 1 failed, 3 no rounds (status), 78 options that cannot work."""
@@ -42,7 +45,7 @@ def _run(conf: cfg.ConfigOpts) -> int:
         program.serve_metrics(conf, 'market', parts.collector.registry)
         settings = parts.settings
         log.getLogger(__name__).info(
-            '%s: period %d s, pricing %s, currency %s, rebalancing %s, exchange %s',
+            BEGINS + ' %d s, pricing %s, currency %s, rebalancing %s, exchange %s',
             settings.name, settings.period, settings.options['pricing'],
             settings.options['currency'], conf.rebalancing.mode, conf.fairness.exchange,
         )  # fmt: skip

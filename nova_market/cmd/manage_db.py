@@ -16,6 +16,7 @@ DAY = 86_400.0
 MIN_DAYS = 1.0
 EXIT_DISCREPANCY = 1
 EXIT_BEHIND = 2
+ADDS_UP = 'Every balance is what its postings add up to; all accounts add up to zero.'
 
 
 def add_commands(subparsers: Any) -> None:
@@ -85,5 +86,5 @@ def _verify(conf: cfg.ConfigOpts) -> int:
     for line in found:
         print(line)
     if not found:
-        print('Every balance is what its postings add up to; all accounts add up to zero.')
+        print(ADDS_UP)
     return EXIT_DISCREPANCY if found else 0

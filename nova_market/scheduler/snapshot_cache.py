@@ -22,6 +22,10 @@ from nova_market.outage_log import OutageLog
 
 LOG = logging.getLogger(__name__)
 
+UNREAD, AGAIN = 'the market can not be read', 'the market can be read again'
+SILENT = 'filters of the market let everything pass and its weighers are silent'
+KNOWN = 'the market is known: its filters and weighers count'
+
 PAUSE = 20.0
 """Seconds between two looks where the option cannot be read."""
 
@@ -66,15 +70,8 @@ class Feed:
         self._lock = threading.Lock()
         self._source: Source | None = None
         self._held: Held | None = None
-        self._reading = OutageLog(
-            LOG, lost='the market can not be read', back='the market can be read again'
-        )
-        self._market = OutageLog(
-            LOG,
-            lost='filters of the market let everything pass and its weighers are silent',
-            back='the market is known: its filters and weighers count',
-            unproven=True,
-        )
+        self._reading = OutageLog(LOG, lost=UNREAD, back=AGAIN)
+        self._market = OutageLog(LOG, lost=SILENT, back=KNOWN, unproven=True)
         self._refused = 0
 
     def current(self) -> SchedulerSnapshot | None:

@@ -18,6 +18,9 @@ from nova_market.ports import Clock, Leadership
 
 LOG = logging.getLogger(__name__)
 
+LEADS, STANDS_BY = 'leads', 'stands by'
+"""Behind the name of the service in its log."""
+
 
 class LeaderLoop(abc.ABC):
     """tick() often, from one thread. Waits for nothing but what a turn needs."""
@@ -76,7 +79,7 @@ class LeaderLoop(abc.ABC):
         """Do what is due now. Raises nothing."""
         leads = self._leadership.leading()
         if leads != self._leads:
-            LOG.info('%s %s', self._name, 'leads' if leads else 'stands by')
+            LOG.info('%s %s', self._name, LEADS if leads else STANDS_BY)
             self._leads, self._due = leads, 0.0
             self._lead_changed()
         began = self._clock.monotonic()

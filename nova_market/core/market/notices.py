@@ -20,6 +20,7 @@ from nova_market.core.market.settings import MarketSettings
 from nova_market.core.market.sustainable_bid import means_of
 from nova_market.core.notice.notice import Notice
 
+BID_SCALED, CREDIT_LOW = 'market.bid.scaled', 'market.credit.low'
 CALM = 2
 """A payer that was notified stays so until its credits last for this many times the limit."""
 
@@ -44,7 +45,7 @@ def notices(
         if payer in are_short and payer not in were_short:
             available = int(inputs.snapshot.available[row])
             payload = {'account': payer, 'bids': wanted[row], 'available': available}
-            new.append(_notice('market.bid.scaled', inputs, row, payload, settings.period))
+            new.append(_notice(BID_SCALED, inputs, row, payload, settings.period))
     return new, replace(carried, low=tuple(low), short=tuple(short))
 
 
@@ -114,7 +115,7 @@ def _low(inputs: RoundInputs, row: int, spent: int, left: int, seconds: int) -> 
         'periods_left': left,
         'exhausted_at': (inputs.period + left) * seconds,
     }
-    return _notice('market.credit.low', inputs, row, payload, seconds)
+    return _notice(CREDIT_LOW, inputs, row, payload, seconds)
 
 
 def _notice(

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from openstack.connection import Connection
 
 from nova_market.experiments.guests.service_process import Daemon
+from nova_market.services.leader_loop import LEADS, STANDS_BY
 from tests.integration.cloud.conftest import Cloud, within
 from tests.integration.cloud.deployed_market import MarketBed
 
@@ -100,9 +101,8 @@ class JobsBed:
         service = self.services[name]
         if service.ended or not service.log.exists():
             return False
-        lines = service.log.read_text().splitlines()
-        states = [line for line in lines if f'{name} leads' in line or f'{name} stands by' in line]
-        return bool(states) and 'leads' in states[-1]
+        log = service.log.read_text()
+        return log.rfind(f'{name} {LEADS}') > log.rfind(f'{name} {STANDS_BY}')
 
     def close(self) -> None:
         for service in self.services.values():

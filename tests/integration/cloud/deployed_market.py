@@ -21,6 +21,7 @@ import openstack
 from nova_market.adapters.control.cpu import CpuShares
 from nova_market.adapters.hypervisor.libvirt_host import LibvirtHost
 from nova_market.adapters.hypervisor.supply import SupplySettings
+from nova_market.cmd.manage_db import ADDS_UP
 from nova_market.db.database import Database
 from nova_market.experiments.guests.service_process import Daemon, Options, ServiceProcess
 from nova_market.sdk import market_service
@@ -114,6 +115,10 @@ class MarketBed:
         """nova-market-manage; its standard output."""
         program = [sys.executable, '-m', 'nova_market.cmd.manage']
         return output_of([*program, '--config-file', str(self.api.config), *words])
+
+    def adds_up(self) -> bool:
+        """Whether balances and postings of all accounts agree."""
+        return ADDS_UP in self.manage('db', 'verify')
 
     def market(self, project: str, *words: str) -> Any:
         """`openstack market ...` as the project's user or as admin; what it says as JSON."""
