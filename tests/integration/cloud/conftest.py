@@ -6,10 +6,10 @@ left running, without the servers that the tests made.
 """
 
 import json
+import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Generator, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,23 +17,34 @@ from typing import Any
 import openstack
 import pytest
 
+from tests.integration.cloud.service_logs import ServiceLogs
+from tests.integration.cloud.waiting import PATIENCE, printers, until
+
 ROOT = Path(__file__).resolve().parents[3]
+STATE = Path(os.environ.get('NOVA_MARKET_CLOUD', '/var/lib/nova-market-cloud'))
+HOSTS = ('h1', 'h2')
+
 UP_TIMEOUT = 1200.0
 """Seconds; the first `up` installs OpenStack."""
 
 Json = dict[str, Any]
 
+service_logs: list[ServiceLogs] = []
+"""Those of the session, until a test has failed."""
+
 
 class Cloud:
     """tools/cloud, from Python."""
 
-    def tool(self, *arguments: str, timeout: float = 180.0) -> str:
+    def tool(self, *arguments: str, timeout: float = PATIENCE) -> str:
         """Standard output of tools/cloud; its standard error is in the assertion when it fails."""
         done = self.attempt(*arguments, timeout=timeout)
         assert done.returncode == 0, f'tools/cloud {" ".join(arguments)}: {done.stderr[-2000:]}'
         return done.stdout
 
-    def attempt(self, *arguments: str, timeout: float = 180.0) -> subprocess.CompletedProcess[str]:
+    def attempt(
+        self, *arguments: str, timeout: float = PATIENCE
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [str(ROOT / 'tools' / 'cloud'), *arguments],
             check=False,
@@ -49,10 +60,30 @@ class Cloud:
     def is_up(self) -> bool:
         return self.attempt('status').returncode == 0
 
-    def openstack(self, project: str, *arguments: str, timeout: float = 180.0) -> str:
+    def environment(self) -> dict[str, str]:
+        """OS_* of the administrator, and what services of the market are configured with."""
+        lines = self.tool('run', 'env').splitlines()
+        return dict(
+            line.split('=', 1) for line in lines if line.startswith(('OS_', 'NOVA_MARKET_'))
+        )
+
+    def admin(self) -> openstack.connection.Connection:
+        environment = self.environment()
+        return openstack.connect(
+            auth_url=environment['OS_AUTH_URL'],
+            username=environment['OS_USERNAME'],
+            password=environment['OS_PASSWORD'],
+            project_name=environment['OS_PROJECT_NAME'],
+            user_domain_name='Default',
+            project_domain_name='Default',
+            region_name=environment['OS_REGION_NAME'],
+            compute_api_version='2.90',
+        )
+
+    def openstack(self, project: str, *arguments: str) -> str:
         """A client's command, as the project's user or as admin."""
         who = ['run'] if project == 'admin' else ['as', project]
-        return self.tool(*who, 'openstack', *arguments, timeout=timeout)
+        return self.tool(*who, 'openstack', *arguments)
 
     def boot(self, project: str, name: str, host: str, flavor: str = 'tiny') -> str:
         """The id of a new server that is ACTIVE on that host and whose guest obeys."""
@@ -69,10 +100,8 @@ class Cloud:
         )
         return str(json.loads(made)['id'])
 
-    def wait_until_obeying(self, name: str, timeout: float = 120.0) -> None:
-        deadline = time.monotonic() + timeout
-        while self.attempt('order', name, 'load').returncode:
-            assert time.monotonic() < deadline, f'the guest of {name} does not obey'
+    def wait_until_obeying(self, name: str) -> None:
+        until(lambda: self.attempt('order', name, 'load').returncode == 0)
 
     def servers(self) -> dict[str, Json]:
         """Every server of every project, by name: Status, Host, ID and more."""
@@ -99,15 +128,6 @@ class Cloud:
         return self.tool('on', host, 'virsh', '-q', *arguments)
 
 
-def within(seconds: float, ask: Callable[[], object]) -> float:
-    """Seconds until ask() is true; fails when it does not become so."""
-    began = time.monotonic()
-    while not ask():
-        assert time.monotonic() - began < seconds, f'not within {seconds:.0f} s'
-        time.sleep(0.2)
-    return time.monotonic() - began
-
-
 def say(text: str) -> None:
     """A figure for whoever reads the output."""
     sys.stderr.write(f'{text}\n')
@@ -118,13 +138,45 @@ def at(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """pytest captures what tests print; a line of progress is for whoever waits."""
+
+    def print_now(text: str) -> None:
+        reporter = config.pluginmanager.getplugin('terminalreporter')
+        capture = config.pluginmanager.getplugin('capturemanager')
+        with capture.global_and_fixture_disabled():
+            reporter.ensure_newline()
+            reporter.write_line(text)
+
+    printers.append(print_now)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    for logs in service_logs:
+        logs.begin()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """The first failure comes with what services have logged; those after it mostly come from it."""
+    report = yield
+    if report.failed and service_logs:
+        logged = service_logs.pop().tails()
+        report.sections.append(('What services have logged since this test began', logged))
+    return report
+
+
 @pytest.fixture(scope='session')
-def whole_cloud() -> Iterator[Cloud]:
+def whole_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
     cloud = Cloud()
     was_up = cloud.is_up()
+    of_hosts = (STATE / 'hosts' / host / 'log' for host in HOSTS)
+    service_logs.append(ServiceLogs([STATE / 'log', *of_hosts, tmp_path_factory.getbasetemp()]))
+    service_logs[0].begin()
     yield cloud
     if not was_up:
-        cloud.tool('down', timeout=300)
+        cloud.tool('down')
 
 
 @pytest.fixture(scope='module')
@@ -139,20 +191,9 @@ def cloud(whole_cloud: Cloud) -> Iterator[Cloud]:
 
 @pytest.fixture(scope='module')
 def environment(cloud: Cloud) -> dict[str, str]:
-    """OS_* of the administrator, and the URL of the broker."""
-    lines = cloud.tool('run', 'env').splitlines()
-    return dict(line.split('=', 1) for line in lines if line.startswith(('OS_', 'NOVA_MARKET_')))
+    return cloud.environment()
 
 
 @pytest.fixture(scope='module')
-def admin(environment: dict[str, str]) -> openstack.connection.Connection:
-    return openstack.connect(
-        auth_url=environment['OS_AUTH_URL'],
-        username=environment['OS_USERNAME'],
-        password=environment['OS_PASSWORD'],
-        project_name=environment['OS_PROJECT_NAME'],
-        user_domain_name='Default',
-        project_domain_name='Default',
-        region_name=environment['OS_REGION_NAME'],
-        compute_api_version='2.90',
-    )
+def admin(cloud: Cloud) -> openstack.connection.Connection:
+    return cloud.admin()

@@ -18,8 +18,9 @@ from openstack.connection import Connection
 
 from nova_market.experiments.guests.service_process import Daemon
 from nova_market.services.leader_loop import LEADS, STANDS_BY
-from tests.integration.cloud.conftest import Cloud, within
+from tests.integration.cloud.conftest import Cloud
 from tests.integration.cloud.deployed_market import MarketBed
+from tests.integration.cloud.waiting import until
 
 INTERVAL = 2.0
 SERVICES = ('jobs.one', 'jobs.two')
@@ -92,7 +93,7 @@ class JobsBed:
     def start(self) -> None:
         self.market.make_tables()
         self.market.api.launch()
-        within(60.0, self.market.answers)
+        until(self.market.answers)
         for service in self.services.values():
             service.launch()
 

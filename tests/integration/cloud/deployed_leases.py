@@ -6,8 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nova_market.experiments.guests.service_process import Daemon
-from tests.integration.cloud.conftest import Cloud, within
+from tests.integration.cloud.conftest import Cloud
 from tests.integration.cloud.deployed_market import ENGINES, MarketBed
+from tests.integration.cloud.waiting import until
 
 SERVICES = ('leases.one', 'leases.two')
 INTERVAL = 2.0
@@ -54,7 +55,7 @@ class LeasesBed:
         self.market.api.launch()
         # an engine: what the scheduler reads comes with its rounds
         self.market.engines[ENGINES[0]].launch()
-        within(60.0, self.market.answers)
+        until(self.market.answers)
         for service in self.services.values():
             service.launch()
 

@@ -25,14 +25,13 @@ from nova_market.cmd.manage_db import ADDS_UP
 from nova_market.db.database import Database
 from nova_market.experiments.guests.service_process import Daemon, Options, ServiceProcess
 from nova_market.sdk import market_service
-from tests.integration.cloud.conftest import Cloud, within
+from tests.integration.cloud.conftest import HOSTS, STATE, Cloud
+from tests.integration.cloud.waiting import until
 from tests.support.servers.databases import drop_tables
 
 PERIOD = 10
 INTERVAL = 2.0
-HOSTS = ('h1', 'h2')
 ENGINES = ('engine.one', 'engine.two')
-STATE = Path(os.environ.get('NOVA_MARKET_CLOUD', '/var/lib/nova-market-cloud'))
 
 
 class MarketBed:
@@ -74,7 +73,7 @@ class MarketBed:
         self.api.launch()
         for engine in self.engines.values():
             engine.launch()
-        within(60.0, self.answers)
+        until(self.answers)
 
     def make_tables(self) -> None:
         """Anew: credits of an earlier bed would change what a project is refused."""

@@ -4,7 +4,7 @@
 from openstack import exceptions as sdk_errors
 from openstack.connection import Connection
 
-from tests.integration.cloud.conftest import within
+from tests.integration.cloud.waiting import until
 
 NOVA = '2.90'
 REFUSED = 'no valid host'
@@ -32,17 +32,14 @@ def settled(admin: Connection, servers: list[str]) -> None:
     def done() -> bool:
         return all(admin.compute.get_server(s).status in {'ACTIVE', 'ERROR'} for s in servers)
 
-    within(240.0, done)
+    until(done)
 
 
 def remove(admin: Connection, servers: list[str]) -> None:
     for server in servers:
         admin.compute.delete_server(server, ignore_missing=True)
     for server in servers:
-        within(
-            120.0,
-            lambda: admin.compute.find_server(server, ignore_missing=True) is None,  # noqa: B023
-        )
+        until(lambda: admin.compute.find_server(server, ignore_missing=True) is None)  # noqa: B023
 
 
 def placed(admin: Connection, tenant: Connection, name: str, flavor: str, **more: object) -> str:

@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/cloud itself: up again changes nothing, servers on two hosts, metadata, moves, down without trace."""
 
-import os
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 
-from tests.integration.cloud.conftest import Cloud
+from tests.integration.cloud.conftest import STATE, Cloud
 from tests.integration.cloud.left_behind import left_behind
 
 pytestmark = [pytest.mark.cloud, pytest.mark.timeout(1500)]
-
-STATE = Path(os.environ.get('NOVA_MARKET_CLOUD', '/var/lib/nova-market-cloud'))
 
 
 @pytest.fixture(scope='module')
@@ -118,12 +114,12 @@ def test_down_leaves_nothing_and_up_brings_the_servers_back(
     cloud: Cloud, two_servers: dict[str, str]
 ) -> None:
     """No process, mount, cgroup or device stays; the servers run again afterwards, where they were."""
-    cloud.tool('down', timeout=300)
+    cloud.tool('down')
     assert left_behind('nova-market-cloud') == []
     assert left_behind('nmcloud') == []
     assert left_behind(str(STATE)) == []
     assert cloud.attempt('status').returncode == 3
     cloud.up()
     for name in two_servers:
-        cloud.wait_until_obeying(name, timeout=240)
+        cloud.wait_until_obeying(name)
     assert cloud.servers()['e1']['Host'] == 'h2'

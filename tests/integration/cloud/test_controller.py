@@ -21,8 +21,9 @@ import requests
 
 from nova_market.core.ledger.money import MICRO
 from nova_market.experiments.guests.service_process import Daemon
-from tests.integration.cloud.conftest import ROOT, Cloud, within
+from tests.integration.cloud.conftest import ROOT, Cloud
 from tests.integration.cloud.deployed_market import PERIOD, MarketBed
+from tests.integration.cloud.waiting import until
 
 pytestmark = [
     pytest.mark.cloud('mariadbd', 'libvirtd', 'ovs-vswitchd', 'qemu-system-x86_64'),
@@ -80,7 +81,7 @@ def bed(
         made.start()
         accounts = {name: f'project:{cloud.project_id(name)}' for name in ('dora', 'emil')}
         first = cloud.create('dora', 'market-d', 'h1')
-        within(6 * PERIOD, lambda: {*accounts.values()} <= opened(made))
+        until(lambda: {*accounts.values()} <= opened(made))
         cloud.openstack('dora', 'server', 'delete', '--wait', first)
         for name in accounts.values():
             made.market('admin', 'account', 'grant', name, '5000')
@@ -195,10 +196,10 @@ def test_a_deadline_that_is_moved_is_met(
         'budget': {'renew_amount': 40 * MICRO},
     }  # fmt: skip
     made = create(bed, tmp_path, template)
-    say(f'its server is there after {within(120, lambda: active(bed, "zephyr", 1)):.1f} s')
-    bed.cloud.wait_until_obeying('zephyr-worker-1', 300)
+    say(f'its server is there after {until(lambda: active(bed, "zephyr", 1)):.1f} s')
+    bed.cloud.wait_until_obeying('zephyr-worker-1')
     bed.cloud.order('zephyr-worker-1', 'burn 1')
-    within(6 * PERIOD, lambda: weight(bed, 'zephyr') < 0.9)
+    until(lambda: weight(bed, 'zephyr') < 0.9)
     time.sleep(4 * PERIOD)
     calm, share = cluster(bed, 'zephyr'), weight(bed, 'zephyr')
     controller.kill()
@@ -206,12 +207,12 @@ def test_a_deadline_that_is_moved_is_met(
     left = SECOND - (time.time() - began)
     bed.market('dora', 'app', 'set', 'zephyr', '--deadline', in_seconds(left))
     controller.launch()
-    passed = within(8 * PERIOD, lambda: weight(bed, 'zephyr') > 1.3 * share)
+    passed = until(lambda: weight(bed, 'zephyr') > 1.3 * share)
     hurried = cluster(bed, 'zephyr')
     say(f'moved: {hurried}, weight {weight(bed, "zephyr"):.3f} after {passed:.1f} s')
     assert hurried['bid_cpu'] > calm['bid_cpu'] and active(bed, 'zephyr', 1)
     (server,) = own(bed, 'zephyr').values()
-    rest = within(10 * PERIOD, lambda: rests(bed, 'zephyr'))
+    rest = until(lambda: rests(bed, 'zephyr'))
     before = weight(bed, 'zephyr')
     used = bed.used(20.0)
     part, after = used[server['ID']] / sum(used.values()), weight(bed, 'zephyr')
@@ -225,9 +226,9 @@ def test_a_deadline_that_is_moved_is_met(
     say(f'done after {time.time() - began:.0f} s of {SECOND:.0f}: {seen[-1]}')
     assert seen[-1]['state'] == 'running'
     report(environment, made, progress={'total': 1, 'done': 1})
-    within(120, lambda: show(bed, 'zephyr')['state'] == 'finished' and not own(bed, 'zephyr'))
+    until(lambda: show(bed, 'zephyr')['state'] == 'finished' and not own(bed, 'zephyr'))
     bed.say('dora', 'app', 'delete', 'zephyr')
-    within(120, lambda: gone(bed, 'zephyr'))
+    until(lambda: gone(bed, 'zephyr'))
 
 
 def test_servers_follow_the_price(
@@ -247,21 +248,21 @@ def test_servers_follow_the_price(
     made = create(bed, tmp_path, template)
 
     report(environment, made, metric=3.0)
-    say(f'four servers after {within(300, lambda: active(bed, "web", 4)):.0f} s')
+    say(f'four servers after {until(lambda: active(bed, "web", 4)):.0f} s')
     bid(bed, neighbours, 12)
-    passed = within(120, lambda: 1 <= len(own(bed, 'web')) <= 3)
+    passed = until(lambda: 1 <= len(own(bed, 'web')) <= 3)
     say(f'price up: {len(own(bed, "web"))} servers after {passed:.0f} s')
     controller.kill()
     time.sleep(PERIOD)
     controller.launch()
     bid(bed, neighbours, 1)
     report(environment, made, metric=3.0)
-    say(f'price down: four servers after {within(300, lambda: active(bed, "web", 4)):.0f} s')
+    say(f'price down: four servers after {until(lambda: active(bed, "web", 4)):.0f} s')
     assert sorted(own(bed, 'web')) == [f'web-worker-{n}' for n in (1, 2, 3, 4)]
     events = bed.market('dora', 'app', 'events', 'web')
     assert {'grew', 'shrank', 'created', 'deleted'} <= {one['Action'] for one in events}
     bed.say('dora', 'app', 'delete', 'web')
-    within(180, lambda: gone(bed, 'web'))
+    until(lambda: gone(bed, 'web'))
 
 
 @pytest.fixture
@@ -315,12 +316,12 @@ def test_a_busy_server_ends_its_job_before_it_is_deleted(
     }  # fmt: skip
     made = create(bed, tmp_path, template)
     report(environment, made, metric=3.0)
-    within(300, lambda: active(bed, 'jobs', 2))
+    until(lambda: active(bed, 'jobs', 2))
     report(environment, made, metric=0.85)
     ids = {name: one['ID'] for name, one in own(bed, 'jobs').items()}
     busy, less = ids['jobs-worker-1'], ids['jobs-worker-2']
     for name in ids:
-        bed.cloud.wait_until_obeying(name, 300)
+        bed.cloud.wait_until_obeying(name)
         bed.cloud.order(name, 'burn 1')
     began = time.time()
     bed.cloud.order('jobs-worker-2', f'after {JOB} idle')
@@ -328,12 +329,12 @@ def test_a_busy_server_ends_its_job_before_it_is_deleted(
     report(environment, made, server_id=busy, queue={'waiting': 0, 'busy': 2})
     report(environment, made, server_id=less, queue={'waiting': 0, 'busy': 1})
     report(environment, made, metric=0.3)
-    within(6 * PERIOD, lambda: 'draining' in intentions(bed, 'jobs'))
+    until(lambda: 'draining' in intentions(bed, 'jobs'))
     say(f'given up after {time.time() - began:.0f} s: {show(bed, "jobs")["servers"]}')
     assert intentions(bed, 'jobs') == ['present', 'draining']
     assert bed.used(PERIOD)[less] > LIMIT / 4
     assert time.time() - began < JOB, 'the test was too slow to see it'
-    within(JOB + 120, lambda: 'jobs-worker-2' not in own(bed, 'jobs'))
+    until(lambda: 'jobs-worker-2' not in own(bed, 'jobs'))
     passed = time.time() - began
     say(f'its job of {JOB} s has ended; it is gone after {passed:.0f} s')
     assert passed >= JOB
@@ -343,7 +344,7 @@ def test_a_busy_server_ends_its_job_before_it_is_deleted(
         'fewer tasks than its 1' in reasons['draining'] and 'its work ended' in reasons['drained']
     )
     bed.say('dora', 'app', 'delete', 'jobs')
-    within(180, lambda: gone(bed, 'jobs'))
+    until(lambda: gone(bed, 'jobs'))
 
 
 def intentions(bed: MarketBed, name: str) -> list[str]:
@@ -390,27 +391,27 @@ def test_the_room_of_a_suspended_application(
         'components': [component('tiny', 1, 1) | {'least': {}}],
     }  # fmt: skip
     create(bed, tmp_path, template)
-    within(300, lambda: active(bed, name, 1))
+    until(lambda: active(bed, name, 1))
     (server,) = own(bed, name).values()
-    bed.cloud.wait_until_obeying(f'{name}-worker-1', 300)
+    bed.cloud.wait_until_obeying(f'{name}-worker-1')
     taken = used_mib(admin, 'h1')
     assert taken > empty
     bids = bids_of(bed, server['ID'])
     assert bids != (0, 0)
     bed.market('dora', 'app', 'suspend', name)
-    passed = within(300, lambda: [one['Status'] for one in own(bed, name).values()] == [status])
-    within(60, lambda: used_mib(admin, 'h1') == (empty if freed else taken))
+    passed = until(lambda: [one['Status'] for one in own(bed, name).values()] == [status])
+    until(lambda: used_mib(admin, 'h1') == (empty if freed else taken))
     say(f'{rest}: {passed:.1f} s; Placement counted {empty} MiB, {taken}, {used_mib(admin, "h1")}')
     time.sleep(2 * PERIOD)
     assert used_mib(admin, 'h1') == (empty if freed else taken)
     assert bids_of(bed, server['ID']) == (0, 0)
     bed.market('dora', 'app', 'resume', name)
-    passed = within(300, lambda: active(bed, name, 1))
+    passed = until(lambda: active(bed, name, 1))
     say(f'{rest}: active again after {passed:.1f} s')
-    bed.cloud.wait_until_obeying(f'{name}-worker-1', 300)
+    bed.cloud.wait_until_obeying(f'{name}-worker-1')
     (again,) = own(bed, name).values()
     assert again['ID'] == server['ID'] and used_mib(admin, 'h1') == taken
-    within(3 * PERIOD, lambda: bids_of(bed, server['ID']) == bids)
-    within(3 * PERIOD, lambda: server['ID'] in bed.weights())
+    until(lambda: bids_of(bed, server['ID']) == bids)
+    until(lambda: server['ID'] in bed.weights())
     bed.say('dora', 'app', 'delete', name)
-    within(180, lambda: gone(bed, name))
+    until(lambda: gone(bed, name))

@@ -22,7 +22,8 @@ from nova_market.adapters.hypervisor.libvirt_host import LibvirtHost
 from nova_market.adapters.hypervisor.supply import SupplySettings
 from nova_market.experiments.guests.recording import jain
 from nova_market.experiments.guests.service_process import ServiceProcess, running
-from tests.integration.cloud.conftest import Cloud, within
+from tests.integration.cloud.conftest import HOSTS, Cloud
+from tests.integration.cloud.waiting import until, within
 
 pytestmark = [
     pytest.mark.cloud('mariadbd', 'libvirtd', 'ovs-vswitchd', 'qemu-system-x86_64'),
@@ -31,7 +32,6 @@ pytestmark = [
 ]
 
 INTERVAL = 5.0
-HOSTS = ('h1', 'h2')
 WHERE = {'d1': 'h1', 'd2': 'h1', 'e1': 'h1', 'd3': 'h2', 'd4': 'h2'}
 PROJECTS = {'d': 'dora', 'e': 'emil'}
 EMIL = 1536
@@ -133,8 +133,8 @@ def test_owners_come_from_nova(
     services: dict[str, ServiceProcess], admin: openstack.connection.Connection
 ):
     """Servers are accounted to their projects; both hosts know each other; h1 reads quotas for h2."""
-    within(6 * INTERVAL, lambda: all(s.status()['cloud']['hosts'] == 2 for s in services.values()))
-    within(6 * INTERVAL, lambda: services['h2'].status()['cloud']['quotas'] >= 1)
+    until(lambda: all(s.status()['cloud']['hosts'] == 2 for s in services.values()))
+    until(lambda: services['h2'].status()['cloud']['quotas'] >= 1)
     projects = {admin.identity.find_project(name).id for name in PROJECTS.values()}
     document = services['h1'].status()
     assert {guest['owner'] for guest in document['guests']} <= projects
@@ -149,7 +149,7 @@ def test_the_light_project_is_protected(
 ):
     """All three servers of h1 are busy: both projects get half of its CPU, measured by libvirt."""
     cloud.order('fairness-e1', 'burn 1')
-    within(3 * INTERVAL, lambda: near(shares(views, servers).get('e1'), 'h1', EMIL))
+    until(lambda: near(shares(views, servers).get('e1'), 'h1', EMIL))
 
     def used() -> dict[str, int]:
         return {i.guest.id: i.counters.cpu_time_ns for i in views['h1'].sample().guests}
@@ -170,10 +170,10 @@ def test_weights_come_back_after_a_hard_reboot(
     servers: dict[str, str],
     admin: openstack.connection.Connection,
 ):
-    within(3 * INTERVAL, lambda: near(shares(views, servers).get('e1'), 'h1', EMIL))
+    until(lambda: near(shares(views, servers).get('e1'), 'h1', EMIL))
     admin.compute.reboot_server(servers['e1'], 'HARD')
-    within(60, lambda: 'e1' not in shares(views, servers))
-    within(60, lambda: 'e1' in shares(views, servers))
+    until(lambda: 'e1' not in shares(views, servers))
+    until(lambda: 'e1' in shares(views, servers))
     took = within(2 * INTERVAL, lambda: near(shares(views, servers).get('e1'), 'h1', EMIL))
     say(f'hard reboot: weight back after {took:.1f} s')
     admin.compute.wait_for_server(admin.compute.get_server(servers['e1']), wait=120)
@@ -192,11 +192,11 @@ def test_weights_follow_a_live_migration(
 
 def migrate(services, views, servers, admin, *, target: str, old: str) -> None:
     admin.compute.live_migrate_server(servers['e1'], host=target, block_migration='auto')
-    within(300, lambda: shares(views, servers).get('e1', ('', 0))[0] == target)
+    until(lambda: shares(views, servers).get('e1', ('', 0))[0] == target)
     took = within(2 * INTERVAL, lambda: near(shares(views, servers).get('e1'), target, EMIL))
     say(f'live migration to {target}: weight there after {took:.1f} s')
     left = [name for name in ('d1', 'd2', 'd3', 'd4') if WHERE[name] == old]
-    within(3 * INTERVAL, lambda: all(near(shares(views, servers)[n], old, 1024) for n in left))
+    until(lambda: all(near(shares(views, servers)[n], old, 1024) for n in left))
     admin.compute.wait_for_server(admin.compute.get_server(servers['e1']), wait=180)
 
 
@@ -250,8 +250,8 @@ def test_the_two_hosts_over_zeromq(
         made[host] = ServiceProcess(tmp_path / host, chosen)
     cloud.order('fairness-e1', 'burn 1')
     with running(*made.values()):
-        within(6 * INTERVAL, lambda: all(s.status()['cloud']['hosts'] == 2 for s in made.values()))
-        took = within(12 * INTERVAL, lambda: shares(views, servers)['e1'][1] > 1.1 * EMIL)
+        until(lambda: all(s.status()['cloud']['hosts'] == 2 for s in made.values()))
+        took = until(lambda: shares(views, servers)['e1'][1] > 1.1 * EMIL)
         say(f'ZeroMQ: e1 above 1.1 times its part by grouping after {took:.1f} s')
     cloud.order('fairness-e1', 'idle')
     assert {value for _, value in shares(views, servers).values()} == {1024}

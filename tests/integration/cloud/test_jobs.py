@@ -17,7 +17,7 @@ import openstack
 import pytest
 
 from nova_market.core.ledger.money import MICRO
-from tests.integration.cloud.conftest import Cloud, at, say, within
+from tests.integration.cloud.conftest import Cloud, at, say
 from tests.integration.cloud.deployed_jobs import (
     FLAVOR,
     INTERVAL,
@@ -26,6 +26,7 @@ from tests.integration.cloud.deployed_jobs import (
     JobsBed,
     running_bed,
 )
+from tests.integration.cloud.waiting import until
 
 pytestmark = [
     pytest.mark.cloud('mariadbd', 'libvirtd', 'ovs-vswitchd', 'qemu-system-x86_64'),
@@ -64,11 +65,8 @@ exit $((MARKET_ARRAY_INDEX % 3))
 STEPS = {'render': 30, 'night': 60}
 """Of about a second and a half each: long enough for failures in the middle of them."""
 
-START = 300.0
-"""Seconds for a server to boot and call, with eight guests under emulation on two cores."""
-
 END = 2400.0
-OUTAGE = 300.0
+"""Seconds for forty jobs, with eight guests under emulation on two cores."""
 
 Json = dict[str, Any]
 
@@ -165,7 +163,7 @@ def test_the_first_job(bed: JobsBed, projects: dict[str, Any]):
     words = ('job', 'create', '--queue', 'render', '--time-limit', '10m', '--name', 'first')
     bed.market.say('emil', *words, '--wrap', script, '-f', 'json')
     listed = lambda: jobs_of(projects, 'render', 'failed', 'finished', 'cancelled')  # noqa: E731
-    within(START, listed)
+    until(listed)
     job = projects['emil'].get_job(listed()[0].id)
     when = events(projects, job.id)
     say(
@@ -188,9 +186,9 @@ def test_a_production_job_preempts_the_newest_best_effort_job(
 ):
     """Eight best-effort jobs fill both hosts; one production job takes the room of the newest."""
     submit(bed, projects, 'night', range(SLOTS - 1))
-    within(60.0, lambda: len(jobs_of(projects, 'night', 'starting', 'running')) == SLOTS - 1)
+    until(lambda: len(jobs_of(projects, 'night', 'starting', 'running')) == SLOTS - 1)
     submit(bed, projects, 'night', range(SLOTS - 1, EACH))
-    passed = within(2 * START, lambda: len(running(projects, 'night')) == SLOTS)
+    passed = until(lambda: len(running(projects, 'night')) == SLOTS)
     say(f'{SLOTS} jobs run in guests {passed:.1f} s after their submission')
     hosts = Counter(one['Host'] for one in bed.cloud.servers().values())
     assert hosts == {'h1': SLOTS // 2, 'h2': SLOTS // 2}
@@ -201,10 +199,10 @@ def test_a_production_job_preempts_the_newest_best_effort_job(
     }
     newest = [name for name, when in began.items() if when == max(began.values())]
     urgent = submit(bed, projects, 'render', range(1))[0]
-    within(120.0, lambda: displaced(projects))
+    until(lambda: displaced(projects))
     (victim,) = displaced(projects)
     assert victim in newest
-    within(START, lambda: projects['emil'].get_job(urgent).started_at)
+    until(lambda: projects['emil'].get_job(urgent).started_at)
     mine, theirs = events(projects, urgent), events(projects, victim)
     submitted = mine['submitted', 0]
     say(
@@ -228,7 +226,7 @@ def test_it_fails_while_jobs_run(bed: JobsBed, projects: dict[str, Any], failing
     """Each is killed with jobs in guests, and comes back; the jobs go on."""
     if failing == 'service':
         submit(bed, projects, 'render', range(1, EACH))
-        within(START, lambda: len(running(projects, 'render')) >= 2)
+        until(lambda: len(running(projects, 'render')) >= 2)
     before = {
         one.id: one.attempt for q in STEPS for one in jobs_of(projects, q, 'starting', 'running')
     }
@@ -238,16 +236,16 @@ def test_it_fails_while_jobs_run(bed: JobsBed, projects: dict[str, Any], failing
         leader = next(name for name in SERVICES if bed.leads(name))
         other = next(name for name in SERVICES if name != leader)
         bed.services[leader].kill()
-        within(OUTAGE, lambda: bed.leads(other))
+        until(lambda: bed.leads(other))
         say(f'service: {other} leads {time.monotonic() - began:.1f} s after {leader} was killed')
         bed.services[leader].launch()
     else:
         bed.market.crash(failing)
         time.sleep(5 * INTERVAL)
-        bed.cloud.tool('up', timeout=OUTAGE)
+        bed.cloud.up()
         say(f'{failing}: away for {time.monotonic() - began:.1f} s')
     since = time.time()
-    within(OUTAGE, patient(lambda: advanced(projects, since)))
+    until(patient(lambda: advanced(projects, since)))
     say(f'{failing}: a job has started or ended {time.monotonic() - began:.1f} s after the crash')
     for job_id, attempt in before.items():
         job = projects['admin'].get_job(job_id)
@@ -278,7 +276,7 @@ def test_all_results_arrive_once(bed: JobsBed, projects: dict[str, Any]):
     def ended() -> bool:
         return all(one.ended for queue in STEPS for one in jobs_of(projects, queue))
 
-    within(END, patient(ended))
+    until(patient(ended), END)
     jobs = [projects['admin'].get_job(one.id) for q in STEPS for one in jobs_of(projects, q)]
     jobs = [job for job in jobs if job.name != 'first']
     assert len(jobs) == 2 * EACH
@@ -352,8 +350,7 @@ def test_a_deleted_queue_leaves_no_server(bed: JobsBed, admin: openstack.connect
     """Workers, ports and trusts are gone, and the queues with them."""
     for name, (owner, _) in OWNERS.items():
         bed.market.say(owner, 'queue', 'delete', name)
-    passed = within(
-        OUTAGE,
+    passed = until(
         lambda: (
             not json.loads(bed.market.say('admin', 'queue', 'list', '--all-projects', '-f', 'json'))
         ),

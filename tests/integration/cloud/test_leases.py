@@ -16,9 +16,10 @@ import pytest
 from openstack.connection import Connection
 
 from nova_market.core.ledger.money import MICRO
-from tests.integration.cloud.conftest import Cloud, at, say, within
+from tests.integration.cloud.conftest import Cloud, at, say
 from tests.integration.cloud.deployed_leases import SERVICES, SETTINGS, LeasesBed, leases_bed
 from tests.integration.cloud.nova_servers import REFUSED, placed
+from tests.integration.cloud.waiting import until, within
 
 pytestmark = [
     pytest.mark.cloud('mariadbd', 'libvirtd', 'ovs-vswitchd', 'qemu-system-x86_64'),
@@ -92,7 +93,7 @@ def test_what_is_free_is_shown(bed: LeasesBed, markets: dict[str, Any]):
             return False  # no pass was made yet
         return [row['Host'] for row in rows] == ['h1', 'h2']
 
-    within(SEEN, read)
+    until(read)
     rows = bed.market.market('dora', 'lease', 'calendar')
     assert all(row['Leases'] == 0 and float(row['Cores']) > 0 for row in rows)
 
@@ -150,7 +151,7 @@ def test_a_lease_begins_while_a_service_is_killed(
     first = SERVICES[0]
     bed.services[first].kill()
     lease = lambda: markets['dora'].get_lease(seen['whole'])  # noqa: E731
-    within(SOON + SEEN, lambda: lease().state == 'active')
+    until(lambda: lease().state == 'active')
     late = time.time() - at(lease().start)
     say(f'active {late:.1f} s after its start')
     assert late < SEEN / 2
@@ -162,7 +163,7 @@ def test_what_is_reserved_is_for_servers_of_the_lease(
 ):
     """Nova's scheduler puts there who names the lease by a hint, and nobody else: both hosts are reserved."""
     dora, emil = (bed.market.connection(name) for name in ('dora', 'emil'))
-    within(SEEN, lambda: placed(admin, emil, 'stranger', 'tiny') == REFUSED)
+    until(lambda: placed(admin, emil, 'stranger', 'tiny') == REFUSED)
     assert placed(admin, dora, 'forgetful', 'tiny') == REFUSED
     assert placed(admin, emil, 'thief', 'tiny', hints={HINT: seen['whole']}) == REFUSED
     host = placed(admin, dora, 'guest', 'tiny', hints={HINT: seen['whole']})
@@ -172,7 +173,7 @@ def test_what_is_reserved_is_for_servers_of_the_lease(
 def test_an_ended_lease_is_paid(bed: LeasesBed, markets: dict[str, Any], seen: dict[str, Any]):
     """To the micro-credit, and the room is free again for who came later."""
     lease = lambda: markets['dora'].get_lease(seen['whole'])  # noqa: E731
-    within(LONG + SEEN, lambda: lease().state == 'ended')
+    until(lambda: lease().state == 'ended')
     ended = lease()
     hours = LONG / 3600
     cores = sum(node['cores'] for node in ended.nodes)
@@ -181,7 +182,7 @@ def test_an_ended_lease_is_paid(bed: LeasesBed, markets: dict[str, Any], seen: d
         == ended.cost
         == pytest.approx(cores * hours * SETTINGS['price_core_hour'] * MICRO)
     )
-    within(SEEN, lambda: markets['emil'].get_lease(seen['part']).state == 'active')
+    until(lambda: markets['emil'].get_lease(seen['part']).state == 'active')
 
 
 def test_a_disabled_host_loses_its_leases_to_the_other_and_comes_back(

@@ -19,8 +19,9 @@ import requests
 from nova_market.cmd.engine import BEGINS
 from nova_market.core.ledger.money import MICRO
 from nova_market.core.market.notices import BID_SCALED, CREDIT_LOW
-from tests.integration.cloud.conftest import Cloud, within
+from tests.integration.cloud.conftest import Cloud
 from tests.integration.cloud.deployed_market import PERIOD, MarketBed
+from tests.integration.cloud.waiting import until, within
 
 pytestmark = [
     pytest.mark.cloud('mariadbd', 'libvirtd', 'ovs-vswitchd', 'qemu-system-x86_64'),
@@ -74,7 +75,7 @@ def accounts(bed: MarketBed, cloud: Cloud) -> dict[str, str]:
         listed = bed.market('admin', 'account', 'list', '--all-projects')
         return set(found.values()) <= {account['ID'] for account in listed}
 
-    within(6 * PERIOD, opened)
+    until(opened)
     for name, amount in CREDITS.items():
         bed.market('admin', 'account', 'grant', found[name], str(amount))
     return found
@@ -118,7 +119,7 @@ def test_cpu_follows_the_bids(bed: MarketBed, servers: dict[str, str], accounts:
     assert accounts
     bid(bed, servers, BIDS)
     expected = parts(BIDS)
-    say(f'bids in force after {within(4 * PERIOD, lambda: have(bed, servers, expected)):.1f} s')
+    say(f'bids in force after {until(lambda: have(bed, servers, expected)):.1f} s')
     got = measured(bed, servers)
     say(f'parts of the CPU: {got}, expected {expected}')
     assert got == pytest.approx(expected, rel=0.05)
@@ -143,7 +144,7 @@ def test_without_credit_a_server_is_scaled_down_and_runs(
     bed.market('admin', 'account', 'revoke', accounts['emil'], str((balance - 4 * MICRO) / MICRO))
     # each period takes a third of what is left, so it goes down smoothly
     weight = 0.05 * parts(BIDS | {'d1': 4})['e1'] * CORE
-    passed = within(30 * PERIOD, lambda: bed.weights()[servers['e1']][1] <= weight)
+    passed = until(lambda: bed.weights()[servers['e1']][1] <= weight)
     say(f'scaled down to a twentieth after {passed:.1f} s')
     assert active(bed)
     assert bed.market('emil', 'account', 'show')['balance'] >= 0
@@ -156,7 +157,7 @@ def test_without_credit_a_server_is_scaled_down_and_runs(
     assert bed.used(20.0)[servers['e1']] >= 0.0
     bed.market('admin', 'account', 'grant', accounts['emil'], '300')
     expected = parts(BIDS | {'d1': 4})
-    within(4 * PERIOD, lambda: have(bed, servers, expected))
+    until(lambda: have(bed, servers, expected))
 
 
 def test_an_imbalance_is_removed_by_a_migration(bed: MarketBed, servers: dict[str, str]):
@@ -164,20 +165,20 @@ def test_an_imbalance_is_removed_by_a_migration(bed: MarketBed, servers: dict[st
     before = bed.round()['largest_error']
     bed.rebalance('auto')
     hosts = {'h1', 'h2'}
-    passed = within(180.0, lambda: {host for host, _ in bed.weights().values()} == hosts)
+    passed = until(lambda: {host for host, _ in bed.weights().values()} == hosts)
     say(f'migrated after {passed:.1f} s')
 
     def done() -> list[Json]:
         return list(bed.market('admin', 'plan', 'list', '--state', 'done'))
 
-    within(120.0, done)
+    until(done)
     plan = bed.market('admin', 'plan', 'show', done()[0]['ID'])
     say(f'plan: {json.dumps(plan["moves"])}')
     move = plan['moves'][0]
     assert (move['source'], move['destination'], move['state']) == ('h1', 'h2', 'done')
     assert move['error_after'] < move['error_before']
     assert move['reason']
-    within(6 * PERIOD, lambda: bed.round()['largest_error'] < before)
+    until(lambda: bed.round()['largest_error'] < before)
     say(f'largest error {before:.3f} -> {bed.round()["largest_error"]:.3f}')
     assert active(bed)
 
@@ -196,17 +197,17 @@ def test_everything_breaks_at_once(
         bed.engines[leader].kill()
         say(f'killed {leader} in the middle of a round')
         other = next(name for name in bed.engines if name != leader)
-        say(f'{other} leads after {within(4 * PERIOD, lambda: bed.leader() == other):.1f} s')
+        say(f'{other} leads after {until(lambda: bed.leader() == other):.1f} s')
         bed.engines[leader].launch()
         # it must have found the database once; one that never did ends, for its supervisor to start again
         log = bed.engines[leader].log
-        within(60.0, lambda: log.read_text().count(BEGINS % leader) >= starts + 1)
+        until(lambda: log.read_text().count(BEGINS % leader) >= starts + 1)
         for label in ('mariadb', 'rabbitmq'):
             bed.crash(label)
             time.sleep(2 * PERIOD)
             bed.cloud.up()
             newest = int(time.time() // PERIOD)
-            passed = within(12 * PERIOD, lambda: settled(bed) >= newest)  # noqa: B023
+            passed = until(lambda: settled(bed) >= newest)  # noqa: B023
             say(f'{label} was killed; rounds are settled again {passed:.1f} s after it is back')
         say(f'answers of the API: {dict(answers)}')
     assert answers[200] > 100

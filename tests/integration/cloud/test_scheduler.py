@@ -21,13 +21,15 @@ from nova_market.core.ledger.money import MICRO
 from nova_market.core.rebalancing.cordon import CLOSED_TRAIT
 from nova_market.scheduler.snapshot_cache import AGAIN, KNOWN, SILENT, UNREAD
 from nova_market.scheduler.snapshot_cache import LOG as CACHE
-from tests.integration.cloud.conftest import Cloud, within
-from tests.integration.cloud.deployed_market import PERIOD, STATE, MarketBed, port_of
+from tests.integration.cloud.conftest import STATE, Cloud
+from tests.integration.cloud.deployed_market import MarketBed, port_of
 from tests.integration.cloud.fault_proxy import DOWN, OPEN, SLOW, FaultProxy
 from tests.integration.cloud.nova_servers import NOVA, REFUSED, create, placed, remove, settled
+from tests.integration.cloud.waiting import until
 
 pytestmark = [
     pytest.mark.cloud('mariadbd', 'libvirtd', 'ovs-vswitchd', 'qemu-system-x86_64'),
+    pytest.mark.timeout(1800),
     pytest.mark.filterwarnings('ignore::PendingDeprecationWarning'),
 ]
 
@@ -121,7 +123,7 @@ def scene(
         servers = bidders(made)
         bed.start()
         endow(made)
-        within(12 * PERIOD, lambda: bids(made.snapshot()).get('h1', 0.0) > 19.9 * MICRO)
+        until(lambda: bids(made.snapshot()).get('h1', 0.0) > 19.9 * MICRO)
         yield made
         remove(admin, servers)
     finally:
@@ -148,7 +150,7 @@ def endow(scene: Scene) -> None:
         listed = scene.bed.market('admin', 'account', 'list', '--all-projects')
         return set(ids.values()) <= {account['ID'] for account in listed}
 
-    within(6 * PERIOD, opened)
+    until(opened)
     scene.bed.market('admin', 'account', 'grant', ids['dora'], '100000')
     balance = scene.bed.market('emil', 'account', 'show')['balance']
     if balance:
@@ -214,7 +216,7 @@ def is_known(scene: Scene) -> bool:
 @pytest.mark.usefixtures('mute')
 def test_by_themselves_novas_weighers_prefer_the_emptier_host(scene: Scene):
     """What the other tests compare with. The market is known: who can't pay is refused."""
-    within(120.0, lambda: is_known(scene))
+    until(lambda: is_known(scene))
     assert scene.place('tiny') == 'h1'
 
 
@@ -232,7 +234,7 @@ def test_the_real_hosts_tell_how_heavy_projects_are(scene: Scene):
         parts = [snapshot[part].get('heaviness', []) for part in ('projects', 'hosts')]
         return all(sum(value is not None for value in part) >= 2 for part in parts)
 
-    within(6 * PERIOD, heavy)
+    until(heavy)
 
 
 def test_nova_api_refuses_a_wrong_value(scene: Scene, flavors: Mapping[str, str]):
@@ -257,19 +259,19 @@ def test_a_crowded_host_is_closed_by_a_trait(scene: Scene):
     """Its servers should get two cores of one: flavors that forbid the trait go elsewhere. Then off again."""
     scene.bed.engine_options = {'steering': {'traits': 'true'}}
     scene.bed.rebalance('off')
-    within(12 * PERIOD, lambda: scene.closed() == {'h1'})
+    until(lambda: scene.closed() == {'h1'})
     assert scene.place('scheduler.steered') == 'h2'
     assert scene.place('tiny') == 'h1'
     scene.bed.engine_options = {}
     scene.bed.rebalance('off')
-    within(12 * PERIOD, lambda: not scene.closed())
+    until(lambda: not scene.closed())
     assert scene.place('scheduler.steered') == 'h1'
 
 
 @pytest.mark.usefixtures('loud')
 def test_the_last_round_counts_while_the_api_restarts(scene: Scene):
     """Killed and started again within the age limit: placement does not notice."""
-    within(120.0, lambda: is_known(scene))
+    until(lambda: is_known(scene))
     since = logged()
     scene.bed.api.kill()
     scene.proxy.be(DOWN)
@@ -278,7 +280,7 @@ def test_the_last_round_counts_while_the_api_restarts(scene: Scene):
     finally:
         scene.bed.api.launch()
         scene.proxy.be(OPEN)
-        within(120.0, scene.bed.answers)
+        until(scene.bed.answers)
     assert SILENT not in since()
 
 
@@ -308,20 +310,20 @@ WAYS: dict[str, tuple[list[str], Callable[[Json], str | bytes]]] = {
 def test_without_a_market_servers_are_placed_as_by_nova(scene: Scene, way: str):
     """Nobody is refused, nothing is preferred; one line says so, one that it is over; no fault is logged."""
     said, answer = WAYS[way]
-    within(120.0, lambda: is_known(scene))
+    until(lambda: is_known(scene))
     since = logged()
     if way == 'down':
         scene.bed.api.kill()
     scene.proxy.be(answer(scene.snapshot()) if way != 'down' else DOWN)
     try:
-        within(180.0, lambda: not is_known(scene))
+        until(lambda: not is_known(scene))
         assert scene.place('tiny') == 'h1'
     finally:
         if way == 'down':
             scene.bed.api.launch()
         scene.proxy.be(OPEN)
-        within(120.0, scene.bed.answers)
-    within(120.0, lambda: is_known(scene))
+        until(scene.bed.answers)
+    until(lambda: is_known(scene))
     lines = since().splitlines()
     mine = [line for line in lines if CACHE.name in line]
     assert [next((one for one in said if one in line), line) for line in mine] == said

@@ -20,8 +20,9 @@ import pytest
 from openstack.connection import Connection
 
 from nova_market.core.ledger.money import MICRO
-from tests.integration.cloud.conftest import Cloud, at, say, within
+from tests.integration.cloud.conftest import Cloud, at, say
 from tests.integration.cloud.deployed_jobs import FLAVOR, SERVICES, SLOTS, JobsBed, running_bed
+from tests.integration.cloud.waiting import until
 
 pytestmark = [
     pytest.mark.cloud('mariadbd', 'libvirtd', 'ovs-vswitchd', 'qemu-system-x86_64'),
@@ -49,7 +50,7 @@ RUNS = 20
 
 IDLE = 45
 TRIES = 20
-START, END, OUTAGE = 300.0, 1800.0, 300.0
+END = 1800.0
 SCRIPT = f"""#!/bin/sh
 wget -q -O /dev/null "WITNESS/$MARKET_JOB_ID/$MARKET_ATTEMPT" || exit 99
 sleep {RUNS}
@@ -180,11 +181,11 @@ def test_one_task_has_one_worker(
         offers[:] = dora.ask(1)
         return bool(offers)
 
-    within(60.0, answered)
+    until(answered)
     assert [one['how'] for one in offers] == ['new_worker']
     dora.none.clear()
     dora.take(1, offers)
-    within(START, lambda: admin_market.get_job(dora.jobs[0]).started_at)
+    until(lambda: admin_market.get_job(dora.jobs[0]).started_at)
     kinds = {one['how'] for one in dora.ask(2)}
     assert kinds == {'busy_worker', 'new_worker'}
     job = admin_market.get_job(dora.jobs[0])
@@ -224,15 +225,15 @@ def test_sixty_tasks_of_two_users_while_the_service_is_killed(
         )
     assert sum(user.gone for user in users.values()) > 0
     assert sum(user.instead for user in users.values()) > 0
-    within(START, lambda: len(bed.cloud.servers()) == SLOTS)
+    until(lambda: len(bed.cloud.servers()) == SLOTS)
     hosts = Counter(one['Host'] for one in bed.cloud.servers().values())
     assert hosts == {'h1': SLOTS // 2, 'h2': SLOTS // 2}
-    within(START, lambda: any(one.state == 'running' for one in tasks(admin_market)))
+    until(lambda: any(one.state == 'running' for one in tasks(admin_market)))
     leader = next(name for name in SERVICES if bed.leads(name))
     other = next(name for name in SERVICES if name != leader)
     killed = time.monotonic()
     bed.services[leader].kill()
-    within(OUTAGE, lambda: bed.leads(other))
+    until(lambda: bed.leads(other))
     say(f'{other} leads {time.monotonic() - killed:.1f} s after {leader} was killed')
     bed.services[leader].launch()
 
@@ -250,7 +251,7 @@ def test_all_accepted_tasks_end(
         seen['prices'].append(queue_prices(bed))
         return all(one.ended for one in tasks(admin_market))
 
-    within(END, ended)
+    until(ended, END)
     cores, memory = zip(*seen['prices'], strict=True)
     say(
         f'all ended after {time.monotonic() - began:.1f} s; price of a core {min(cores):.0f} to '
@@ -271,7 +272,7 @@ def test_all_accepted_tasks_end(
 
 
 def test_idle_workers_go(bed: JobsBed):
-    passed = within(IDLE + 120.0, lambda: not bed.cloud.servers())
+    passed = until(lambda: not bed.cloud.servers())
     say(f'no server is left {passed:.1f} s after the last task')
 
 
@@ -282,7 +283,7 @@ def test_each_user_paid_what_was_offered(
     settled = lambda: all(  # noqa: E731
         one['state'] == 'closed' for user in users.values() for one in offers_of(user)
     )
-    within(120.0, settled)
+    until(settled)
     balances = {one.id: one.balance for one in admin_market.accounts(all_projects='true')}
     assert sum(balances.values()) == 0
     assert balances['escrow'] == 0
@@ -319,8 +320,7 @@ def offers_of(user: User) -> list[Json]:
 
 def test_the_queue_goes(bed: JobsBed):
     bed.market.say('admin', 'queue', 'delete', QUEUE)
-    within(
-        OUTAGE,
+    until(
         lambda: (
             not json.loads(bed.market.say('admin', 'queue', 'list', '--all-projects', '-f', 'json'))
         ),
