@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests under a real Nova decide without one: how long is waited, and what is shown."""
+"""What the tests under a real Nova decide without one: what is removed, how long is waited, what is shown."""
 
 from pathlib import Path
 
 import pytest
 
 from nova_market.adapters.in_memory.clock import ManualClock
+from tests.integration.cloud.leftovers import CloudSnapshot, removals
 from tests.integration.cloud.service_logs import LINES, MOST_BYTES, ServiceLogs
 from tests.integration.cloud.waiting import printers, until
 
@@ -17,6 +18,40 @@ def printed():
     printers.append(lines.append)
     yield lines
     printers.pop()
+
+
+def test_of_a_clean_cloud_nothing_is_removed():
+    """As `tools/cloud up` makes it: hosts that take servers, the port of DHCP, the gate of the market API."""
+    found = CloudSnapshot(
+        hosts={'n1': True, 'n2': True}, ports={'p1': 'network:dhcp', 'p2': 'nova-market:gate'}
+    )
+    assert removals(found) == []
+
+
+def test_what_a_killed_run_has_left_is_removed_in_this_order():
+    """An aggregate first loses its hosts; ids of a kind in order."""
+    found = CloudSnapshot(
+        hosts={'n1': True, 'n2': False},
+        aggregates={'7': ['h1', 'h2']},
+        claims={'c2', 'c1'},
+        guests=[('h1', 'instance-1')],
+        marked={'h1'},
+        ports={'p1': 'network:dhcp', 'p3': '', 'p2': 'compute:nova'},
+        trusts=['t1'],
+    )
+    assert [' '.join(one) for one in removals(found)] == [
+        'enable n2',
+        'leave 7 h1',
+        'leave 7 h2',
+        'delete_aggregate 7',
+        'delete_guest h1 instance-1',
+        'delete_claim c1',
+        'delete_claim c2',
+        'unmark h1',
+        'delete_port p2',
+        'delete_port p3',
+        'delete_trust t1',
+    ]
 
 
 def test_waiting_ends_when_the_condition_holds(printed):

@@ -2,7 +2,9 @@
 """The OpenStack in a box for tests: brought up for the modules that ask, and down at the end.
 
 NOVA_MARKET_CLOUD names its state directory, as for tools/cloud itself. A cloud that ran before the tests is
-left running, without the servers that the tests made.
+left running, without what the tests made in it. Of a run that was killed nothing stays: its processes are
+ended first (tools/test.d/sweep.py), then what it made is removed (leftovers), and a cloud that it has started
+is down when this run ends.
 """
 
 import json
@@ -17,12 +19,15 @@ from typing import Any
 import openstack
 import pytest
 
+from tests.integration.cloud.leftovers import CloudCleaner
 from tests.integration.cloud.service_logs import ServiceLogs
 from tests.integration.cloud.waiting import PATIENCE, printers, until
 
 ROOT = Path(__file__).resolve().parents[3]
 STATE = Path(os.environ.get('NOVA_MARKET_CLOUD', '/var/lib/nova-market-cloud'))
 HOSTS = ('h1', 'h2')
+OF_TESTS = STATE / 'run' / 'of-tests'
+"""Is there as long as a cloud runs that tests have started."""
 
 UP_TIMEOUT = 1200.0
 """Seconds; the first `up` installs OpenStack."""
@@ -59,6 +64,15 @@ class Cloud:
 
     def is_up(self) -> bool:
         return self.attempt('status').returncode == 0
+
+    def is_free(self) -> bool:
+        """No `up` or `down` is at work, nor a command that one has started before it was killed."""
+        lock = STATE / 'run' / 'lock'
+        return not lock.exists() or not subprocess.run(['flock', '-n', lock, 'true']).returncode
+
+    def clean(self) -> None:
+        """Without what tests have made."""
+        CloudCleaner(self.admin(), HOSTS, self.virsh).clean()
 
     def environment(self) -> dict[str, str]:
         """OS_* of the administrator, and what services of the market are configured with."""
@@ -110,11 +124,6 @@ class Cloud:
 
     def project_id(self, name: str) -> str:
         return self.openstack('admin', 'project', 'show', name, '-f', 'value', '-c', 'id').strip()
-
-    def delete_servers(self) -> None:
-        ids = [server['ID'] for server in self.servers().values()]
-        if ids:
-            self.openstack('admin', 'server', 'delete', '--wait', *ids)
 
     def order(self, server: str, command: str) -> str:
         return self.tool('order', server, *command.split()).strip()
@@ -169,24 +178,30 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 @pytest.fixture(scope='session')
 def whole_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    subprocess.run([sys.executable, str(ROOT / 'tools/test.d/sweep.py')], check=False)
     cloud = Cloud()
-    was_up = cloud.is_up()
+    until(cloud.is_free)
+    keep = cloud.is_up() and not OF_TESTS.exists()
+    if not keep:
+        OF_TESTS.parent.mkdir(parents=True, exist_ok=True)
+        OF_TESTS.touch()
     of_hosts = (STATE / 'hosts' / host / 'log' for host in HOSTS)
     service_logs.append(ServiceLogs([STATE / 'log', *of_hosts, tmp_path_factory.getbasetemp()]))
     service_logs[0].begin()
     yield cloud
-    if not was_up:
+    if not keep:
         cloud.tool('down')
+        OF_TESTS.unlink(missing_ok=True)
 
 
 @pytest.fixture(scope='module')
 def cloud(whole_cloud: Cloud) -> Iterator[Cloud]:
-    """Up and without servers; a module may stop it, the next one brings it up again."""
+    """Up and clean; a module may stop it, the next one brings it up again."""
     whole_cloud.up()
-    whole_cloud.delete_servers()
+    whole_cloud.clean()
     yield whole_cloud
     if whole_cloud.is_up():
-        whole_cloud.delete_servers()
+        whole_cloud.clean()
 
 
 @pytest.fixture(scope='module')
