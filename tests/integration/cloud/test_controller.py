@@ -32,11 +32,15 @@ pytestmark = [
 ]
 
 NEIGHBOURS = ('n1', 'n2', 'n3', 'n4')
-WORK = 180.0
-"""Core-seconds: three minutes of the one core that h1 has."""
+WORK = 300.0
+"""Core-seconds: five minutes of the one core that h1 has, of which a guest can take two to boot."""
 
-FIRST, SECOND = 900.0, 480.0
-"""Seconds to the deadline, at the start and when it is moved."""
+FIRST = 1500.0
+"""Seconds to the deadline, before it is moved."""
+
+HURRY = 1.6
+"""Times the share of CPU that it has when its deadline is moved: what it needs from then on. The same number
+of seconds for all would be easy for one whose guest took long to boot, and used the whole core for it."""
 
 BAND = {'low': 0.05, 'reference': 0.8, 'high': 0.9}
 """Of the lateness: done when a tenth of the time is left. A `low` of 0.75 gives CPU back on the last metres,
@@ -189,7 +193,6 @@ def test_a_deadline_that_is_moved_is_met(
 ):
     """Its bid and its share of the CPU follow; killed on the way, the controller goes on after a start."""
     bid(bed, neighbours, 1)
-    began = time.time()
     template = {
         'name': 'zephyr', 'policy': 'full_deadline', 'components': [component('tiny', 1, 1)],
         'slo': {'deadline': in_seconds(FIRST), 'work_core_seconds': WORK, **BAND},
@@ -203,9 +206,10 @@ def test_a_deadline_that_is_moved_is_met(
     time.sleep(4 * PERIOD)
     calm, share = cluster(bed, 'zephyr'), weight(bed, 'zephyr')
     controller.kill()
-    say(f'calm: {calm}, weight {share:.3f}; the controller is killed')
-    left = SECOND - (time.time() - began)
+    left = show(bed, 'zephyr')['remaining'] / (HURRY * share)
+    due = time.time() + left
     bed.market('dora', 'app', 'set', 'zephyr', '--deadline', in_seconds(left))
+    say(f'calm: {calm}, weight {share:.3f}; the controller is killed, {left:.0f} s are left')
     controller.launch()
     passed = until(lambda: weight(bed, 'zephyr') > 1.3 * share)
     hurried = cluster(bed, 'zephyr')
@@ -220,10 +224,10 @@ def test_a_deadline_that_is_moved_is_met(
     assert part == pytest.approx((before + after) / 2, rel=0.15)
     seen = [show(bed, 'zephyr')]
     while seen[-1]['remaining'] not in (0, 0.0):
-        assert time.time() - began <= SECOND, seen[-1]
+        assert time.time() <= due, seen[-1]
         time.sleep(1)
         seen.append(show(bed, 'zephyr'))
-    say(f'done after {time.time() - began:.0f} s of {SECOND:.0f}: {seen[-1]}')
+    say(f'done {due - time.time():.0f} s before its deadline: {seen[-1]}')
     assert seen[-1]['state'] == 'running'
     report(environment, made, progress={'total': 1, 'done': 1})
     until(lambda: show(bed, 'zephyr')['state'] == 'finished' and not own(bed, 'zephyr'))
