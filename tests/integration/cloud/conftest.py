@@ -21,7 +21,7 @@ import pytest
 
 from tests.integration.cloud.leftovers import CloudCleaner
 from tests.integration.cloud.service_logs import ServiceLogs
-from tests.integration.cloud.waiting import PATIENCE, printers, until
+from tests.integration.cloud.waiting import PATIENCE, printers, say_now, until
 
 ROOT = Path(__file__).resolve().parents[3]
 STATE = Path(os.environ.get('NOVA_MARKET_CLOUD', '/var/lib/nova-market-cloud'))
@@ -31,6 +31,9 @@ OF_TESTS = STATE / 'run' / 'of-tests'
 
 UP_TIMEOUT = 1200.0
 """Seconds; the first `up` installs OpenStack."""
+
+FEW = 20
+"""Lines of a failure that are said at once."""
 
 Json = dict[str, Any]
 
@@ -168,8 +171,14 @@ def pytest_runtest_setup() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """The first failure comes with what services have logged; those after it mostly come from it."""
+    """The first failure comes with what services have logged; those after it mostly come from it.
+
+    Each is also said at once, as the run goes on for an hour.
+    """
     report = yield
+    if report.failed:
+        last = [*report.capstderr.splitlines()[-FEW:], *report.longreprtext.splitlines()[-FEW:]]
+        say_now('\n'.join([f'{report.nodeid} has failed:', *last]))
     if report.failed and service_logs:
         logged = service_logs.pop().tails()
         report.sections.append(('What services have logged since this test began', logged))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from openstack import exceptions as sdk_errors
+from openstack.compute.v2.server import Server
 from openstack.connection import Connection
 
 from nova_market.adapters.openstack.placement_traits import PlacementTraits
@@ -22,8 +23,8 @@ from tests.integration.cloud.waiting import say_now, until
 OWN_PORTS = ('network:', 'nova-market:')
 """How owners of ports begin that are the cloud's: DHCP, and the gate of the market API."""
 
-AGAIN = 20.0
-"""Seconds until a server that is still there is deleted again: the order may have been lost with a broker."""
+AGAIN = 60.0
+"""Seconds after which the order to delete a server counts as lost, with a broker that was killed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,27 @@ def removals(found: CloudSnapshot) -> list[tuple[str, ...]]:
     ]
 
 
+class LostDeletions:
+    """Nova ignores a deletion when it has begun one, whose order may never have come to the host."""
+
+    def __init__(self, admin: Connection) -> None:
+        self._admin = admin
+        self._since: dict[str, float] = {}
+
+    def reset(self) -> list[Server]:
+        """All servers; those for which it has lasted too long can be deleted again, as by an operator."""
+        now = time.monotonic()
+        servers = list(self._admin.compute.servers(all_projects=True))
+        deleting = [server.id for server in servers if server.task_state == 'deleting']
+        self._since = {server_id: self._since.get(server_id, now) for server_id in deleting}
+        for server_id, began in list(self._since.items()):
+            if now - began >= AGAIN:
+                say_now(f'leftovers: reset_server_state {server_id}')
+                self._admin.compute.reset_server_state(server_id, 'error')
+                del self._since[server_id]
+        return servers
+
+
 class CloudCleaner:
     """As the administrator. virsh(host, words...): what it prints on a compute host."""
 
@@ -83,15 +105,14 @@ class CloudCleaner:
             getattr(self, f'_{action}')(*arguments)
 
     def _delete_servers(self) -> None:
-        ordered: dict[str, float] = {}
+        lost = LostDeletions(self._admin)
 
         def gone() -> bool:
-            found = list(self._admin.compute.servers(all_projects=True))
+            found = lost.reset()
             for one in found:
-                if time.monotonic() - ordered.get(one.id, -AGAIN) >= AGAIN:
+                if one.task_state != 'deleting':
                     say_now(f'leftovers: delete_server {one.id} {one.name} ({one.status})')
                     self._admin.compute.delete_server(one.id)
-                    ordered[one.id] = time.monotonic()
             return not found
 
         until(gone)
