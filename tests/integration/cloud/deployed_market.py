@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -164,19 +164,26 @@ class MarketBed:
         return found
 
     def used(self, seconds: float) -> dict[str, float]:
-        """Server -> cores that it used in the coming `seconds`, by its counters."""
-
-        def counters() -> dict[str, int]:
-            return {
-                str(item.guest.id): item.counters.cpu_time_ns
-                for view in self.views.values()
-                for item in view.sample().guests
-            }
-
-        before, began = counters(), time.monotonic()
+        """ACTIVE server -> cores that it used in the coming `seconds`, by its counters."""
+        servers = self.cloud.servers().values()
+        active = {server['ID'] for server in servers if server['Status'] == 'ACTIVE'}
+        before, began = self._counters(active), time.monotonic()
         time.sleep(seconds)
-        after, passed = counters(), time.monotonic() - began
-        return {s: (after[s] - before[s]) / 1e9 / passed for s in before if s in after}
+        after, passed = self._counters(active), time.monotonic() - began
+        return {server: (after[server] - before[server]) / 1e9 / passed for server in active}
+
+    def _counters(self, servers: Collection[str]) -> dict[str, int]:
+        """Nanoseconds of CPU. A sample lacks a guest that libvirt is busy with at that moment."""
+        found: dict[str, int] = {}
+
+        def complete() -> bool:
+            for view in self.views.values():
+                for item in view.sample().guests:
+                    found[str(item.guest.id)] = item.counters.cpu_time_ns
+            return found.keys() >= set(servers)
+
+        until(complete)
+        return found
 
     def crash(self, label: str) -> None:
         """kill -9 a daemon of the cloud, with what it has started."""

@@ -8,6 +8,7 @@ import pytest
 
 from tests.integration.cloud.conftest import STATE, Cloud
 from tests.integration.cloud.left_behind import left_behind
+from tests.integration.cloud.waiting import until
 
 pytestmark = [pytest.mark.cloud, pytest.mark.timeout(1500)]
 
@@ -47,7 +48,8 @@ def test_a_guest_obeys_and_reaches_another_host(cloud: Cloud, two_servers: dict[
     """Orders go by the console; the guests' network spans the hosts."""
     address = re.search(r'10\.1\.0\.\d+', str(cloud.servers()['e1']['Networks']))
     assert address is not None
-    assert cloud.order('d1', f'ping {address[0]}') == f'OBEYED ping {address[0]}'
+    ping = f'ping {address[0]}'
+    until(lambda: cloud.attempt('order', 'd1', *ping.split()).stdout.strip() == f'OBEYED {ping}')
     refused = cloud.attempt('order', 'd1', 'dance')
     assert refused.returncode == 1
     assert "unknown command 'dance'" in refused.stderr
