@@ -121,7 +121,8 @@ def _report(connection: Connection, report: AttemptReport) -> StoredAttempt:
         )
     before = stored_attempt(row)
     if before.state in OPEN_ATTEMPT:
-        connection.execute(update(job_attempts).where(*chosen).values(**_changes(before, report)))
+        if changes := _changes(before, report):
+            connection.execute(update(job_attempts).where(*chosen).values(**changes))
         JOB_EVENTS.insert(connection, [_marked(report, mark) for mark in report.marks])
     elif AttemptState(report.state) not in OPEN_ATTEMPT and not _same(before, report):
         raise AttemptEnded(
@@ -144,7 +145,10 @@ def _same(before: StoredAttempt, report: AttemptReport) -> bool:
 
 def _changes(before: StoredAttempt, report: AttemptReport) -> dict[str, Any]:
     state = AttemptState(report.state)
-    values: dict[str, Any] = {'reported_at': report.at}
+    values: dict[str, Any] = {} if before.given_at else {'given_at': report.at}
+    if state is AttemptState.STARTING:
+        return values
+    values['reported_at'] = report.at
     if not before.started_at:
         values['started_at'] = report.at
     if report.usage:

@@ -7,6 +7,7 @@ agent reports of itself (`seen_at`, the usage of an attempt) is not overwritten 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,9 +49,9 @@ from nova_market.errors import BadAmount
 ROWS = (
     'id', 'queue_id', 'project_id', 'flavor', 'reason_code', 'number', 'kind', 'priority', 'weight', 'cores',
     'memory_mib', 'disk_gib', 'servers', 'time_limit', 'submitted_at', 'not_before', 'value',
-    'expected_start',
+    'expected_start', 'by_offer',
 )  # fmt: skip
-DECIDED = ('state', 'ended_at', 'exit_code', 'text')
+DECIDED = ('state', 'ended_at', 'excluded', 'by_cloud', 'exit_code', 'text')
 """What the service changes of an attempt that is there; the rest is its worker's."""
 
 OF_AGENT = frozenset({'seen_at', 'clock_offset'})
@@ -103,8 +104,9 @@ def _columns(rows: Sequence[tuple[Any, ...]]) -> WaitingRows:
         # None becomes NaN
         return np.array(by_name.get(name, ()), dtype=np.float64)
 
-    kinds = by_name.get('kind', ())
-    best_effort = str(JobKind.BEST_EFFORT)
+    def flags(name: str, of: Any = True) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        return np.array([value == of for value in by_name.get(name, ())], dtype=np.bool_)
+
     return WaitingRows(
         ids=texts('id'),
         queue_ids=texts('queue_id'),
@@ -112,7 +114,8 @@ def _columns(rows: Sequence[tuple[Any, ...]]) -> WaitingRows:
         flavors=texts('flavor'),
         reasons=texts('reason_code'),
         number=whole('number'),
-        best_effort=np.array([kind == best_effort for kind in kinds], dtype=np.bool_),
+        best_effort=flags('kind', str(JobKind.BEST_EFFORT)),
+        by_offer=flags('by_offer'),
         priority=whole('priority'),
         weight=real('weight'),
         amount=np.stack([real('cores'), real('memory_mib'), real('disk_gib')]),
@@ -159,10 +162,11 @@ def _states(connection: Connection, names: Sequence[str]) -> dict[str, list[JobS
 
 
 def _decide(connection: Connection, steps: Sequence[JobStep], now: float) -> list[str]:
-    rows = _locked(connection, [step.job_id for step in steps])
+    payers = [step.displacer for step in steps if step.displacer]
+    rows = _locked(connection, [*(step.job_id for step in steps), *payers])
     attempts = _attempt_states(connection, [step.job_id for step in steps if step.attempts])
     valid = [
-        step
+        _paid_for(connection, step, rows)
         for step in steps
         if step.job_id in rows
         and rows[step.job_id]['state'] == step.before
@@ -192,6 +196,20 @@ def _locked(connection: Connection, names: Sequence[str]) -> dict[str, Mapping[s
         rows = connection.execute(query.with_for_update())
         found |= {row.id: dict(row._mapping) for row in rows}
     return found
+
+
+def _paid_for(connection: Connection, step: JobStep, rows: dict[str, Mapping[str, Any]]) -> JobStep:
+    """With what the displacer has in reserve for this job, which is taken from there."""
+    due, payer = step.changed.get('owed', 0), rows.get(step.displacer)
+    if not due or not step.displacer:
+        return step
+    waits = payer is not None and payer['state'] in WAIT
+    owed = min(due, payer['reserve']) if payer is not None and waits else 0
+    if owed and payer is not None:
+        left = payer['reserve'] - owed
+        connection.execute(update(jobs).where(jobs.c.id == step.displacer).values(reserve=left))
+        rows[step.displacer] = {**payer, 'reserve': left}
+    return replace(step, changed={**step.changed, 'owed': owed})
 
 
 def _is_done(step: JobStep, row: Mapping[str, Any]) -> bool:

@@ -9,12 +9,14 @@ What a job runs is kept apart, so that a pass over all waiting jobs reads short 
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Double,
     ForeignKey,
     Index,
     Integer,
     String,
     UniqueConstraint,
+    false,
     text,
 )
 from sqlalchemy.orm import Mapped, mapped_column
@@ -115,6 +117,10 @@ class JobRow(Base):
     charged: Mapped[int] = mapped_column(BigInteger, server_default=text('0'))
     compensation: Mapped[int] = mapped_column(BigInteger, server_default=text('0'))
     displaced_by: Mapped[str] = mapped_column(String(UUID_LENGTH), server_default='')
+    saves: Mapped[bool] = mapped_column(Boolean, server_default=false())
+    by_offer: Mapped[bool] = mapped_column(Boolean, server_default=false())
+    reserve: Mapped[int] = mapped_column(BigInteger, server_default=text('0'))
+    owed: Mapped[int] = mapped_column(BigInteger, server_default=text('0'))
     reason_code: Mapped[str] = mapped_column(String(CODE_LENGTH), server_default='')
     reason_text: Mapped[str] = mapped_column(String(REASON_LENGTH), server_default='')
     reason_numbers: Mapped[bytes | None] = mapped_column(CONTENT)
@@ -145,8 +151,11 @@ class AttemptRow(Base):
     worker_id: Mapped[str] = mapped_column(String(UUID_LENGTH))
     state: Mapped[str] = mapped_column(String(STATE_LENGTH))
     created_at: Mapped[float] = mapped_column(Double)
+    given_at: Mapped[float] = mapped_column(Double, server_default=text('0'))
     started_at: Mapped[float] = mapped_column(Double)
     ended_at: Mapped[float] = mapped_column(Double)
+    excluded: Mapped[float] = mapped_column(Double, server_default=text('0'))
+    by_cloud: Mapped[bool] = mapped_column(Boolean, server_default=false())
     reported_at: Mapped[float] = mapped_column(Double)
     saved_at: Mapped[float] = mapped_column(Double)
     exit_code: Mapped[int | None] = mapped_column(Integer)

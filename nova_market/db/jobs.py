@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 
 from nova_market.core.job.billing import another_hold, rest_release
+from nova_market.core.job.charge import is_free, reserve_of
 from nova_market.core.job.record import (
     ENDED,
     QUEUED,
@@ -30,6 +31,7 @@ from nova_market.db.job_rows import JOB_COLUMNS, changed_values, stored_job
 from nova_market.db.job_submission import StoredBefore, jobs_by_ids, store_new, stored_before
 from nova_market.db.job_tables import job_contents, job_queues, jobs
 from nova_market.db.ledger import MAX_PAGE, post_in, slices
+from nova_market.db.queues import stored_queue
 from nova_market.errors import Conflict
 
 BY_NAME = {'project_id', 'queue_id', 'user_id', 'array_id', 'name'}
@@ -120,8 +122,10 @@ def _want(
     changed = _wanted(job, wish, by, now)
     if not changed:
         return job
+    money, reserve = _money(connection, job, changed)
+    changed |= {'reserve': reserve} if money else {}
     connection.execute(update(jobs).where(jobs.c.id == job_id).values(**changed_values(changed)))
-    post_in(connection, _money(connection, job, changed), by.removeprefix('by '), now)
+    post_in(connection, money, by.removeprefix('by '), now)
     action = {
         JobState.CANCELLED: JobAction.CANCELLED,
         JobState.WAITING: JobAction.REQUEUED,
@@ -154,8 +158,6 @@ def _wanted(job: StoredJob, wish: JobWish, by: str, now: float) -> dict[str, Any
             'ended_at': 0.0,
             'exit_code': None,
             'lost': 0,
-            'charged': 0,
-            'compensation': 0,
             'requeues': job.requeues + 1,
             'reason': None,
         }
@@ -167,19 +169,21 @@ def _wanted(job: StoredJob, wish: JobWish, by: str, now: float) -> dict[str, Any
 
 def _money(
     connection: Connection, job: StoredJob, changed: Mapping[str, Any]
-) -> tuple[Posting, ...]:
-    """What is held of a job that is cancelled before it starts comes back; another run is held anew."""
+) -> tuple[tuple[Posting, ...], int]:
+    """(what is posted, the reserve then): all comes back of a job that is cancelled, another run is held."""
     state = changed.get('state')
     if not job.cost_limit or state is None:
-        return ()
-    query = select(job_queues.c.project_id).where(job_queues.c.id == job.queue_id)
-    if connection.execute(query).scalar() == job.project_id:
-        return ()
-    if state is JobState.WAITING:
-        moved = another_hold(job, changed['requeues'])
-    else:
-        moved = rest_release(job, job.charged)
-    return (moved,) if moved else ()
+        return (), 0
+    row = connection.execute(select(job_queues).where(job_queues.c.id == job.queue_id)).one()
+    queue = stored_queue(row)
+    if is_free(job, queue):
+        return (), 0
+    if state is not JobState.WAITING:
+        moved = rest_release(job, 0)
+        return ((moved,) if moved else ()), 0
+    reserve = reserve_of(job, queue)
+    moved = another_hold(job, job.cost_limit + reserve)
+    return ((moved,) if moved else ()), reserve
 
 
 def _content(connection: Connection, content_id: str) -> JobContent | None:

@@ -52,6 +52,7 @@ def cloud(jobs: int, free_cores: Callable[[np.random.Generator], np.ndarray]) ->
         predecessors=(rng.random(jobs) < 0.05).astype(np.int64),
         not_before=np.full(jobs, -np.inf),
         claim=np.zeros(jobs, dtype=np.bool_),
+        by_offer=np.zeros(jobs, dtype=np.bool_),
         value=np.zeros(jobs),
     )
     return JobSnapshot(
@@ -101,8 +102,8 @@ def rows(seen: JobSnapshot) -> StoredWork:
         queue_ids=[''.join(one.id) for one in chosen],
         project_ids=[''.join(one.project_id) for one in chosen],
         flavors=['small'] * jobs, reasons=['room'] * jobs, number=np.arange(jobs),
-        best_effort=waiting.best_effort, priority=waiting.priority, weight=waiting.weight,
-        amount=waiting.amount, servers=waiting.servers, time_limit=waiting.time_limit,
+        best_effort=waiting.best_effort, by_offer=waiting.by_offer, priority=waiting.priority,
+        weight=waiting.weight, amount=waiting.amount, servers=waiting.servers, time_limit=waiting.time_limit,
         submitted_at=waiting.submitted, not_before=np.zeros(jobs),
         value=np.zeros(jobs, dtype=np.int64), expected_start=np.full(jobs, np.nan),
     )  # fmt: skip

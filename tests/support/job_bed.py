@@ -12,6 +12,7 @@ from nova_market.adapters.in_memory.owner_cloud import MemoryOwnerCloud
 from nova_market.adapters.leadership import SoleLeader
 from nova_market.core.job.attempt import WorkerPace
 from nova_market.core.job.billing import new_holds
+from nova_market.core.job.charge import reserve_of
 from nova_market.core.job.part_fate import ProgressSettings
 from nova_market.core.job.queue import WORKER_MARKS
 from nova_market.core.job.record import ACTIVE, ENDED, JobKind, JobState, StoredJob
@@ -181,6 +182,7 @@ class JobBed:
                 job(f'{name}-{n}', queue, project, array_index=n, **part, **values)
                 for n in range(array)
             ]
+        made = [replace(one, reserve=reserve_of(one, of_queue)) for one in made]
         text = f'#!/bin/sh\nsleep {sleep}\nexit {code}\n'
         new = replace(new_jobs(*made, script=text), holds=new_holds(made, {of_queue.id: of_queue}))
         self.stores.jobs.submit(new, JobQuotas(most_waiting=10_000))

@@ -40,6 +40,7 @@ class Job:
     predecessors: int = 0
     not_before: float = -np.inf
     claim: bool = False
+    by_offer: bool = False
     value: float = 0.0
 
 
@@ -77,6 +78,7 @@ def waiting_jobs(jobs: Sequence[Job]) -> WaitingJobs:
         predecessors=np.array([one.predecessors for one in jobs], dtype=np.int64),
         not_before=np.array([one.not_before for one in jobs], dtype=np.float64),
         claim=np.array([one.claim for one in jobs], dtype=np.bool_),
+        by_offer=np.array([one.by_offer for one in jobs], dtype=np.bool_),
         value=np.array([one.value for one in jobs], dtype=np.float64),
     )
 

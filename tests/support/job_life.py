@@ -25,13 +25,13 @@ BEGAN = 1000.0
 class Life:
     """A job in STARTING with new workers whose servers are being built, unless `more` is another state.
 
-    now: of the service; listening_since, unknown: as `progress` takes them
+    now: of the service; listening_since, unknown: as `progress` takes them; host: of all servers
     """
 
     def __init__(self, servers=1, reuse=True, **more):
         given = {'state': JobState.STARTING, 'attempt': 1, 'changed_at': BEGAN, 'servers': servers}
         self.job = job(**given | more)
-        self.now, self.listening_since, self.unknown = BEGAN, 0.0, ()
+        self.now, self.listening_since, self.unknown, self.host = BEGAN, 0.0, (), None
         self.reuse = reuse
         self.attempts, self.workers, self.servers = {}, {}, {}
         self.events = []
@@ -98,9 +98,10 @@ class Life:
         return ActiveJob(job=self.job, attempts=parts, workers=self.workers, reuse=self.reuse)
 
     def next_step(self):
+        hosts = dict.fromkeys(self.workers, self.host) if self.host else {}
         return progress(
             self.active(), self.servers, now=self.now, listening_since=self.listening_since,
-            pace=PACE, settings=SETTINGS, unknown=self.unknown,
+            pace=PACE, settings=SETTINGS, unknown=self.unknown, hosts=hosts,
         )  # fmt: skip
 
     def step(self, after=0.0):
@@ -131,8 +132,9 @@ class Life:
             old = self.attempts[one.number, one.rank]
             assert old.state in OPEN_ATTEMPT or old.state is one.state
             self.attempts[one.number, one.rank] = replace(
-                old, state=one.state, ended_at=one.ended_at, exit_code=one.exit_code, text=one.text
-            )
+                old, state=one.state, ended_at=one.ended_at, exit_code=one.exit_code, text=one.text,
+                by_cloud=one.by_cloud, excluded=one.excluded,
+            )  # fmt: skip
         for one in step.workers:
             seen = self.workers[one.id].seen_at
             self.workers[one.id] = replace(one, seen_at=seen)

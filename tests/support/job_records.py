@@ -56,6 +56,7 @@ def waiting_rows(jobs=()):
         reasons=tuple(one.reason.code if one.reason else '' for one in jobs),
         number=np.array([one.number for one in jobs], dtype=np.int64),
         best_effort=np.array([one.kind is JobKind.BEST_EFFORT for one in jobs], dtype=np.bool_),
+        by_offer=np.array([one.by_offer for one in jobs], dtype=np.bool_),
         priority=np.array([one.priority for one in jobs], dtype=np.int64),
         weight=np.array([one.weight for one in jobs]),
         amount=np.array(

@@ -12,6 +12,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from math import inf
 from typing import Any
 
 from openstack import connection
@@ -21,6 +22,7 @@ from nova_market.adapters.openstack.answers import items, refusal, translated
 from nova_market.adapters.openstack.server_json import group_of, server_of
 from nova_market.core.market.inventory import CloudHost, CloudMigration, CloudServer, MigrationState
 from nova_market.core.resource import HostName
+from nova_market.core.timestamp import seconds
 from nova_market.errors import MigrationRefused
 from nova_market.ports import Clock
 
@@ -218,6 +220,7 @@ def _host(
         enabled=service['status'] == 'enabled',
         disabled_reason=str(service.get('disabled_reason') or ''),
         answering=service['state'] == 'up',
+        reported_at=seconds(service['updated_at']) if service.get('updated_at') else inf,
         zone=str(service.get('zone') or ''),
         counted={name: real[name] * one['allocation_ratio'] for name, one in inventory.items()},
         vcpus_used=float(node['vcpus_used']) if 'vcpus_used' in node else None,

@@ -268,7 +268,9 @@ def _state(answer: Mapping[str, Any]) -> ServerState:
         return ServerState.FAILED
     if task is None and status in SETTLED:
         return SETTLED[status]
-    return ServerState.STOPPED if task is None and status in STOPPED else ServerState.BUSY
+    # Nova powers off a server whose guest has shut itself down
+    stopped = task == 'powering-off' or (task is None and status in STOPPED)
+    return ServerState.STOPPED if stopped else ServerState.BUSY
 
 
 def _quoted(name: str) -> str:

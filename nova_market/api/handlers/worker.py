@@ -59,6 +59,7 @@ def next_job(call: Call) -> Any:
         content = call.stores.jobs.content(job.content_id)
         queue = call.stores.queues.queue(job.queue_id)
         if content is not None and queue is not None and gang_is_there(job, attempts, workers):
+            _report(call, own, state=AttemptState.STARTING)
             hosts = [workers[one.worker_id].address for one in ranks]
             return {
                 'order': Order.RUN,
@@ -82,7 +83,7 @@ def heartbeat(call: Call) -> Any:
     job, own = _part(call, worker, beat.job_id, beat.attempt)
     fate = fate_of_heartbeat(worker, job, own)
     if fate is Fate.LATE:
-        _take_back(call, job, replace(own, state=AttemptState.RUNNING, ended_at=0.0))
+        _take_back(call, job, own)
     elif fate is Fate.OVER:
         raise _over(own)
     _report(call, own, state=AttemptState.RUNNING, output=beat.output)
@@ -109,7 +110,7 @@ def result(call: Call) -> Any:
     if fate is Fate.REPEATED:
         return {'order': Order.WAIT, 'seconds': 0}
     if fate is Fate.LATE:
-        _take_back(call, job, replace(own, state=AttemptState.RUNNING, ended_at=0.0))
+        _take_back(call, job, own)
     _report(
         call, own, state=verdict.state, exit_code=verdict.exit_code, usage=verdict.usage,
         text=verdict.text, saved=given.checkpoint == 0, output=given.output, marks=verdict.marks,
@@ -183,6 +184,9 @@ def _take_back(call: Call, job: StoredJob, own: StoredAttempt) -> None:
     """
     why = 'the worker was silent, and is there again: nothing had been started again'
     now = call.stores.wall()
+    # until it was given up it has been charged
+    settled = own.ended_at - own.given_at if own.given_at else 0.0
+    own = replace(own, state=AttemptState.RUNNING, ended_at=0.0, by_cloud=False, excluded=settled)
     event = JobEvent(
         job_id=job.id, at=now, action=JobAction.RUNNING, attempt=own.number, reason=why
     )

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job is charged, and what it is paid when it is preempted.
+"""What a job is charged, and what it is owed when it is displaced.
 
-Implements the money of rules J2 and J4 of doc/source/specs/jobs.rst; SVMSched has none. Units: whole
+Implements the money of rules J2, J4 and J8 of doc/source/specs/jobs.rst; SVMSched has none. Units: whole
 micro-credits, core-seconds, micro-credits per core and hour. Amounts are rounded down, in the payer's favour.
 
-An attempt is charged when it has ended: cores x run time x price, over all of its servers. The price is the
-queue's, and never more than it was at submission (cost_limit over the time limit); in a tender queue it is
-that of the accepted offer, memory and disk included, whatever the prices are now. All attempts together are
-charged at most cost_limit, since a job was submitted or was requeued by its owner. Not charged: an attempt
-that was lost, the time in which its server was suspended, and, where the service has preempted it, what it
-did after its last checkpoint.
+An attempt is charged when it has ended, from when its worker was given the script until the service knew of
+its end: cores x time x price, over all of its servers, without the time in which they were suspended or
+shelved. The price is the queue's, and never more than it was at submission (cost_limit over the time limit);
+in a tender queue it is that of the accepted offer, memory and disk included, whatever the prices are now.
+What the guest reports changes nothing of it. An attempt costs nothing when the cloud has ended it
+(core.job.cause), or when the queue's own project has displaced it and what it did is lost.
 
-A preempted job is paid for that lost time by who displaced it, at its own price. The displacer pays for a
-core at most what it would pay for one of its own until its time limit, and for each job that it displaced at
-most its own cost limit. So a queue's owner cannot set the price at which the jobs of others pay him.
+What one run may cost (cost_limit) is held before each run. A production job holds as much again for all that
+it displaces. What it owes a job is fixed when it orders that one to go, for the time since that one was given
+its script: for each core, of as many as it needs itself, what it would pay for a core of its own, at most
+what the other one pays; nothing to one that has a checkpoint script, costs nothing or is of its own project.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,24 +23,20 @@ from fractions import Fraction
 from math import inf
 from typing import Any
 
+from nova_market.core.job.attempt import KEPT
+from nova_market.core.job.cause import Cause, cause_of
 from nova_market.core.job.queue import StoredQueue
 from nova_market.core.job.record import (
     ACTIVE,
     QUEUED,
-    AttemptState,
-    JobAction,
-    JobEvent,
+    JobKind,
     JobState,
-    JobWish,
     StoredAttempt,
     StoredJob,
 )
 from nova_market.core.job.store_values import JobStep
 
 HOUR = 3600
-
-Pause = tuple[float, float]
-"""Seconds since the epoch: from, until; inf: it lasts still."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +47,6 @@ class EndedRun:
     then:      the state that the step takes it to
     parts:     of the attempt that has ended, all ranks, as the step stores them; (): no attempt ended
     displacer: job for which it was preempted; None: none, or it is not stored any more
-    displacer_price: of the displacer's queue
-    pauses:    (from, until) of the times in which the servers of this attempt were suspended or shelved
     """
 
     job: StoredJob
@@ -59,8 +54,11 @@ class EndedRun:
     then: JobState
     parts: tuple[StoredAttempt, ...] = ()
     displacer: StoredJob | None = None
-    displacer_price: int = 0
-    pauses: tuple[Pause, ...] = ()
+
+    @property
+    def displaced(self) -> bool:
+        """Whether another job has taken its room."""
+        return bool(self.parts) and cause_of(self.job, self.parts) is Cause.DISPLACER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,39 +93,52 @@ def ended_run(
 
 
 def attempt_charge(run: EndedRun) -> int:
-    """What the attempt that has ended costs: at most what is left of the cost limit."""
-    job = run.job
-    left = max(job.cost_limit - job.charged, 0)
-    return min(worth(job, price_of(run.queue), charged_core_seconds(run)), left)
-
-
-def charged_core_seconds(run: EndedRun) -> float:
-    """Core-seconds of the attempt that its owner pays for."""
-    return run.job.cores * sum(_kept(run, one) for one in run.parts)
-
-
-def lost_core_seconds(run: EndedRun, most: float = float('inf')) -> float:
-    """Core-seconds since the last checkpoint (or the start) of an attempt that the service has preempted.
-
-    most: seconds that count of each server
-    """
-    return run.job.cores * sum(
-        min(_run_time(run, _saved_at(one), one.ended_at), most)
-        for one in run.parts
-        if _was_displaced(run.job, one)
-    )
-
-
-def compensation_due(run: EndedRun) -> int:
-    """What the displacer owes for this attempt, whatever it has."""
-    other = run.displacer
-    if other is None:
+    """What the attempt that has ended costs: at most what is held for one run."""
+    job, cause = run.job, cause_of(run.job, run.parts)
+    by_seller = run.displacer is not None and run.displacer.project_id == run.queue.project_id
+    if cause is Cause.CLOUD or (cause is Cause.DISPLACER and by_seller and not job.saves):
         return 0
+    return min(worth(job, price_of(run.queue), core_seconds(run)), job.cost_limit)
+
+
+def core_seconds(run: EndedRun) -> float:
+    """What the attempt has had, over all of its servers."""
+    return run.job.cores * sum(_seconds(one, one.ended_at) for one in run.parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Displacement:
+    """A job that takes the room of another one, with the queues of both; parts: of the other's attempt."""
+
+    job: StoredJob
+    queue: StoredQueue
+    victim: StoredJob
+    victim_queue: StoredQueue
+    parts: Sequence[StoredAttempt]
+
+
+def compensation_due(order: Displacement, now: float) -> int:
+    """What the job will owe the other one, whatever it has in reserve."""
+    job, victim = order.job, order.victim
+    own = victim.project_id in (job.project_id, order.victim_queue.project_id)
+    if own or victim.saves or victim.preempt_action in KEPT:
+        return 0
+    seconds = [_seconds(one, now) for one in order.parts]
+    cores = min(victim.cores * len(seconds), job.cores * job.servers)
+    longest = min(max(seconds, default=0.0), job.time_limit)
     return min(
-        worth(run.job, price_of(run.queue), lost_core_seconds(run)),
-        worth(other, run.displacer_price, lost_core_seconds(run, most=other.time_limit)),
-        other.cost_limit,
+        worth(victim, price_of(order.victim_queue), victim.cores * sum(seconds)),
+        worth(job, price_of(order.queue), cores * longest),
     )
+
+
+def reserve_of(job: StoredJob, queue: StoredQueue) -> int:
+    """What is held with the submission of a job for others that it displaces.
+
+    Best-effort jobs and accepted offers displace none, and a free one has nothing to pay with.
+    """
+    displaces = job.kind is JobKind.PRODUCTION and not job.by_offer
+    return job.cost_limit if displaces and not is_free(job, queue) else 0
 
 
 def price_of(queue: StoredQueue) -> float:
@@ -151,44 +162,12 @@ def is_free(job: StoredJob, queue: StoredQueue) -> bool:
 
 
 def payable(jobs: Sequence[StoredJob], queues: Mapping[str, StoredQueue]) -> int:
-    """The most that these jobs may be charged together; queues: by id."""
-    return sum(job.cost_limit for job in jobs if not is_free(job, queues[job.queue_id]))
+    """What is held for these jobs together; queues: by id."""
+    return sum(
+        job.cost_limit + job.reserve for job in jobs if not is_free(job, queues[job.queue_id])
+    )
 
 
-def pauses(events: Sequence[JobEvent], attempt: int) -> tuple[Pause, ...]:
-    """The times in which the servers of an attempt were suspended or shelved. events: of its job."""
-    found: list[Pause] = []
-    since = inf
-    for one in sorted(events, key=lambda event: event.number):
-        if one.attempt == attempt and one.action == JobAction.SUSPENDED:
-            since = min(since, one.at)
-        elif one.attempt == attempt and one.action == JobAction.RESUMED and since < inf:
-            found.append((since, one.at))
-            since = inf
-    return (*found, (since, inf)) if since < inf else tuple(found)
-
-
-def _kept(run: EndedRun, one: StoredAttempt) -> float:
-    """Seconds of its run that are charged."""
-    if one.state is AttemptState.LOST:
-        return 0.0
-    until = _saved_at(one) if _was_displaced(run.job, one) else one.ended_at
-    return _run_time(run, one.started_at, until)
-
-
-def _was_displaced(job: StoredJob, one: StoredAttempt) -> bool:
-    """Whether the service has preempted it: what its owner has asked for is no loss that others pay."""
-    return one.state is AttemptState.PREEMPTED and job.wish is JobWish.RUN
-
-
-def _run_time(run: EndedRun, begin: float, end: float) -> float:
-    """Seconds between these times in which its servers ran."""
-    if not begin:
-        return 0.0  # it has never started
-    paused = sum(max(min(end, until) - max(begin, since), 0.0) for since, until in run.pauses)
-    return max(end - begin - paused, 0.0)
-
-
-def _saved_at(one: StoredAttempt) -> float:
-    """Time of its last checkpoint, or of its start."""
-    return min(max(one.saved_at, one.started_at), one.ended_at) if one.started_at else 0.0
+def _seconds(one: StoredAttempt, until: float) -> float:
+    """Since its worker was given the script; a part that never was costs nothing."""
+    return max(until - one.given_at - one.excluded, 0.0) if one.given_at else 0.0

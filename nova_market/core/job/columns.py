@@ -50,6 +50,7 @@ class WaitingJobs:
     predecessors: how many jobs of `after` have not ended; it is a candidate at 0
     not_before: it is no candidate before (after a failed start, or as its owner wants); -inf: any time
     claim: others were preempted for it: it gets room before all that have no claim
+    by_offer: none is preempted for it
     value: micro-credits that the whole job is worth to its owner (policy `value`); 0 where none is given
     """
 
@@ -65,6 +66,7 @@ class WaitingJobs:
     predecessors: Values
     not_before: Array
     claim: Flags
+    by_offer: Flags
     value: Array
 
     def __post_init__(self) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from nova_market.core.job.attempt import KEPT, WorkerPace, is_lost
+from nova_market.core.job.cause import silenced_by_cloud
 from nova_market.core.job.queue import DesiredWorkerState, StoredWorker
 from nova_market.core.job.record import (
     OPEN_ATTEMPT,
@@ -26,7 +27,11 @@ from nova_market.core.job.record import (
     StoredAttempt,
     StoredJob,
 )
+from nova_market.core.market.inventory import CloudHost
 from nova_market.core.market.owner_server import OwnerServer, ServerState
+
+DOUBT = 3
+"""Times the silence of a lost worker, within which Nova finds out that a host has failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +81,13 @@ class ActiveJob:
 class Circumstances:
     """What is known beside the rows of one job.
 
-    servers: by the id of their worker; unknown: workers of which nothing is known, None: all of them
+    servers, hosts: by the id of their worker
+    unknown: workers of which nothing is known, None: all of them
     listening_since: since when the API has answered without a gap
     """
 
     servers: Mapping[str, OwnerServer]
+    hosts: Mapping[str, CloudHost]
     unknown: Collection[str] | None
     now: float
     listening_since: float
@@ -148,7 +155,40 @@ def judged(active: ActiveJob, part: StoredAttempt, known: Circumstances) -> Stor
     if found is None:
         return part
     state, text = found
-    return replace(part, state=state, ended_at=known.now, text=text)
+    by_cloud = state is AttemptState.LOST and _is_clouds(active.workers.get(part.worker_id), known)
+    rested = at_rest(active, known.now)
+    return replace(
+        part, state=state, ended_at=known.now, text=text, by_cloud=by_cloud,
+        excluded=part.excluded + rested,
+    )  # fmt: skip
+
+
+def at_rest(active: ActiveJob, now: float) -> float:
+    """Seconds since the job's state was changed in which its servers were at rest, or came back."""
+    resting = active.job.state is JobState.SUSPENDED
+    back = active.job.state is JobState.STARTING and active.rests
+    return max(now - active.job.changed_at, 0.0) if resting or back else 0.0
+
+
+def _is_clouds(worker: StoredWorker | None, known: Circumstances) -> bool:
+    """Whether Nova's record says why this worker is lost."""
+    if worker is None or is_gone(worker, known):
+        return True
+    host = known.hosts.get(worker.id)
+    failed = host is not None and not host.answering
+    return failed or silenced_by_cloud(server_of(worker, known))
+
+
+def _may_have_failed(worker: StoredWorker, known: Circumstances) -> bool:
+    """Whether its host was not heard of since the worker was, and Nova has not said yet that it is down."""
+    host = known.hosts.get(worker.id)
+    waited = known.now - worker.seen_at
+    return (
+        host is not None
+        and host.answering
+        and host.reported_at <= worker.seen_at
+        and waited <= DOUBT * known.pace.silence
+    )
 
 
 def _not_begun(
@@ -197,16 +237,15 @@ def _under_way(
         return state, f'it had not ended within its notice of {job.notice} s'
     listening = max(known.listening_since, job.changed_at)
     heard = max(part.reported_at, part.started_at)
-    limit = part.started_at + job.time_limit
-    paused = job.preempt_action in KEPT and job.requeues > 0
-    if not paused and now > limit + job.notice + known.settings.margin:
+    limit = part.started_at + part.excluded + job.time_limit
+    if now > limit + job.notice + known.settings.margin:
         waited = now - listening > known.pace.silence
         if waited and heard + known.pace.silence >= limit:
             return (
                 AttemptState.FAILED,
                 f'time limit: its worker has not ended it after {job.time_limit} s',
             )
-    if is_lost(part, worker, now, listening, known.pace):
+    if is_lost(part, worker, now, listening, known.pace) and not _may_have_failed(worker, known):
         return AttemptState.LOST, f'its worker was silent for {known.pace.silence:.0f} s'
     return None
 

@@ -90,6 +90,7 @@ class WaitingColumns:
             predecessors=np.zeros(len(self.ids), dtype=np.int64),
             not_before=self._column(waiting.not_before, 'not_before').astype(np.float64),
             claim=self.among(claims),
+            by_offer=self._column(waiting.by_offer, 'by_offer'),
             value=self._column(waiting.value, 'value').astype(np.float64),
         )
 

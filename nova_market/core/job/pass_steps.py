@@ -18,12 +18,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nova_market.core.job.attempt import KEPT, WorkerPace
+from nova_market.core.job.charge import Displacement, compensation_due
 from nova_market.core.job.pass_input import PassInput, PassMemory
 from nova_market.core.job.pass_reasons import explanations
 from nova_market.core.job.pass_rows import newest
 from nova_market.core.job.pass_starts import Staff, Start, amounts_of, staff_of
 from nova_market.core.job.policy_interface import JobPlan
-from nova_market.core.job.queue import DesiredWorkerState, StoredWorker, WorkerState
+from nova_market.core.job.queue import DesiredWorkerState, StoredQueue, StoredWorker, WorkerState
 from nova_market.core.job.queue_order import ids_of
 from nova_market.core.job.record import (
     OPEN_ATTEMPT,
@@ -51,8 +52,9 @@ class PassSteps:
 
 
 def starting(plan: JobPlan, seen: PassInput) -> tuple[str, ...]:
-    """Ids of jobs that start: their rows are what `steps_of` needs."""
-    return tuple(seen.job_ids[row] for row in plan.starts.tolist())
+    """Ids of jobs that start or displace others: their rows are what `steps_of` needs."""
+    rows = dict.fromkeys([*plan.starts.tolist(), *plan.preemptions.displacer.tolist()])
+    return tuple(seen.job_ids[row] for row in rows)
 
 
 def steps_of(
@@ -69,7 +71,7 @@ def steps_of(
 ) -> PassSteps:
     """What to write after this plan.
 
-    jobs:    those that start, as they are now, by id
+    jobs:    those that start or displace others, as they are now, by id
     workers: all that are stored
     new_id:  an id for a new worker; digest_of: SHA-256 of the credential of the worker with this id
     turn:    number of the pass (core.job.pass_reasons)
@@ -91,7 +93,7 @@ def steps_of(
         starts, seen, workers, new_worker, now=now, silence=silence, back=_coming_back(plan, seen)
     )
     begun = [_start(one, its, now) for one, its in zip(starts, staff, strict=True)]
-    preempted = _preemptions(plan, seen, allowed, {one.id: one for one in workers}, now)
+    preempted = _preemptions(plan, seen, allowed, jobs, {one.id: one for one in workers}, now)
     started = {one.job_id for one in begun}
     made = [seen.job_ids[row] for row in plan.preemptions.displacer.tolist() if row in allowed]
     ids = frozenset(seen.job_ids)
@@ -166,12 +168,13 @@ def _preemptions(
     plan: JobPlan,
     seen: PassInput,
     allowed: frozenset[int],
+    jobs: Mapping[str, StoredJob],
     workers: Mapping[str, StoredWorker],
     now: float,
 ) -> list[JobStep]:
     """The orders to end. Parts that have not begun end at once: there is nothing to save."""
     found = []
-    orders = plan.preemptions
+    orders, queues = plan.preemptions, {one.id: one for one in seen.queues}
     for victim, displacer, lost in zip(
         orders.victim.tolist(), orders.displacer.tolist(), orders.lost.tolist(), strict=True
     ):
@@ -190,13 +193,31 @@ def _preemptions(
                 before=job.state,
                 changed={
                     'state': JobState.PREEMPTING, 'attempt': job.attempt, 'displaced_by': by,
+                    'owed': _owed(job, jobs.get(by), parts, queues, now),
                 },
+                displacer=by,
                 attempts=tuple(_ordered(one, now) for one in parts),
                 workers=_kept(job, parts, workers),
                 events=(event,),
             )
         )  # fmt: skip
     return found
+
+
+def _owed(
+    victim: StoredJob,
+    by: StoredJob | None,
+    parts: Sequence[StoredAttempt],
+    queues: Mapping[str, StoredQueue],
+    now: float,
+) -> int:
+    if by is None or by.queue_id not in queues or victim.queue_id not in queues:
+        return 0
+    order = Displacement(
+        job=by, queue=queues[by.queue_id], victim=victim, victim_queue=queues[victim.queue_id],
+        parts=parts,
+    )  # fmt: skip
+    return compensation_due(order, now)
 
 
 def _ordered(part: StoredAttempt, now: float) -> StoredAttempt:
@@ -271,6 +292,11 @@ def _resumed(
                 changed={
                     'state': JobState.STARTING, 'attempt': job.attempt, 'displaced_by': '',
                 },
+                attempts=tuple(
+                    replace(one, excluded=one.excluded + now - job.changed_at)
+                    for one in newest(job, seen.attempts)
+                    if one.state in OPEN_ATTEMPT
+                ),
                 workers=(*back, *going),
                 events=(event,),
             )

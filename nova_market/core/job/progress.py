@@ -22,6 +22,7 @@ from nova_market.core.job.part_fate import (
     ActiveJob,
     Circumstances,
     ProgressSettings,
+    at_rest,
     judged,
     server_of,
 )
@@ -38,6 +39,7 @@ from nova_market.core.job.record import (
     StoredAttempt,
 )
 from nova_market.core.job.store_values import JobStep
+from nova_market.core.market.inventory import CloudHost
 from nova_market.core.market.owner_server import OwnerServer, ServerState
 
 REST = {
@@ -58,18 +60,20 @@ def progress(
     pace: WorkerPace,
     settings: ProgressSettings | None = None,
     unknown: Collection[str] | None = (),
+    hosts: Mapping[str, CloudHost] | None = None,
 ) -> JobStep | None:
     """The next step of this job; None: nothing is to be done.
 
     servers: what Nova shows, by the id of their worker
     unknown: ids of workers whose part of the cloud did not answer; None: nothing has answered
+    hosts:   those that the workers' servers are on, by the id of the worker; without those that are not known
     listening_since: since when the API has answered without a gap
     """
     if active.job.state not in ACTIVE:
         return None
     known = Circumstances(
-        servers=servers, unknown=unknown, now=now, listening_since=listening_since, pace=pace,
-        settings=settings or ProgressSettings(),
+        servers=servers, hosts=hosts or {}, unknown=unknown, now=now, listening_since=listening_since,
+        pace=pace, settings=settings or ProgressSettings(),
     )  # fmt: skip
     parts = [judged(active, one, known) for one in active.parts]
     if active.job.state is JobState.SUSPENDED and active.job.wish is not JobWish.RUN:
@@ -171,10 +175,15 @@ def _back(active: ActiveJob, known: Circumstances) -> JobStep | None:
         job_id=job.id,
         before=job.state,
         changed={'state': JobState.RUNNING, 'attempt': job.attempt},
-        attempts=tuple(replace(one, state=AttemptState.RUNNING) for one in parts),
+        attempts=tuple(_awake(active, one, known.now) for one in parts),
         workers=tuple(replace(one, state=WorkerState.BUSY) for one in workers),
         events=(_event(active, known.now, JobAction.RESUMED, 'its servers run again'),),
     )
+
+
+def _awake(active: ActiveJob, part: StoredAttempt, now: float) -> StoredAttempt:
+    excluded = part.excluded + at_rest(active, now)
+    return replace(part, state=AttemptState.RUNNING, excluded=excluded)
 
 
 def _taken_back(active: ActiveJob) -> JobStep | None:
@@ -195,7 +204,10 @@ def _taken_from_rest(active: ActiveJob, part: StoredAttempt, now: float) -> Stor
         return part
     cancelled = active.job.wish is JobWish.CANCEL
     state = AttemptState.CANCELLED if cancelled else AttemptState.PREEMPTED
-    return replace(part, state=state, ended_at=now, text='ended while it was suspended')
+    return replace(
+        part, state=state, ended_at=now, text='ended while it was suspended',
+        excluded=part.excluded + at_rest(active, now),
+    )  # fmt: skip
 
 
 def _state_of(worker: StoredWorker, known: Circumstances) -> ServerState | None:

@@ -136,10 +136,15 @@ class StoredJob:
     value:       micro-credits that the whole job is worth to its owner; 0: not given
     not_before:  it is not started before; 0: at any time
     attempt:     number of the newest attempt; 0: none yet
-    requeues:    how often it was preempted or requeued
-    cost_limit:  most that it will be charged, by the price of its queue when it was submitted
+    requeues:    how often it was preempted or requeued, or had to pay for another run
+    cost_limit:  most that one run is charged, by the price of its queue at submission; held before each run
+    charged:     for all of its runs
     displaced_by: id of the job for which it is being preempted; '' for none
     compensation: what those who displaced it have paid it
+    saves:       it has a checkpoint script: it is said to lose nothing when it is preempted
+    by_offer:    it came by an offer that was accepted: no job is preempted for it
+    reserve:     what is still held, beside cost_limit, for jobs that it displaces
+    owed:        what the job that displaces it pays when it has gone; already taken from that one's reserve
     started_at:  of the newest attempt's run; 0: it has not run
     expected_start: None: not known
     """
@@ -188,6 +193,10 @@ class StoredJob:
     exit_code: int | None = None
     charged: int = 0
     compensation: int = 0
+    saves: bool = False
+    by_offer: bool = False
+    reserve: int = 0
+    owed: int = 0
     displaced_by: str = ''
     reason: JobReason | None = None
     expected_start: float | None = None
@@ -222,6 +231,10 @@ class StoredAttempt:
 
     `number` counts the attempts of a job from 1: a result counts for the attempt it names, and once (J5).
     usage: what the worker measured: cpu_seconds, user_seconds, system_seconds, max_rss_mib, wall_seconds
+    given_at: when its worker was given the script: it is charged from then on; 0: it was not
+    excluded: seconds since then that are not charged: its server was at rest, or they were charged already,
+              before it was taken back
+    by_cloud: LOST, and Nova's record explains why (core.job.cause)
     saved_at: when its checkpoint was written last; 0: never
     reported_at: of the last heartbeat or result, by the service's clock; 0: none yet
     """
@@ -232,8 +245,11 @@ class StoredAttempt:
     worker_id: str
     state: AttemptState = AttemptState.STARTING
     created_at: float = 0.0
+    given_at: float = 0.0
     started_at: float = 0.0
     ended_at: float = 0.0
+    excluded: float = 0.0
+    by_cloud: bool = False
     reported_at: float = 0.0
     saved_at: float = 0.0
     exit_code: int | None = None

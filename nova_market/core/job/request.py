@@ -9,11 +9,11 @@ An entry has passed the API's schema (JOB_NEW) already. Units: seconds, bytes, c
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nova_market.core.job.billing import new_holds
-from nova_market.core.job.charge import HOUR, payable
+from nova_market.core.job.charge import HOUR, payable, reserve_of
 from nova_market.core.job.dependency import named_after
 from nova_market.core.job.queue import QueueState, StoredQueue
 from nova_market.core.job.record import (
@@ -27,7 +27,7 @@ from nova_market.core.job.record import (
 )
 from nova_market.core.job.script import MAX_SCRIPT
 from nova_market.core.job.store_values import NewJobs
-from nova_market.core.ledger.money import credit_text
+from nova_market.core.ledger.money import MAX_AMOUNT, credit_text
 from nova_market.core.text import shown
 from nova_market.core.timestamp import FORM, seconds
 from nova_market.errors import BadJob, BadTime, BalanceTooLow, QueueClosed
@@ -105,7 +105,7 @@ def admitted(
         one = _job(where, entry, by, facts, after=after[n])
         jobs.extend(_elements(n, one, entry, ids[n], identify))
     by_id = {one.id: one for one in facts.queues.values()}
-    _check_funds(payable(jobs, by_id), facts.balance)
+    _check_funds(jobs, by_id, facts.balance)
     return NewJobs(
         jobs=tuple(jobs),
         contents=tuple(contents),
@@ -203,7 +203,7 @@ def _job(
     flavor = flavors_of(where, entry, queue, facts)[0]
     size = facts.flavors[flavor]
     servers, time_limit = int(entry.get('servers', 1)), int(entry['time_limit'])
-    return StoredJob(
+    job = StoredJob(
         id='',
         queue_id=queue.id,
         project_id=by.project_id,
@@ -226,13 +226,33 @@ def _job(
         preempt_action=PreemptAction(entry.get('preempt_action', PreemptAction.REQUEUE)),
         value=int(entry.get('value', 0)),
         not_before=_begin(where, entry.get('begin')),
-        cost_limit=(
-            most_cost(queue, size, servers, time_limit) if facts.offered is None else facts.offered
-        ),
+        cost_limit=_cost_limit(where, queue, facts, size, servers, time_limit),
         submitted_at=facts.now,
         changed_at=facts.now,
         state=JobState.HELD if after else JobState.WAITING,
+        saves=bool(entry.get('checkpoint')),
+        by_offer=facts.offered is not None,
     )
+    return replace(job, reserve=reserve_of(job, queue))
+
+
+def _cost_limit(
+    where: str,
+    queue: StoredQueue,
+    facts: AdmissionFacts,
+    size: Size,
+    servers: int,
+    time_limit: int,
+) -> int:
+    if facts.offered is not None:
+        return facts.offered
+    cost = most_cost(queue, size, servers, time_limit)
+    if cost > MAX_AMOUNT:
+        raise BadJob(
+            f'{where}.time_limit: {time_limit} s at the price of {queue.name} may cost {credit_text(cost)} '
+            f'credits, and no account holds more than {credit_text(MAX_AMOUNT)}: give a shorter one'
+        )
+    return cost
 
 
 def _queue(
@@ -340,11 +360,17 @@ def _elements(
     ]
 
 
-def _check_funds(needed: int, balance: int) -> None:
+def _check_funds(
+    jobs: Sequence[StoredJob], queues: Mapping[str, StoredQueue], balance: int
+) -> None:
+    needed = payable(jobs, queues)
     if needed > balance:
+        reserve = sum(job.reserve for job in jobs)
+        held = f' and hold {credit_text(reserve)} for jobs that they displace' if reserve else ''
         raise BalanceTooLow(
-            f'the jobs may cost {credit_text(needed)} credits until their time limits, your project has '
-            f'{credit_text(balance)}: give shorter time limits, or ask for credits'
+            f'the jobs may cost {credit_text(needed - reserve)} credits until their time limits{held}, your '
+            f'project has {credit_text(balance)}: give shorter time limits, ask for credits, or submit them '
+            'as best effort, for which nothing more is held'
         )
 
 

@@ -109,7 +109,7 @@ class _Pass:
         if not len(order):
             return
         victims = Victims(self._original.running, order)
-        for policy, rows in self._groups(self._lacking()):
+        for policy, rows in self._groups(self._lacking() & ~self.seen.waiting.by_offer):
             gone = np.zeros(len(self._original.running), dtype=np.bool_)
             gone[order] = True
             extra = self.coming + self._room_of_running(gone)

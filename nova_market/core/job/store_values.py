@@ -63,6 +63,7 @@ class JobStep:
     attempts: put over those of the same job, number and rank
     workers:  put over those of the same id
     gone:     ids of workers whose rows go
+    displacer: job that pays what `changed` says is owed, as far as its reserve goes; '' for none
     """
 
     job_id: str
@@ -71,12 +72,13 @@ class JobStep:
     attempts: tuple[StoredAttempt, ...] = ()
     workers: tuple[StoredWorker, ...] = ()
     gone: tuple[str, ...] = ()
+    displacer: str = ''
     events: tuple[JobEvent, ...] = ()
 
 
 SERVICE_COLUMNS = (
     'state', 'wish', 'attempt', 'lost', 'requeues', 'started_at', 'ended_at', 'exit_code', 'charged',
-    'compensation', 'displaced_by', 'not_before', 'reason', 'expected_start',
+    'compensation', 'displaced_by', 'reserve', 'owed', 'not_before', 'reason', 'expected_start',
 )  # fmt: skip
 
 
@@ -94,7 +96,7 @@ class WaitingRows:
     """All jobs in WAITING, by number of submission, as columns: shape (jobs,), `amount` (3, jobs).
 
     amount: cores, memory_mib, disk_gib of one server: the order of core.calendar.axes.AXES
-    best_effort: bool; the other arrays are int64 or float64 in the units of StoredJob
+    best_effort, by_offer: bool; the other arrays are int64 or float64 in the units of StoredJob
     reason:  code of the reason that is stored, '' for none; expected_start: NaN where it is not known
     """
 
@@ -105,6 +107,7 @@ class WaitingRows:
     reasons: Sequence[str]
     number: NDArray[np.int64]
     best_effort: NDArray[np.bool_]
+    by_offer: NDArray[np.bool_]
     priority: NDArray[np.int64]
     weight: NDArray[np.float64]
     amount: NDArray[np.float64]
@@ -130,7 +133,8 @@ class AttemptReport:
     """What a worker sends while its job runs, or at its end.
 
     at:     by the service's clock
-    state:  RUNNING for a heartbeat; FINISHED, FAILED, PREEMPTED or CANCELLED for a result
+    state:  STARTING: it gets its script; RUNNING: a heartbeat; FINISHED, FAILED, PREEMPTED or CANCELLED: a
+            result
     saved:  its checkpoint was written; False: nothing new of it
     output: the tail of output, which replaces the one before; None: as before
     marks:  what is not credible in it; an event each, which is kept with the report

@@ -8,6 +8,7 @@ doc/source/specs/market.rst as values. Units: cores, MiB, seconds; bids and pric
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import inf
 
 from nova_market.core.host.cpu_policy import has_dedicated_cpus
 from nova_market.core.resource import HostName
@@ -32,6 +33,7 @@ class CloudHost:
     enabled:           Nova may put servers on it
     disabled_reason:   why it may not, as whoever disabled it gave it
     answering:         its nova-compute reports (F2)
+    reported_at:       when it has reported last, seconds since the epoch; inf: Nova has no time of that
     counted:           what Placement allows, with its ratios, by resource class
     node:              id of its node, as Nova and Placement have it
     vcpus_used:        as Nova counts them there, with what is reserved, deleted softly or resized; None where
@@ -44,6 +46,7 @@ class CloudHost:
     enabled: bool = True
     disabled_reason: str = ''
     answering: bool = True
+    reported_at: float = inf
     zone: str = ''
     counted: Mapping[str, float] = field(default_factory=dict)
     vcpus_used: float | None = None

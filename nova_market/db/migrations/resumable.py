@@ -26,6 +26,12 @@ def create(name: str, *columns: sa.schema.SchemaItem, **options: bool) -> None:
         op.create_table(name, *columns, **TABLE, **options)
 
 
+def add(table: str, column: sa.Column[Any]) -> None:
+    """A column, unless it is there."""
+    if column.name not in {there['name'] for there in sa.inspect(op.get_bind()).get_columns(table)}:
+        op.add_column(table, column)
+
+
 def index(name: str, table: str, columns: list[str]) -> None:
     """An index, unless it is there."""
     if name not in {i['name'] for i in sa.inspect(op.get_bind()).get_indexes(table)}:

@@ -22,9 +22,6 @@ LOG = logging.getLogger(__name__)
 BATCH = 1000
 """Jobs that are settled in one transaction: at most five postings each."""
 
-TRIES = 3
-"""For a compensation, while the displacer's project spends what it has, and accounts are opened."""
-
 
 class Billing:
     """Settles what has ended. by: in statements. Remembers nothing."""
@@ -52,7 +49,7 @@ class Billing:
         every = [settlement(run, posted) for run in runs]
         held = self._post(every)
         return {
-            one.run.job.id: one.settled(self._compensate(one, posted), held_again=again)
+            one.run.job.id: one.settled(held_again=again)
             for one, again in zip(every, held, strict=True)
         }
 
@@ -66,16 +63,17 @@ class Billing:
 
     def _post_one(self, one: Settlement) -> bool:
         """The same for one job: first with what another run may cost, then without."""
-        self._open(one.run.queue.project_id)
-        postings = self._between_open_accounts(one.postings)
-        for again in ((one.again,), ()) if one.again else ((),):
+        for project_id in (one.run.queue.project_id, one.run.job.project_id):
+            self._open(project_id)
+        refusal: Exception | None = None
+        for more in (one.again, one.rest) if one.goes_on else (one.rest,):
             try:
-                self._ledger.post([*postings, *again], by=self._by)
-                return bool(again) or one.again is None
+                self._ledger.post(self._between_open_accounts([*one.postings, *more]), by=self._by)
+                return one.goes_on and more is one.again
             except (BalanceTooLow, KeyReused, UnknownAccount) as error:
                 refusal = error
         LOG.error('job %s is not charged: %s', one.run.job.id, refusal)
-        return one.again is None
+        return one.goes_on
 
     def _open(self, project_id: str) -> None:
         """The account of a project that nobody has paid before."""
@@ -92,31 +90,10 @@ class Billing:
         found = self._accounts.account(name)
         return BANK if found is not None and found.closed else name
 
-    def _compensate(self, one: Settlement, posted: Mapping[str, Posting]) -> int:
-        """What the job got for its newest attempt: as much as the displacer's project has."""
-        if one.paid is None:
-            return one.due
-        if one.paid.key in posted:
-            return one.paid.amount
-        for _ in range(TRIES):
-            there = self._ledger.balances([one.paid.debit]).get(one.paid.debit, 0)
-            amount = min(one.paid.amount, there)
-            if amount <= 0:
-                break
-            try:
-                self._ledger.post([replace(one.paid, amount=amount)], by=self._by)
-                return amount
-            except BalanceTooLow:
-                continue
-            except UnknownAccount:
-                self._open(one.run.job.project_id)
-        LOG.info('job %s is not compensated: %s has nothing', one.run.job.id, one.paid.debit)
-        return 0
-
 
 def _costs(run: EndedRun) -> bool:
-    return bool(run.job.cost_limit)
+    return bool(run.job.cost_limit or run.job.owed)
 
 
 def _all(one: Settlement) -> tuple[Posting, ...]:
-    return (*one.postings, one.again) if one.again else one.postings
+    return (*one.postings, *(one.again if one.goes_on else one.rest))

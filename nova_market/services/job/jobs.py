@@ -50,7 +50,7 @@ from nova_market.services.job.pass_seen import PassSeen
 from nova_market.services.job.progressing import Progressing
 from nova_market.services.job.selecting import Selecting
 from nova_market.services.job.settings import JobsSettings
-from nova_market.services.job.stored_state import UsageAccount, capacities, lifecycles
+from nova_market.services.job.stored_state import UsageAccount, capacities, hosts_of, lifecycles
 from nova_market.services.job.worker_reconciler import WorkerReconciler
 from nova_market.services.job.worker_servers import ServerView, read_servers
 from nova_market.services.leader_loop import LeaderLoop
@@ -234,6 +234,8 @@ class Jobs(LeaderLoop):
             if workers[queue.id] or queue.id in marked or queue.state is QueueState.DELETING
         ]
         one.view = read_servers(self._cloud, self._troubles, due, workers)
+        if one.cloud is not None:
+            one.view.hosts = hosts_of(one.cloud, one.view.by_worker)
         return one
 
     def _choose(self, one: _Pass, memory: PassMemory) -> tuple[PassRead, PassMemory]:

@@ -9,8 +9,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from nova_market.core.job.attempt import KEPT
-from nova_market.core.job.charge import EndedRun, Pause, Settled, ended_run, pauses
+from nova_market.core.job.charge import EndedRun, Settled, ended_run
 from nova_market.core.job.dependency import release
 from nova_market.core.job.part_fate import ActiveJob
 from nova_market.core.job.progress import progress
@@ -21,7 +20,6 @@ from nova_market.core.job.record import (
     JobReason,
     JobState,
     StoredAttempt,
-    StoredJob,
 )
 from nova_market.core.job.store_values import JobExplanation, JobStep
 from nova_market.core.market.owner_server import OwnerServer
@@ -34,9 +32,6 @@ LOG = logging.getLogger(__name__)
 
 BATCH = 200
 """Steps in one transaction: rows of jobs are locked until it ends, and their owners wait."""
-
-MOST_EVENTS = 1000
-"""Of one job; no more are kept."""
 
 NO_FUNDS = 'its project cannot pay another run'
 
@@ -103,6 +98,7 @@ class Progressing:
                 pace=self._settings.pace,
                 settings=self._settings.progress,
                 unknown=view.unknown,
+                hosts=view.hosts,
             )
             if step is not None:
                 steps.append(step)
@@ -139,7 +135,7 @@ class Progressing:
         displacers = self._stores.jobs.by_ids(
             sorted({one.displaced_by for one in jobs.values() if one.displaced_by})
         )
-        ids = sorted({one.queue_id for one in (*jobs.values(), *displacers.values())})
+        ids = sorted({one.queue_id for one in jobs.values()})
         queues = {name: self._stores.queues.queue(name) for name in ids}
         found = []
         for step in ending:
@@ -149,24 +145,8 @@ class Progressing:
                 continue
             run = ended_run(step, job, attempts.get(job.id, ()), queue)
             if run is not None:
-                run = replace(run, pauses=self._pauses(job))
-                found.append(_with_displacer(run, displacers.get(job.displaced_by), queues))
+                found.append(replace(run, displacer=displacers.get(job.displaced_by)))
         return found
-
-    def _pauses(self, job: StoredJob) -> tuple[Pause, ...]:
-        """Of its newest attempt."""
-        if job.preempt_action not in KEPT or not job.requeues:
-            return ()
-        return pauses(self._stores.attempts.events(job.id, limit=MOST_EVENTS), job.attempt)
-
-
-def _with_displacer(
-    run: EndedRun, displacer: StoredJob | None, queues: Mapping[str, StoredQueue | None]
-) -> EndedRun:
-    queue = queues.get(displacer.queue_id) if displacer is not None else None
-    if displacer is None or queue is None:
-        return run
-    return replace(run, displacer=displacer, displacer_price=queue.price_core_hour)
 
 
 def _with(step: JobStep, settled: Settled | None) -> JobStep:

@@ -7,12 +7,13 @@ cores, MiB, seconds since the epoch.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from nova_market.core.job.cloud_room import CloudRoom
+from nova_market.core.job.cloud_room import Cloud, CloudRoom
 from nova_market.core.job.decayed_usage import HALF_LIFE
 from nova_market.core.job.lifecycle import Lifecycle, lifecycle_of
 from nova_market.core.job.queue import WORKER_MARKS, StoredQueue, StoredWorker
 from nova_market.core.job.record import JobState, StoredJob
-from nova_market.core.market.inventory import CloudServer
+from nova_market.core.market.inventory import CloudHost, CloudServer
+from nova_market.core.market.owner_server import OwnerServer
 from nova_market.ports import JobStateStore
 
 STATE = 'usage'
@@ -86,6 +87,13 @@ def capacities(room: CloudRoom) -> Mapping[str, tuple[float, float]]:
         cores, memory = room.capacity[:2, room.aggregates[row]].sum(axis=1).tolist()
         found[name] = (cores, memory)
     return found
+
+
+def hosts_of(cloud: Cloud, servers: Mapping[str, OwnerServer]) -> Mapping[str, CloudHost]:
+    """The hosts of these servers, by the same keys."""
+    hosts = {one.name: one for one in cloud.hosts}
+    host_of = {one.id: hosts[one.host] for one in cloud.servers if one.host in hosts}
+    return {key: host_of[one.id] for key, one in servers.items() if one.id in host_of}
 
 
 def lifecycles(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from nova_market.core.job.queue import QueueState, StoredQueue, StoredWorker
+from nova_market.core.market.inventory import CloudHost
 from nova_market.core.market.owner_server import OwnerAccess, OwnerServer, ServerState
 from nova_market.errors import AccessLost, TrustGone
 from nova_market.ports import OwnerCloud
@@ -37,13 +38,15 @@ class QueueServers:
 
 @dataclass(slots=True)
 class ServerView:
-    """What one pass knows. of_queue: of those that answered; by_worker: the server of each worker
+    """What one pass knows. of_queue: of those that answered; by_worker: the server of each worker; hosts:
+    where that is, as the operator sees it
 
     unknown: workers whose part of the cloud did not answer; lost: queues whose trust is no good, and why
     """
 
     of_queue: dict[str, QueueServers] = field(default_factory=dict)
     by_worker: dict[str, OwnerServer] = field(default_factory=dict)
+    hosts: Mapping[str, CloudHost] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)
     lost: dict[str, str] = field(default_factory=dict)
 

@@ -148,6 +148,7 @@ def _waiting(world: World) -> WaitingJobs:
         not_before=np.full(count, -np.inf),
         value=np.zeros(count),
         claim=np.isin(rows, world.claims),
+        by_offer=np.zeros(count, dtype=np.bool_),
     )
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nova_market.core.job.billing import new_holds
 from nova_market.core.job.charge import EndedRun
-from nova_market.core.job.record import AttemptState, JobState, JobWish
+from nova_market.core.job.record import AttemptState, JobKind, JobState, JobWish
 from nova_market.core.job.store_values import JobQuotas, JobStep
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import ESCROW, MINT, Posting, Reason, account
@@ -68,7 +68,15 @@ def grant(name, amount, key='first'):
 
 
 def priced(name='a', project='blue', **more):
-    return job(name, project=project, cost_limit=600, **more)
+    """Best effort, so that nothing is held but what one run may cost."""
+    given = {'kind': JobKind.BEST_EFFORT, 'cost_limit': 600, **more}
+    return job(name, project=project, **given)
+
+
+def displacer(project='green'):
+    """A production job, which takes the room of others; what it may owe is held beside its run."""
+    more = {'kind': JobKind.PRODUCTION, 'time_limit': 300}
+    return priced('d', project, cost_limit=300, reserve=300, **more)
 
 
 def submitted(store, *jobs):
@@ -87,12 +95,23 @@ def active(store, name='a'):
     return store.job(one.id)
 
 
-def ended(one, seconds, state=AttemptState.FINISHED, then=FINISHED, saved=0.0, **more):
-    part = attempt(
-        one.name, one.attempt, state=state, started_at=START, ended_at=START + seconds,
-        saved_at=START + saved if saved else 0.0,
-    )  # fmt: skip
+def ended(one, seconds, state=AttemptState.FINISHED, then=FINISHED, **more):
+    part = attempt(one.name, one.attempt, state=state, given_at=START, ended_at=START + seconds)
     return EndedRun(job=one, queue=NIGHT, then=then, parts=(part,), **more)
+
+
+def displaced(store, owed, by='d'):
+    """Job `a` runs, and is ordered to go for another one."""
+    one = active(store)
+    changed = {'state': JobState.PREEMPTING, 'displaced_by': id_of(by), 'owed': owed}
+    step = JobStep(job_id=one.id, before=RUNNING, changed=changed, displacer=id_of(by))
+    assert store.decide([step]) == [one.id]
+    return store.job(one.id)
+
+
+def preempted(store, one, seconds, then=WAITING, by='d', state=AttemptState.PREEMPTED):
+    """It has gone, so many seconds after it got its script."""
+    return ended(one, seconds, state, then, displacer=store.job(id_of(by)))
 
 
 def stored(store, run, found):
@@ -116,13 +135,13 @@ def test_a_job_is_held_charged_and_released(store, ledger, billing):
     assert money(ledger) == (400, 1000, 0, 600)
     run = ended(active(store), 100)
     found = billing.settle([run])[id_of('a')]
-    assert found.changed == {'charged': 100, 'compensation': 0}
+    assert found.changed == {'charged': 100, 'compensation': 0, 'owed': 0, 'reserve': 0}
     assert stored(store, run, found).charged == 100
     assert money(ledger) == (900, 1000, 100, 0)
     lines = [(one.posting.reason, one.change) for one in ledger.statement(BLUE)]
     assert lines[:4] == [('release', 500), ('charge', -100), ('release', 100), ('hold', -600)]
     assert {one.by for one in ledger.statement(RED)} == {'nova-market-jobs'}
-    assert ledger.statement(RED)[0].posting.key == f'charge:0:job/{id_of("a")}/1'
+    assert ledger.statement(RED)[0].posting.key == f'charge:0:job/{id_of("a")}/1/0'
 
 
 def test_who_is_killed_before_storing_settles_again(store, ledger, billing):
@@ -164,16 +183,49 @@ def test_a_job_that_is_cancelled_before_it_starts_costs_nothing(store, ledger):
 
 
 def test_a_job_that_has_ended_is_charged_for_its_next_run_too(store, ledger, billing):
-    """Each run from the owner's wish on may cost its limit."""
+    """Each run may cost its limit, and `charged` is what all of them have cost."""
     submitted(store, priced())
     run = ended(active(store), 500)
     stored(store, run, billing.settle([run])[id_of('a')])
     ledger.post([grant(BLUE, 100, 'more')])
     again = store.want(id_of('a'), JobWish.REQUEUE, 'by u')
-    assert (again.charged, money(ledger)) == (0, (0, 1000, 500, 600))
+    assert (again.charged, money(ledger)) == (500, (0, 1000, 500, 600))
     run = ended(active(store), 600)
-    assert billing.settle([run])[id_of('a')].charged == 600
+    assert billing.settle([run])[id_of('a')].charged == 1100
     assert money(ledger) == (0, 1000, 1100, 0)
+
+
+def test_a_production_job_holds_as_much_again_for_others(store, ledger, billing):
+    """At its submission, and when it is run again; it comes back when it has ended."""
+    submitted(store, displacer())
+    assert money(ledger) == (1000, 400, 0, 600)
+    run = ended(active(store, 'd'), 50)
+    assert stored(store, run, billing.settle([run])[id_of('d')]).reserve == 0
+    assert money(ledger) == (1000, 950, 50, 0)
+    assert store.want(id_of('d'), JobWish.REQUEUE, 'by u').reserve == 300
+    assert money(ledger) == (1000, 350, 50, 600)
+    assert store.want(id_of('d'), JobWish.CANCEL, 'by u').reserve == 0
+    assert money(ledger) == (1000, 950, 50, 0)
+
+
+def test_a_lost_run_is_paid_and_another_one_held(store, ledger, billing):
+    """What could have been its own doing is charged; what the cloud did is free, and posts nothing."""
+    submitted(store, priced())
+    lost = ended(active(store), 300, AttemptState.LOST, WAITING)
+    found = billing.settle([lost])[id_of('a')]
+    assert found.changed == {'charged': 300, 'compensation': 0, 'owed': 0, 'requeues': 1}
+    assert money(ledger) == (100, 1000, 300, 600)
+    assert billing.settle([lost])[id_of('a')] == found
+    one = stored(store, lost, found)
+    free = ended(active(store), 300, AttemptState.LOST, WAITING)
+    free = replace(free, parts=(replace(free.parts[0], by_cloud=True),))
+    found = billing.settle([free])[id_of('a')]
+    assert (found.charged, stored(store, free, found).requeues) == (300, one.requeues)
+    assert money(ledger) == (100, 1000, 300, 600)
+    poor = ended(active(store), 300, AttemptState.LOST, WAITING)
+    found = billing.settle([poor])[id_of('a')]
+    assert (found.funds, found.charged, found.changed['reserve']) == (False, 600, 0)
+    assert money(ledger) == (400, 1000, 600, 0)
 
 
 def test_elements_of_an_array_are_released_one_by_one(store, ledger, billing):
@@ -193,66 +245,58 @@ def test_elements_of_an_array_are_released_one_by_one(store, ledger, billing):
 
 
 def test_a_preempted_job_is_paid_by_who_displaced_it(store, ledger, billing):
-    """It is charged until its checkpoint; it goes on with what is left of what was held."""
+    """From what that one holds for it since the order; it has paid its run, and another one is held."""
     submitted(store, priced())
-    submitted(store, priced('d', 'green'))
-    run = ended(
-        active(store), 300, AttemptState.PREEMPTED, WAITING, saved=100,
-        displacer=store.job(id_of('d')), displacer_price=PRICE,
-    )  # fmt: skip
+    submitted(store, displacer())
+    one = displaced(store, 200)
+    assert (one.owed, store.job(id_of('d')).reserve) == (200, 100)
+    run = preempted(store, one, 300)
     found = billing.settle([run])
-    assert found[id_of('a')].changed == {'charged': 100, 'compensation': 200}
-    assert money(ledger) == (400 + 200, 400 - 200, 100, 600 - 100 + 600)
+    changed = {'charged': 300, 'compensation': 200, 'owed': 0, 'requeues': 1}
+    assert found[one.id].changed == changed
+    assert money(ledger) == (1000 - 600 - 300 + 200, 400, 300, 600 + 300 + 100)
     assert billing.settle([run]) == found
-    assert money(ledger) == (600, 200, 100, 1100)
     assert ledger.statement(GREEN)[0].posting.reason is Reason.COMPENSATION
-    one = stored(store, run, found[id_of('a')])
+    one = stored(store, run, found[one.id])
     done = ended(active(store), 600)
-    assert done.job.charged == one.charged == 100
-    assert billing.settle([done])[id_of('a')].charged == 600
-    assert money(ledger) == (600, 200, 600, 600)
+    assert billing.settle([done])[one.id].charged == 900
+    assert money(ledger) == (300, 400, 900, 400)
 
 
-def test_a_preempted_job_that_never_starts_again(store, ledger, billing):
-    """What its attempt was charged and paid counts once: the rest comes back."""
+def test_a_displacer_owes_all_together_what_it_holds(store, ledger, billing):
+    """Whatever each of them is worth; one that holds nothing any more pays nothing."""
+    submitted(store, priced(cost_limit=100), priced('b', cost_limit=100))
+    submitted(store, displacer())
+    assert displaced(store, 250).owed == 250
+    two = active(store, 'b')
+    changed = {'state': JobState.PREEMPTING, 'displaced_by': id_of('d'), 'owed': 250}
+    step = JobStep(job_id=two.id, before=RUNNING, changed=changed, displacer=id_of('d'))
+    assert store.decide([step]) == [two.id]
+    assert (store.job(two.id).owed, store.job(id_of('d')).reserve) == (50, 0)
+    store.want(id_of('d'), JobWish.CANCEL, 'by u')
+    assert money(ledger) == (800, 700, 0, 200 + 300)
+
+
+@pytest.mark.parametrize('state', [AttemptState.FINISHED, AttemptState.LOST])
+def test_what_ends_by_itself_is_owed_nothing(store, ledger, billing, state):
+    """It was ordered to go, and ended before: what was meant for it goes back to the displacer's project."""
     submitted(store, priced())
-    submitted(store, priced('d', 'green'))
-    run = ended(
-        active(store), 300, AttemptState.PREEMPTED, WAITING, saved=100,
-        displacer=store.job(id_of('d')), displacer_price=PRICE,
-    )  # fmt: skip
-    one = stored(store, run, billing.settle([run])[id_of('a')])
-    run = EndedRun(job=one, queue=NIGHT, then=JobState.CANCELLED, displacer=run.displacer)
-    assert billing.settle([run])[id_of('a')].changed == {'charged': 100, 'compensation': 200}
-    assert money(ledger) == (900 + 200, 400 - 200, 100, 600)
+    submitted(store, displacer())
+    run = preempted(store, displaced(store, 200), 300, FINISHED, state=state)
+    assert billing.settle([run])[id_of('a')].compensation == 0
+    assert money(ledger) == (700, 400 + 200, 300, 300 + 100)
+    later = replace(run, parts=(replace(run.parts[0], state=AttemptState.PREEMPTED),))
+    assert billing.settle([later])[id_of('a')].compensation == 0, 'it went back'
+    assert money(ledger) == (700, 600, 300, 400)
 
 
-def test_a_displacer_pays_what_its_project_has(store, ledger, billing):
-    """And the second time the same, though it has more by then."""
+def test_a_displacer_that_is_not_stored_any_more(store, ledger, billing):
+    """What it held must not stay in escrow for ever."""
     submitted(store, priced())
-    submitted(store, priced('d', 'green'))
-    ledger.post([replace(grant(GREEN, 350, 'away'), debit=GREEN, credit=MINT)])
-    run = ended(
-        active(store), 300, AttemptState.PREEMPTED, WAITING,
-        displacer=store.job(id_of('d')), displacer_price=PRICE,
-    )  # fmt: skip
-    assert billing.settle([run])[id_of('a')].compensation == 50
-    ledger.post([grant(GREEN, 500, 'more')])
-    assert billing.settle([run])[id_of('a')].compensation == 50
-    assert money(ledger)[1] == 500
-
-
-def test_a_displacer_of_the_same_project_pays_nothing_real(store, ledger, billing):
-    """What it should have paid is recorded."""
-    ledger.post([grant(BLUE, 200, 'more')])
-    submitted(store, priced())
-    submitted(store, priced('d'))
-    run = ended(
-        active(store), 300, AttemptState.PREEMPTED, WAITING,
-        displacer=store.job(id_of('d')), displacer_price=PRICE,
-    )  # fmt: skip
-    assert billing.settle([run])[id_of('a')].compensation == 300
-    assert money(ledger) == (0, 1000, 0, 1200)
+    submitted(store, displacer())
+    run = replace(preempted(store, displaced(store, 200), 300), displacer=None)
+    billing.settle([run])
+    assert money(ledger) == (1000 - 600 - 300 + 200, 400, 300, 600 + 400)
 
 
 def test_a_job_in_a_queue_of_its_own_project_moves_nothing(store, ledger, billing):
@@ -263,20 +307,21 @@ def test_a_job_in_a_queue_of_its_own_project_moves_nothing(store, ledger, billin
 
 
 def test_an_owner_who_cannot_pay_another_run_gets_none(store, ledger, billing):
-    """His requeue charges the whole run and holds another one; where that fails the first is settled all
+    """A requeue charges the whole run and holds another one; where that fails the first is settled all
     the same."""
     submitted(store, priced())
     active(store)
     one = store.want(id_of('a'), JobWish.REQUEUE, 'by u')
     run = ended(one, 300, AttemptState.PREEMPTED, WAITING)
     found = billing.settle([run])[id_of('a')]
-    assert found.funds and found.changed == {'charged': 0, 'compensation': 0, 'requeues': 1}
+    changed = {'charged': 300, 'compensation': 0, 'owed': 0, 'requeues': 1}
+    assert found.funds and found.changed == changed
     assert money(ledger) == (100, 1000, 300, 600)
     stored(store, run, found)
     active(store)
     one = store.want(id_of('a'), JobWish.REQUEUE, 'by u')
     poor = billing.settle([ended(one, 300, AttemptState.PREEMPTED, WAITING)])[id_of('a')]
-    assert not poor.funds and poor.charged == 300
+    assert not poor.funds and poor.charged == 600
     assert money(ledger) == (400, 1000, 600, 0)
 
 
@@ -296,7 +341,7 @@ def test_a_price_of_nothing_posts_nothing(store, ledger, billing):
     """So a cloud without a market needs no accounts."""
     store.submit(new_jobs(job(project='nobody')), QUOTAS)
     run = replace(ended(active(store), 100), queue=queue())
-    assert billing.settle([run])[id_of('a')].changed == {'charged': 0, 'compensation': 0}
+    assert billing.settle([run])[id_of('a')].charged == 0
     assert billing.settle([]) == {}
 
 
@@ -345,7 +390,7 @@ def test_the_sum_over_all_accounts_never_changes(database, store, ledger, billin
         names = [prefix + one for one in OWNERS]
         there = [one for one in map(store.job, map(id_of, names)) if one is not None]
         open_jobs = [one for one in there if not one.state.startswith(('fin', 'fail', 'canc'))]
-        held = sum(one.cost_limit - one.charged for one in open_jobs)
+        held = sum(one.cost_limit + one.reserve for one in open_jobs)
         assert money(ledger)[3] - base == held
     assert ledger.discrepancies() == []
     for one in open_jobs if actions else ():
@@ -380,15 +425,13 @@ def finish(store, billing, one, action, seconds):
         action, AttemptState.FINISHED
     )
     then = WAITING if action in {'preempt', 'lose'} and one.wish is not JobWish.CANCEL else FINISHED
-    run = ended(one, seconds, state, then, saved=seconds / 3)
+    run = ended(one, seconds, state, then)
     found = billing.settle([run])[one.id]
     if action == 'twice':
         found = billing.settle([replace(run, then=then)])[one.id]
     if not found.funds:
         run = replace(run, then=JobState.FAILED)
     changed = dict(found.changed)
-    if run.then is WAITING:
-        changed.setdefault('requeues', one.requeues + 1)
     step = JobStep(
         job_id=one.id, before=one.state,
         changed={'state': run.then, 'wish': JobWish.RUN, **changed},

@@ -2,6 +2,7 @@
 """What every ports.MarketCloud promises: a cloud in memory, and Nova's API over HTTP in front of one."""
 
 from dataclasses import replace
+from math import inf
 
 import pytest
 from keystoneauth1 import loading
@@ -82,6 +83,13 @@ def test_hosts_by_name(cloud):
         ('b', 4.0, 8192.0, True, False, ''),
         ('c', 4.0, 8192.0, False, True, ''),
     ]
+
+
+def test_when_hosts_have_reported_last(cloud, memory):
+    """In the zone of the epoch; one that has never reported has no such time."""
+    at = 1_800_000_000.0
+    memory.put_host(replace(memory.hosts()[0], reported_at=at))
+    assert [one.reported_at for one in cloud.hosts()] == [at, inf, inf]
 
 
 def test_servers_by_id(cloud):

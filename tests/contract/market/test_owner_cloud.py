@@ -439,6 +439,15 @@ def test_a_server_that_broke_later_is_left_alone(nova, memory, red, clock):
     assert states(cloud, red) == {'worker-1': ServerState.BUSY}
 
 
+def test_a_server_that_shuts_down_is_stopped_and_not_busy(nova, red, clock):
+    """Nova powers it off when its guest has, and is seen at that for a moment."""
+    cloud = owner_cloud(nova.url)
+    made = cloud.create(red, wanted())
+    clock.advance(BOOT)
+    nova.tasks[made] = 'powering-off'
+    assert states(cloud, red) == {'worker-1': ServerState.STOPPED}
+
+
 def test_an_account_that_no_trust_can_name_is_refused(nova):
     """An application credential acts in one project only."""
     with pytest.raises(ConfigurationError, match='auth_type = v3applicationcredential'):

@@ -153,14 +153,16 @@ def test_a_script_of_ten_mebibytes_is_refused_at_the_door(market):
 
 
 def test_a_project_can_pay_what_it_asks_for(market):
-    """Until the time limit, on all servers: that much is held, and released when it is cancelled."""
+    """Until the time limit, on all servers, and as much again for jobs that it displaces: that is held,
+    and released when it is cancelled."""
     make_queue(market, price_core_hour=1_000_000, submitters={'projects': [OPERATOR], 'roles': []})
     paying = f'member@{OPERATOR}'
     entry = {**JOB_ENTRY, 'time_limit': 7200, 'servers': 2}
     error = submit(market, entry, token=paying, status=409)
-    assert error['code'] == 'market.balance.too_low' and 'may cost 4 credits' in error['detail']
+    assert error['code'] == 'market.balance.too_low'
+    assert 'may cost 4 credits until their time limits and hold 4 for' in error['detail']
     path = f'/v1/accounts/project:{OPERATOR}'
-    market.call('POST', f'{path}/grants', f'admin@{OPERATOR}', json={'amount': 4_000_000})
+    market.call('POST', f'{path}/grants', f'admin@{OPERATOR}', json={'amount': 8_000_000})
     (made,) = submit(market, entry, token=paying)
     assert (
         market.call('GET', f'/v1/jobs/{made["id"]}', paying).json['job']['cost_limit'] == 4_000_000
@@ -170,9 +172,9 @@ def test_a_project_can_pay_what_it_asks_for(market):
         lines = market.call('GET', f'{path}/statement', paying).json['postings']
         return [(line['reason'], line['change'], line['balance'], line['by']) for line in lines]
 
-    assert statement()[0][:3] == ('hold', -4_000_000, 0)
+    assert statement()[0][:3] == ('hold', -8_000_000, 0)
     market.call('DELETE', f'/v1/jobs/{made["id"]}', paying)
-    assert statement()[0][:3] == ('release', 4_000_000, 4_000_000)
+    assert statement()[0][:3] == ('release', 8_000_000, 8_000_000)
     assert statement()[0][3] == statement()[1][3]
 
 

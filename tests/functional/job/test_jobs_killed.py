@@ -53,10 +53,10 @@ class Restarted:
 
 
 def owed(bed, job):
-    """Core-seconds of a job by its attempts: runs that were preempted have no checkpoint and are free."""
+    """Core-seconds of a job by its attempts, since each had its script: displaced ones count too."""
     parts = bed.stores.attempts.attempts([job.id])[job.id]
-    ended = [one for one in parts if one.state in (AttemptState.FINISHED, AttemptState.FAILED)]
-    return sum(job.cores * (one.ended_at - one.started_at) for one in ended)
+    assert not any(one.state is AttemptState.LOST for one in parts)
+    return sum(job.cores * (one.ended_at - one.given_at) for one in parts if one.given_at)
 
 
 @pytest.mark.parametrize('seed', [1, 2])

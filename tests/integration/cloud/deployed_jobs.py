@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 
 from openstack.connection import Connection
 
+from nova_market.db.database import Database
+from nova_market.db.job_attempts import DatabaseJobAttempts
 from nova_market.experiments.guests.service_process import Daemon
 from nova_market.services.leader_loop import LEADS, STANDS_BY
 from tests.integration.cloud.conftest import Cloud
@@ -70,6 +72,7 @@ class JobsBed:
 
     def __init__(self, cloud: Cloud, environment: Mapping[str, str], directory: Path) -> None:
         url = environment['NOVA_MARKET_WORKER_URL']
+        self._database_url = environment['NOVA_MARKET_DATABASE_URL']
         self.cloud = cloud
         self.market = MarketBed(cloud, environment, directory)
         jobs = {
@@ -104,6 +107,15 @@ class JobsBed:
             return False
         log = service.log.read_text()
         return log.rfind(f'{name} {LEADS}') > log.rfind(f'{name} {STANDS_BY}')
+
+    def charged_seconds(self, job_id: str) -> float:
+        """Of the last attempt, from when its worker was given the script: before the start that is shown."""
+        database = Database({'connection': self._database_url})
+        try:
+            last = DatabaseJobAttempts(database).attempts([job_id])[job_id][-1]
+        finally:
+            database.close()
+        return last.ended_at - last.given_at - last.excluded
 
     def close(self) -> None:
         for service in self.services.values():

@@ -9,6 +9,8 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
+from math import inf
 from urllib.parse import parse_qs, urlsplit
 
 from nova_market.core.market.inventory import MigrationState
@@ -21,6 +23,13 @@ STATUS = {
     MigrationState.FAILED: 'error',
 }
 RATIOS = {'VCPU': 4.0, 'MEMORY_MB': 1.5, 'DISK_GB': 1.0}
+
+
+def _updated_at(host) -> str | None:
+    """As Nova gives it: in UTC, without saying so."""
+    if host.reported_at == inf:
+        return None
+    return datetime.fromtimestamp(host.reported_at, UTC).replace(tzinfo=None).isoformat()
 
 
 def node_of(host: str) -> str:
@@ -132,7 +141,7 @@ class FakeNova:
         services = [
             {'id': node_of('s' + host.name), 'binary': 'nova-compute', 'host': host.name,
              'zone': host.zone, 'status': 'enabled' if host.enabled else 'disabled',
-             'state': 'up' if host.answering else 'down',
+             'state': 'up' if host.answering else 'down', 'updated_at': _updated_at(host),
              'disabled_reason': host.disabled_reason or None}
             for host in self.cloud.hosts()
             if query.get('host', host.name) == host.name

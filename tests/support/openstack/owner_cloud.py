@@ -37,7 +37,7 @@ class OwnerNova:
     """lock: the memory is used by one request, or by whoever holds it. broken: answer with this status.
 
     away: all but Keystone hang up without an answer. password: of the market's account.
-    disabled: trusts whose project is disabled.
+    disabled: trusts whose project is disabled. tasks: what Nova is at, by server.
 
     images, networks: of all projects, the newest first; all of them are shown, as to an administrator.
     """
@@ -49,6 +49,7 @@ class OwnerNova:
         self.password = 'geheim'
         self.away = False
         self.disabled: set[str] = set()
+        self.tasks: dict[str, str] = {}
         self.images = [PUBLIC]
         self.networks = [NET]
         self.made: list[dict] = []
@@ -200,7 +201,7 @@ class OwnerNova:
         launched = None if one.state in (ServerState.BUILDING, ServerState.FAILED) else created
         found = {
             'id': server_id, 'name': one.name, 'status': status, 'created': created,
-            'metadata': dict(one.metadata), 'OS-EXT-STS:task_state': task,
+            'metadata': dict(one.metadata), 'OS-EXT-STS:task_state': self.tasks.get(server_id, task),
             'OS-SRV-USG:launched_at': launched,
         }  # fmt: skip
         if one.state not in UNADDRESSED:

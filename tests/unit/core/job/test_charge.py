@@ -1,32 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job is charged, and paid for being preempted (rules J2, J4): as numbers and as properties."""
+"""What a job is charged, and owed when it is displaced (rules J2, J4, J8): as numbers and as properties."""
 
 from dataclasses import replace
-from math import inf
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nova_market.core.job.billing import keys_of, new_holds, settlement
+from nova_market.core.job.cause import Cause, cause_of, silenced_by_cloud
 from nova_market.core.job.charge import (
+    Displacement,
     EndedRun,
     attempt_charge,
     compensation_due,
     ended_run,
-    pauses,
+    reserve_of,
 )
-from nova_market.core.job.record import AttemptState, JobEvent, JobState, JobWish
+from nova_market.core.job.record import AttemptState, JobKind, JobState, JobWish
 from nova_market.core.job.request import most_cost
 from nova_market.core.job.store_values import JobStep
 from nova_market.core.ledger.money import MICRO
 from nova_market.core.ledger.posting import MINT, Book, Posting, Reason, account
+from nova_market.core.market.owner_server import OwnerServer, ServerState
 from tests.support.job_records import attempt, job, queue
 
 START = 1_000_000.0
 HOUR = 3600
 NIGHT = queue(price_core_hour=MICRO, project='red')
 RUNNING, WAITING, FINISHED = JobState.RUNNING, JobState.WAITING, JobState.FINISHED
+PREEMPTED, LOST = AttemptState.PREEMPTED, AttemptState.LOST
 ENDS = (AttemptState.FINISHED, AttemptState.FAILED, AttemptState.CANCELLED)
 
 
@@ -39,11 +42,10 @@ def priced(name='a', price=MICRO, project='blue', **more):
     return replace(one, cost_limit=limit)
 
 
-def part(seconds, state=AttemptState.FINISHED, saved=0.0, rank=0):
-    """One server's part, which has run so long; saved: its last checkpoint, after so many seconds."""
+def part(seconds, state=AttemptState.FINISHED, rank=0, **more):
+    """One server's part, which has had its script for so long."""
     return attempt(
-        state=state, started_at=START, ended_at=START + seconds, rank=rank,
-        saved_at=START + saved if saved else 0.0,
+        state=state, given_at=START, started_at=START + 5, ended_at=START + seconds, rank=rank, **more
     )  # fmt: skip
 
 
@@ -51,7 +53,7 @@ def ended(one, *parts, then=FINISHED, **more):
     return EndedRun(job=one, queue=NIGHT, then=then, parts=parts, **more)
 
 
-@pytest.mark.parametrize('state', ENDS)
+@pytest.mark.parametrize('state', [*ENDS, LOST])
 def test_a_run_is_charged_however_its_script_or_its_owner_ended_it(state):
     """One hour of one core at one credit; three servers with two cores cost six times as much."""
     assert attempt_charge(ended(priced(), part(HOUR, state))) == MICRO
@@ -60,51 +62,51 @@ def test_a_run_is_charged_however_its_script_or_its_owner_ended_it(state):
     assert attempt_charge(ended(gang, *parts)) == 6 * MICRO
 
 
-def test_what_the_service_has_lost_is_not_charged():
-    assert attempt_charge(ended(priced(), part(HOUR, AttemptState.LOST), then=WAITING)) == 0
-    never = replace(part(HOUR), started_at=0.0)
-    assert attempt_charge(ended(priced(), never)) == 0
+def test_what_the_cloud_has_ended_is_not_charged():
+    """Nor what has never had its script."""
+    assert attempt_charge(ended(priced(), part(HOUR, LOST, by_cloud=True), then=WAITING)) == 0
+    gone = ended(priced(), part(HOUR, PREEMPTED), then=WAITING)
+    assert attempt_charge(gone) == 0, 'preempted for no job: its worker was taken away'
+    assert attempt_charge(ended(priced(), replace(part(HOUR), given_at=0.0))) == 0
 
 
-def test_time_in_suspension_is_not_charged():
-    """Neither to its owner nor, of what it has lost since its checkpoint, to who displaced it."""
-    half = ((START + HOUR / 4, START + HOUR * 3 / 4),)
-    assert attempt_charge(ended(priced(), part(HOUR), pauses=half)) == MICRO // 2
-    assert attempt_charge(ended(priced(), part(HOUR), pauses=((START - 1, inf),))) == 0
-    lost = part(HOUR, AttemptState.PREEMPTED, saved=HOUR / 2)
-    run = ended(priced(), lost, then=WAITING, pauses=half)
-    assert attempt_charge(run) == MICRO // 4
-    displaced = replace(run, displacer=priced('b'), displacer_price=MICRO)
-    assert compensation_due(displaced) == MICRO // 4
+def test_one_silent_server_among_lost_ones_is_the_guests_doing():
+    """A gang whose other server is gone by Nova's record would be free otherwise, by its own silence."""
+    gang = priced(servers=2)
+    both = (part(HOUR, LOST, by_cloud=True), part(HOUR, LOST, rank=1))
+    assert attempt_charge(ended(gang, *both, then=WAITING)) == 2 * MICRO
+    taken = (both[0], part(HOUR, AttemptState.CANCELLED, rank=1))
+    assert attempt_charge(ended(gang, *taken, then=WAITING)) == 0
 
 
-def test_all_attempts_together_cost_at_most_what_is_held():
-    """Two hours are held, and one and three quarters were charged before: of an hour a quarter is left."""
+def test_time_that_is_excluded_is_not_charged():
+    """Its server was at rest, or the time was charged before it was taken back."""
+    assert attempt_charge(ended(priced(), part(HOUR, excluded=HOUR / 2))) == MICRO // 2
+    assert attempt_charge(ended(priced(), part(HOUR, excluded=2.0 * HOUR))) == 0
+
+
+def test_a_run_costs_at_most_what_is_held_for_it():
+    """And what runs before it cost is no part of that."""
     one = replace(priced(), charged=MICRO * 7 // 4)
-    assert attempt_charge(ended(one, part(HOUR))) == MICRO // 4
-    assert attempt_charge(ended(replace(one, charged=2 * MICRO), part(HOUR))) == 0
+    assert attempt_charge(ended(one, part(3 * HOUR))) == 2 * MICRO == one.cost_limit
 
 
-def test_pauses_last_from_suspended_to_resumed():
-    """Of one attempt, in the order of their numbers; the last one may last still."""
-    actions = [(1, 'suspended'), (1, 'resumed'), (2, 'suspended'), (2, 'resumed'), (2, 'suspended')]
-    events = [
-        JobEvent(job_id='j', at=100.0 * n, action=action, attempt=number, number=n)
-        for n, (number, action) in enumerate(actions, 1)
-    ]
-    assert pauses(events[::-1], 1) == ((100.0, 200.0),)
-    assert pauses(events[::-1], 2) == ((300.0, 400.0), (500.0, inf))
-    assert pauses(events, 3) == ()
+def test_a_displaced_run_is_charged_whole():
+    """Whatever it says of a checkpoint: what it has lost is paid by who displaced it."""
+    displaced = priced(displaced_by='d')
+    for saved_at in (0.0, START + HOUR / 2):
+        lost = part(HOUR, PREEMPTED, saved_at=saved_at)
+        assert attempt_charge(ended(displaced, lost, then=WAITING)) == MICRO
+        own = priced('d', project='blue')
+        assert attempt_charge(ended(displaced, lost, then=WAITING, displacer=own)) == MICRO
 
 
-def test_a_preempted_run_is_charged_until_its_last_checkpoint():
-    """What its owner has asked to be run again is charged whole: nobody else has ended it."""
-    run = ended(priced(), part(HOUR, AttemptState.PREEMPTED, saved=HOUR / 2), then=WAITING)
-    assert attempt_charge(run) == MICRO // 2
-    own = replace(run, job=replace(run.job, wish=JobWish.REQUEUE))
-    assert attempt_charge(own) == MICRO
-    without = ended(priced(), part(HOUR, AttemptState.PREEMPTED), then=WAITING)
-    assert attempt_charge(without) == 0
+def test_a_seller_that_displaces_its_customer_is_not_paid_for_what_is_lost():
+    lost = part(HOUR, PREEMPTED)
+    seller = priced('d', project='red')
+    run = ended(priced(displaced_by='d'), lost, then=WAITING, displacer=seller)
+    assert attempt_charge(run) == 0
+    assert attempt_charge(replace(run, job=replace(run.job, saves=True))) == MICRO
 
 
 def test_the_price_is_never_above_that_at_submission():
@@ -114,47 +116,107 @@ def test_the_price_is_never_above_that_at_submission():
     assert attempt_charge(replace(run, queue=replace(NIGHT, price_core_hour=3))) == 3
 
 
-def test_a_preempted_job_is_paid_for_what_it_lost_by_who_displaced_it():
-    """Half an hour since its checkpoint, at its own price; at the displacer's where that is lower."""
-    lost = part(HOUR, AttemptState.PREEMPTED, saved=HOUR / 2)
-    other = priced('d', project='green')
-    run = ended(priced(), lost, then=WAITING, displacer=other, displacer_price=MICRO)
-    assert compensation_due(run) == MICRO // 2
+def displacing(victim=None, by=None, price=MICRO, parts=None):
+    """green takes the room that blue's job has had for an hour."""
+    return Displacement(
+        job=by or priced('d', project='green'),
+        queue=replace(NIGHT, price_core_hour=price),
+        victim=victim or priced(),
+        victim_queue=NIGHT,
+        parts=parts or (replace(part(0, AttemptState.RUNNING), ended_at=0.0),),
+    )
+
+
+def test_a_displaced_job_is_owed_its_time_at_the_lower_price():
+    now = START + HOUR
+    assert compensation_due(displacing(), now) == MICRO
     cheap = priced('d', project='green', price=MICRO // 4)
-    assert compensation_due(replace(run, displacer=cheap)) == MICRO // 8
-    assert compensation_due(replace(run, displacer_price=0)) == 0
-    assert compensation_due(replace(run, displacer=None)) == 0
+    assert compensation_due(displacing(by=cheap), now) == MICRO // 4
+    assert compensation_due(displacing(price=0), now) == 0
+    rested = (replace(part(0, AttemptState.RUNNING), excluded=HOUR / 2),)
+    assert compensation_due(displacing(parts=rested), now) == MICRO // 2
 
 
-def test_a_short_job_does_not_pay_for_days_that_it_displaced():
-    """It takes a core for ten minutes at most, so it pays ten minutes of a core."""
+@pytest.mark.parametrize(
+    'victim',
+    [
+        priced(price=0),
+        priced(project='green'),
+        priced(project='red'),
+        priced(saves=True),
+        priced(preempt_action='suspend'),
+    ],
+    ids=['free', 'of-its-own-project', 'of-the-seller', 'saves', 'kept'],
+)
+def test_who_is_owed_nothing(victim):
+    """What moved nothing has no price, and what is not lost is not paid."""
+    assert compensation_due(displacing(victim), START + HOUR) == 0
+
+
+def test_a_short_job_does_not_owe_for_days_that_it_displaced():
+    """It takes a core for ten minutes at most, so it owes ten minutes of one, however wide the other is."""
     short = priced('d', project='green', time_limit=600)
-    lost = part(2 * HOUR, AttemptState.PREEMPTED)
-    run = ended(priced(), lost, then=WAITING, displacer=short, displacer_price=MICRO)
-    assert compensation_due(run) == MICRO // 6
-    wide = priced(cores=64.0)
-    assert compensation_due(replace(run, job=wide)) == short.cost_limit
+    assert compensation_due(displacing(by=short), START + 2 * HOUR) == MICRO // 6
+    wide = compensation_due(displacing(priced(cores=64.0), by=short), START + 2 * HOUR)
+    assert wide == MICRO // 6
 
 
-@pytest.mark.parametrize('wish', [JobWish.CANCEL, JobWish.REQUEUE])
-def test_what_an_owner_has_asked_for_is_no_loss(wish):
-    lost = part(HOUR, AttemptState.PREEMPTED)
-    run = ended(priced(wish=wish), lost, then=WAITING, displacer=priced('d'), displacer_price=MICRO)
-    assert compensation_due(run) == 0
+def test_only_a_paid_production_job_holds_a_reserve():
+    one = priced()
+    assert reserve_of(one, NIGHT) == one.cost_limit > 0
+    assert reserve_of(replace(one, by_offer=True), NIGHT) == 0
+    assert reserve_of(replace(one, kind=JobKind.BEST_EFFORT), NIGHT) == 0
+    assert reserve_of(priced(project='red'), NIGHT) == 0
+
+
+@pytest.mark.parametrize(
+    ('parts', 'more', 'cause'),
+    [
+        ([part(9)], {}, Cause.GUEST),
+        ([part(9, LOST)], {}, Cause.GUEST),
+        ([part(9, LOST, by_cloud=True)], {}, Cause.CLOUD),
+        ([part(9, PREEMPTED)], {'displaced_by': 'd'}, Cause.DISPLACER),
+        ([part(9, PREEMPTED)], {}, Cause.CLOUD),
+        ([part(9, PREEMPTED)], {'wish': JobWish.REQUEUE, 'displaced_by': 'd'}, Cause.OWNER),
+        ([part(9, AttemptState.CANCELLED)], {'wish': JobWish.CANCEL}, Cause.OWNER),
+        ([part(9), part(9, LOST, by_cloud=True)], {}, Cause.CLOUD),
+        ([part(9, PREEMPTED), part(9, AttemptState.FAILED)], {'displaced_by': 'd'}, Cause.GUEST),
+    ],
+)
+def test_who_could_have_caused_an_end(parts, more, cause):
+    assert cause_of(priced(**more), parts) is cause
+
+
+@pytest.mark.parametrize(
+    ('state', 'fault', 'clouds'),
+    [
+        (ServerState.RUNNING, '', False),
+        (ServerState.STOPPED, '', False),
+        (ServerState.STOPPED, 'host is down', True),
+        (ServerState.SUSPENDED, '', True),
+        (ServerState.BUSY, '', True),
+        (ServerState.UNKNOWN, '', True),
+    ],
+)
+def test_what_in_novas_record_explains_a_silence(state, fault, clouds):
+    """A guest can shut itself down, and no more."""
+    server = OwnerServer(id='s', owner='q', place='w', state=state, fault=fault)
+    assert silenced_by_cloud(server) is clouds
+    assert silenced_by_cloud(None)
 
 
 def test_which_steps_end_something():
     """A preempted job that is suspended goes on in its attempt; a start or a new reason ends nothing."""
     one, open_part = priced(), replace(part(0, AttemptState.RUNNING), ended_at=0.0)
 
-    def run(before, then, *parts, **more):
+    def run(before, then, *parts):
         step = JobStep(job_id=one.id, before=before, changed={'state': then}, attempts=parts)
-        return ended_run(step, replace(one, state=before, **more), [open_part], NIGHT)
+        return ended_run(step, replace(one, state=before), [open_part], NIGHT)
 
     done = run(RUNNING, FINISHED, part(HOUR))
     assert done is not None and done.parts == (part(HOUR),) and done.then is FINISHED
     assert run(RUNNING, FINISHED).parts == (open_part,)
-    assert run(RUNNING, WAITING, part(60, AttemptState.PREEMPTED)).then is WAITING
+    assert run(RUNNING, WAITING, part(60, PREEMPTED)).then is WAITING
     assert run(JobState.HELD, JobState.CANCELLED).parts == ()
     for before, then in (
         (JobState.PREEMPTING, JobState.SUSPENDED),
@@ -167,58 +229,110 @@ def test_which_steps_end_something():
 # properties: every life of a job, from its submission to its end
 
 seconds = st.integers(0, 3 * HOUR)
-states = st.sampled_from([*ENDS[:2], AttemptState.LOST, AttemptState.PREEMPTED])
-runs = st.lists(st.tuples(seconds, seconds, states, st.booleans()), min_size=1, max_size=6)
+ends = st.sampled_from(
+    [
+        (AttemptState.FINISHED, {}),
+        (AttemptState.FAILED, {}),
+        (LOST, {}),
+        (LOST, {'by_cloud': True}),
+        (PREEMPTED, {}),
+    ]
+)
+by_guest = st.sampled_from([(AttemptState.FINISHED, {}), (AttemptState.FAILED, {}), (LOST, {})])
+runs = st.lists(st.tuples(seconds, ends, st.booleans(), st.integers(0, 50)), min_size=1, max_size=6)
+
+
+@given(seconds=seconds, end=by_guest, saved=seconds, asked=st.booleans())
+def test_nothing_that_a_guest_does_makes_a_run_cheaper(seconds, end, saved, asked):
+    """It fails, is silent, or says that it has saved: the run costs what one costs that finishes then.
+
+    asked: while another job displaces it, whose order it may follow or not
+    """
+    one = priced(displaced_by='d' if asked else '')
+    state, more = end
+    run = ended(one, part(seconds, state, saved_at=START + saved, **more), then=WAITING)
+    fair = attempt_charge(ended(one, part(seconds)))
+    assert attempt_charge(run) >= fair
+    if asked:
+        followed = ended(one, part(seconds, PREEMPTED, saved_at=START + saved), then=WAITING)
+        assert attempt_charge(followed) >= fair
 
 
 @given(runs=runs, price=st.integers(0, 10**12), cores=st.floats(0.1, 512), has=st.integers(0, 5))
+@example(runs=[(HOUR, (LOST, {}), False, 50)] * 2, price=MICRO, cores=1.0, has=0)
 def test_money_of_a_whole_life(runs, price, cores, has):
-    """The sum never changes, escrow has what may still be charged, and the end leaves nothing in it.
+    """The sum never changes, escrow has what one run and its reserve may cost, and the end leaves nothing.
 
-    has: how many runs its project can pay at once; an owner's requeue needs another one.
+    runs: (seconds, end, does its owner ask for another run, of what it costs what it is owed in per cent)
+    has:  how many runs its project can pay beside the one that is held
     """
     one = priced(price=price, cores=cores)
     night = replace(NIGHT, price_core_hour=price)
-    book, red, blue = Book(), account('project', 'red'), account('project', 'blue')
-    if grant := one.cost_limit * (1 + has):
-        book.post(Posting(key='g', reason=Reason.GRANT, debit=MINT, credit=blue, amount=grant))
+    one = replace(one, reserve=reserve_of(one, night))
+    other = priced('d', project='green', price=price, cores=cores)
+    book = Book()
+    red, blue, green = (account('project', name) for name in ('red', 'blue', 'green'))
+    granted(book, blue, one.cost_limit * (2 + has))
     book.post_all(new_holds([one], {one.queue_id: night}))
-    for n, (run_time, saved, state, again) in enumerate(runs):
+    for n, (run_time, (state, more), again, per_cent) in enumerate(runs):
+        owed = other.cost_limit * per_cent // 100 if state is PREEMPTED else 0
+        held(book, green, owed, n)
         wish = JobWish.REQUEUE if again else JobWish.RUN
-        one = replace(one, attempt=one.attempt + 1, wish=wish)
-        own = replace(part(run_time, state, saved), number=one.attempt)
+        one = replace(
+            one, attempt=one.attempt + 1, wish=wish, owed=owed, displaced_by='d' if owed else ''
+        )
+        own = replace(part(run_time, state, **more), number=one.attempt)
         last = n == len(runs) - 1
         then = FINISHED if last or (not again and state in ENDS) else WAITING
-        run = EndedRun(job=one, queue=night, then=then, parts=(own,))
-        before = book.balance(red)
+        run = EndedRun(job=one, queue=night, then=then, parts=(own,), displacer=other)
+        before = (book.balance(red), book.balance(blue) + book.balance('escrow'))
         plan = settlement(run, {})
-        held_again = post(book, plan)
+        settled = plan.settled(held_again=post(book, plan))
         assert settlement(run, known(book, run)).postings == plan.postings
-        paid = book.balance(red) - before
-        settled = plan.settled(0, held_again=held_again)
-        assert paid == plan.charge >= 0 and one.charged + plan.charge <= one.cost_limit
+        assert book.balance(red) - before[0] == plan.charge
+        assert 0 <= plan.charge <= one.cost_limit and 0 <= plan.paid <= owed
+        assert (plan.paid > 0) == (owed > 0 and not again)
         assert sum(book.balances().values()) == 0
         if then is FINISHED or not settled.funds:
             assert book.balance('escrow') == 0
             return
-        assert book.balance('escrow') == one.cost_limit - settled.charged
-        requeues = settled.changed.get('requeues', one.requeues + 1)
+        assert book.balance('escrow') == one.cost_limit + one.reserve
+        requeues = settled.changed.get('requeues', one.requeues)
         one = replace(one, charged=settled.charged, requeues=requeues)
 
 
+def granted(book, name, amount):
+    if amount:
+        key = f'grant:{name}:{len(list(book))}'
+        book.post(Posting(key=key, reason=Reason.GRANT, debit=MINT, credit=name, amount=amount))
+
+
+def held(book, name, amount, number):
+    """In escrow, as a reserve of a project."""
+    granted(book, name, amount)
+    if amount:
+        hold = Posting(
+            key=f'h{number}', reason=Reason.HOLD, debit=name, credit='escrow', amount=amount
+        )
+        book.post(hold)
+
+
 def post(book, plan):
-    again = [plan.again] if plan.again else []
-    if (
-        again
-        and book.balance(again[0].debit)
-        + sum(p.amount for p in plan.postings if p.reason is Reason.RELEASE)
-        - plan.charge
-        < again[0].amount
-    ):
-        book.post_all(plan.postings)
+    """As the service does it: another run is held if its project can pay it. Returns whether it is."""
+    if not plan.goes_on:
+        book.post_all([*plan.postings, *plan.rest])
         return False
-    book.post_all([*plan.postings, *again])
-    return True
+    payer = account('project', plan.run.job.project_id)
+    moves = [*plan.postings, *plan.again]
+    there = {one.key for one in book}
+    changes = [
+        p.amount if p.credit == payer else -p.amount
+        for p in moves
+        if p.key not in there and payer in (p.credit, p.debit)
+    ]
+    affords = book.balance(payer) + sum(changes) >= 0
+    book.post_all(moves if affords else [*plan.postings, *plan.rest])
+    return affords
 
 
 def known(book, run):
@@ -230,18 +344,14 @@ def test_what_was_posted_first_counts(first, second, ends):
     """The service was killed after posting and calculates again, with another end of the attempt."""
     one, then = priced(), FINISHED if ends else WAITING
     book = Book()
-    book.post(
-        Posting(
-            key='g', reason=Reason.GRANT, debit=MINT, credit=account('project', 'blue'),
-            amount=one.cost_limit,
-        )
-    )  # fmt: skip
+    granted(book, account('project', 'blue'), 2 * one.cost_limit)
     book.post_all(new_holds([one], {one.queue_id: NIGHT}))
     before = settlement(ended(one, part(first), then=then), {})
-    book.post_all(before.postings)
+    post(book, before)
     run = ended(one, part(second), then=then)
     again = settlement(run, known(book, run))
     if before.charge or ends:
         assert again.charge == before.charge
-        assert book.post_all(again.postings) == 0
-    assert book.balance('escrow') + book.balance(account('project', 'red')) <= one.cost_limit
+        assert post(book, again) is before.goes_on
+    held_now = 0 if ends else one.cost_limit
+    assert book.balance('escrow') == held_now

@@ -103,9 +103,13 @@ def test_only_hosts_of_the_aggregate_are_made_free() -> None:
         assert victims(decide(inside, [flexible])) == expected
 
 
-def test_a_best_effort_job_displaces_nobody() -> None:
-    found = plan([Job(cores=4, best_effort=True)], [best_effort(0, cores=8)])
-    assert victims(found) == []
+@pytest.mark.parametrize('more', [{'best_effort': True}, {'by_offer': True}])
+def test_who_displaces_nobody(more: dict) -> None:
+    """Best-effort jobs, and accepted offers: their start was promised without that."""
+    found = plan([Job(cores=4, **more)], [best_effort(0, cores=8)])
+    assert victims(found) == [] and found.code[0] == ReasonCode.ROOM
+    later = plan([Job(cores=4, **more), Job(cores=4)], [best_effort(0, cores=8)])
+    assert later.preemptions.displacer.tolist() == [1]
 
 
 @pytest.mark.parametrize(('least', 'preempted'), [(1000.0, 1), (1001.0, 0)])

@@ -7,10 +7,16 @@ import pytest
 
 from nova_market.core.job.queue import DesiredWorkerState
 from nova_market.core.job.record import AttemptState, JobState
+from nova_market.core.market.inventory import CloudHost
+from nova_market.core.resource import HostName
 from tests.support.job_life import BEGAN, PACE, Life
 
 GONE = DesiredWorkerState.GONE
 PRESENT = DesiredWorkerState.PRESENT
+
+
+def host(**more):
+    return CloudHost(name=HostName('a'), cores=4.0, memory_mib=8192.0, **more)
 
 
 def test_a_job_whose_server_is_being_built_has_no_step():
@@ -124,6 +130,40 @@ def test_a_lost_server_of_a_gang_ends_all_and_nobody_is_taken_back():
     # both may still run their scripts: the job waits until the servers are deleted
     assert all(life.worker_of(rank).intention is GONE for rank in (0, 1))
     assert all(life.worker_of(rank).job_id for rank in (0, 1))
+
+
+@pytest.mark.parametrize(
+    ('reported', 'up', 'by_cloud'),
+    [(PACE.silence, True, False), (0.0, False, True), (PACE.silence, False, True)],
+    ids=['host-works', 'host-failed', 'host-failed-later'],
+)
+def test_a_silent_worker_is_the_clouds_where_its_host_is_down(reported, up, by_cloud):
+    life = Life().runs()
+    life.host = host(answering=up, reported_at=BEGAN + reported)
+    life.settle(after=PACE.silence + 1)
+    own = life.attempts[1, 0]
+    assert (own.state, own.by_cloud) == (AttemptState.LOST, by_cloud)
+
+
+def test_nobody_decides_why_a_worker_is_silent_before_nova_knows():
+    """Its host was not heard of since: it may have failed, and Nova says so after a minute, or it reports."""
+    for settles in ({'answering': False}, {'reported_at': BEGAN + 80}):
+        life = Life().runs()
+        life.host = host(reported_at=BEGAN - 5)
+        assert life.step(after=PACE.silence + 1) is None
+        life.host = replace(life.host, **settles)
+        life.settle(after=20)
+        assert life.attempts[1, 0].by_cloud is ('answering' in settles)
+        assert life.job.state is JobState.WAITING
+
+
+def test_a_clock_of_novas_that_is_behind_keeps_no_worker_for_ever():
+    life = Life().runs()
+    life.host = host(reported_at=BEGAN - 5)
+    assert life.step(after=3 * PACE.silence) is None
+    life.settle(after=1)
+    own = life.attempts[1, 0]
+    assert (own.state, own.by_cloud) == (AttemptState.LOST, False)
 
 
 def test_what_nobody_could_receive_is_no_silence():

@@ -17,6 +17,7 @@ from nova_market.core.job.request import (
     may_submit,
     most_cost,
 )
+from nova_market.core.ledger.money import MAX_AMOUNT
 from nova_market.errors import BadJob, BadQueue, BalanceTooLow, QueueClosed
 from tests.support.job_records import id_of, job, queue
 
@@ -119,15 +120,28 @@ def test_who_may_submit():
 
 
 def test_what_jobs_may_cost_is_rounded_up_and_added_up():
-    """8 cores for 600 s are 1.33 core-hours; the elements of an array count each."""
+    """8 cores for 600 s are 1.33 core-hours; the elements of an array count each.
+
+    As much again is held for jobs that they displace, unless they are best effort and displace none.
+    """
     dear = replace(NIGHT, price_core_hour=1_000_000)
     assert most_cost(dear, (8.0, 0.0, 0.0), 1, 600) == 1_333_334
     assert most_cost(dear, (8.0, 0.0, 0.0), 3, 3600) == 24_000_000
-    facts = replace(FACTS, queues={'night': replace(dear, projects=('blue',))}, balance=333_334)
+    facts = replace(FACTS, queues={'night': replace(dear, projects=('blue',))}, balance=666_668)
     new = admit({'array': 2}, facts=facts, by=STRANGER)
-    assert sum(one.cost_limit for one in new.jobs) == 333_334
-    with pytest.raises(BalanceTooLow):
-        admit({'array': 2}, facts=replace(facts, balance=333_333), by=STRANGER)
+    assert {(one.cost_limit, one.reserve) for one in new.jobs} == {(166_667, 166_667)}
+    with pytest.raises(BalanceTooLow, match=r'cost 0\.333334 credits .* hold 0\.333334 for'):
+        admit({'array': 2}, facts=replace(facts, balance=666_667), by=STRANGER)
+    some = replace(facts, balance=333_334)
+    assert admit({'array': 2, 'kind': 'best_effort'}, facts=some, by=STRANGER).jobs[0].reserve == 0
+
+
+def test_no_job_costs_more_than_an_account_holds():
+    """Neither where it is free: the column has no more room."""
+    dear = replace(FACTS, queues={'night': replace(NIGHT, price_core_hour=MAX_AMOUNT)})
+    text = refusal({'servers': 64, 'time_limit': 3600}, facts=dear)
+    assert 'jobs[0].time_limit: 3600 s at the price of night may cost' in text
+    assert 'no account holds more than 9007199254.740992: give a shorter one' in text
 
 
 def test_what_jobs_may_cost_is_held_once_for_a_job_or_an_array():
@@ -136,8 +150,8 @@ def test_what_jobs_may_cost_is_held_once_for_a_job_or_an_array():
     facts = replace(FACTS, queues={'night': dear}, balance=6)
     new = admit({}, {'array': 2}, facts=facts, by=STRANGER)
     assert [(one.key, one.debit, one.amount) for one in new.holds] == [
-        ('hold:0:job/job/0/0', 'project:blue', 1),
-        ('hold:0:job/array/1', 'project:blue', 2),
+        ('hold:0:job/job/0/0', 'project:blue', 2),
+        ('hold:0:job/array/1', 'project:blue', 4),
     ]
     own = admit({}, facts=replace(facts, balance=0))
     assert own.jobs[0].cost_limit == 1 and not own.holds
