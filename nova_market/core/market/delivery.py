@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What hosts are sent of a round, and whether the round was carried out.
 
-Implements rules F1 and F2 of doc/source/specs/market.rst. Computed from the stored round, so any engine can
-do it again. Units: cores, MiB, seconds.
+Implements rules F1, F2 and F6 of doc/source/specs/market.rst. Computed from the stored round, so any engine
+can do it again. Units: cores, MiB, seconds.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from nova_market.core.ledger.posting import AccountId
 from nova_market.core.market.inventory import Allocation
 from nova_market.core.market.record import AllocationRecord, RoundRecord, RoundState
-from nova_market.core.market.round_document import answering_hosts, stored_payers
+from nova_market.core.market.round_document import answering_hosts, halted_servers, stored_payers
 from nova_market.core.market.settlement import payer_of
 from nova_market.core.resource import HostName
 
@@ -37,7 +37,11 @@ def delivery(
     allocated: Sequence[AllocationRecord],
     covered: Mapping[AccountId, float],
 ) -> Delivery:
-    """What each host is sent. covered: the part that payers get whose dues were not held in full."""
+    """What each host is sent. covered: the part that payers get whose dues were not held in full.
+
+    A halted server is sent as a server that gets nothing. If it were left out, its host would take it for a
+    new server, which has the average of the others without a charge (A5).
+    """
     answering, payers = answering_hosts(record.document), stored_payers(record.document)
     # a host without servers gets a message too: without one it would take the market to have ended
     by_host: dict[HostName, list[Allocation]] = {HostName(host): [] for host in sorted(answering)}
@@ -50,6 +54,11 @@ def delivery(
                 memory_mib=one.actual_memory_mib * part,
             )
         )
+    for name, halted in halted_servers(record.document).items():
+        if name in answering:
+            by_host[HostName(name)] += [
+                Allocation(server_id=server, cores=0.0, memory_mib=0.0) for server in halted
+            ]
     wanted = {one.server_id: one.host for one in allocated if one.host in answering}
     return Delivery(by_host=by_host, wanted=wanted)
 

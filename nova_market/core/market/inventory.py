@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cloud as the market sees it: hosts, servers, live migrations, and allocations for hosts.
 
-Implements the input of Merkat (INRIA RR-8648), section 2.2.3, and rules B1, A3, A5 and F2 of
+Implements the input of Merkat (INRIA RR-8648), section 2.2.3, and rules B1, A3, A5, F2 and F6 of
 doc/source/specs/market.rst as values. Units: cores, MiB, seconds; bids and prices are not here.
 """
 
@@ -20,6 +20,9 @@ RUNNING = frozenset(
     }
 )  # fmt: skip
 """States in which Nova keeps a guest that can use CPU."""
+
+HALTED = frozenset({'ERROR', 'PAUSED', 'REBUILD', 'SUSPENDED', 'UNKNOWN'})
+"""States in which a guest does not run, or Nova cannot tell, and in which it may run again at any moment."""
 
 ANTI_AFFINITY = 'anti-affinity'
 
@@ -87,6 +90,11 @@ class CloudServer:
     def running(self) -> bool:
         """Does it take part in the market? CPUs that are its own are not divided by weight."""
         return self.status in RUNNING and not self.dedicated
+
+    @property
+    def halted(self) -> bool:
+        """Does it take no part now, although its guest may run again before the next round (F6)?"""
+        return self.status in HALTED and not self.dedicated
 
     @property
     def dedicated(self) -> bool:

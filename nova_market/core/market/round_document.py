@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a round has decided, as it is stored and shown: prices, allocations, a document with the reasons.
 
-Implements rules P3, B5 and A4 of doc/source/specs/market.rst. The document holds what other tables do not:
-inputs, what counted as a bid and where it came from, why. With it and the allocations any engine can
+Implements rules P3, B5, A4 and F6 of doc/source/specs/market.rst. The document holds what other tables
+do not: inputs, what counted as a bid and where it came from, why. With it and the allocations any engine can
 complete the round. A default bid (B3) is explained by `default_bids` of the round, by `wealth`, `committed`
 and `default_bids` of its payer, and by `limit` of the server. Units: as in core.market.record; pairs are
 (cpu, memory).
@@ -30,6 +30,9 @@ MAX_LINES = 20_000
 """Servers with a line of their own in a document, those with the largest errors first: some 5 MiB."""
 
 DIGITS = 9
+
+HALTED = 'halted'
+"""Where the servers stand that were halted when the round was decided, by host."""
 
 
 def price_records(inputs: RoundInputs, outcome: RoundOutcome) -> list[PriceRecord]:
@@ -117,6 +120,7 @@ def document(
         },
         'servers': [_line(inputs, outcome, row) for row in shown],
         'servers_left_out': len(inputs.servers) - len(shown),
+        HALTED: _halted(inputs),
         KEY: carried.plain(),
         'postings': [[p.key, str(p.reason), p.debit, p.credit, p.amount] for p in postings],
     }
@@ -126,6 +130,20 @@ def _heaviness(inputs: RoundInputs, heaviness: Mapping[OwnerId, float]) -> dict[
     """Of the projects that have servers; a host's word does not make a project."""
     owners = sorted({OwnerId(server.project_id) for server in inputs.servers})
     return {owner: round(heaviness[owner], DIGITS) for owner in owners if owner in heaviness}
+
+
+def _halted(inputs: RoundInputs) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for server in inputs.others:
+        if server.halted:
+            found.setdefault(server.host, []).append(server.id)
+    return found
+
+
+def halted_servers(stored: Mapping[str, object]) -> Mapping[str, Sequence[str]]:
+    """Host -> the servers that were halted there when the round was decided (F6)."""
+    found = stored.get(HALTED)
+    return found if isinstance(found, dict) else {}
 
 
 def stored_postings(stored: Mapping[str, object]) -> list[Posting]:

@@ -190,6 +190,27 @@ def test_a_host_that_does_not_answer_takes_no_part(market):
     assert 'does not answer' in market.decided[-1].stored.document['servers'][0]['reasons'][-1]
 
 
+@pytest.mark.parametrize(
+    ('status', 'cores'),
+    [
+        ('ERROR', 0.0), ('PAUSED', 0.0), ('REBUILD', 0.0), ('SUSPENDED', 0.0), ('UNKNOWN', 0.0),
+        ('SHUTOFF', None), ('BUILD', None),
+    ],
+)  # fmt: skip
+def test_a_server_that_is_halted_when_a_round_is_decided_gets_nothing_of_it(market, status, cores):
+    """F6: it is not charged, and its host is sent that. A server that begins anew is not sent (A5)."""
+    for name, state in (('r1', status), ('b1', 'PAUSED')):
+        (one,) = (each for each in market.cloud.servers() if each.id == name)
+        market.cloud.put_server(replace(one, status=state))
+    market.run(2)
+    assert market.cores().get('r1') == cores
+    assert (market.cores()['r2'], market.cores()['b1']) == (4.0, 0.0)
+    assert market.balance('blue') == 100 * CREDIT
+    first = market.stores.history.allocations(market.decided[0].inputs.period)
+    assert [(one.server_id, one.confirmed) for one in first] == [('r2', True)]
+    assert states(market) == ['settled', 'planned']
+
+
 def test_a_host_that_confirms_what_it_was_not_sent(market):
     """A server that has moved within the period is told by the next round, and charged from then on."""
     market.enforcement.silent.add(HostName('a'))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What hosts are sent of a round, which confirmations are new, and which rounds count."""
 
+from dataclasses import replace
+
 import pytest
 
 from nova_market.core.ledger.posting import account
@@ -33,6 +35,18 @@ def test_each_host_gets_its_servers():
     found = delivery(RECORD, [allocated('1', 'a'), allocated('2', 'b')], {})
     sent = {host: [(a.server_id, a.cores) for a in all_] for host, all_ in found.by_host.items()}
     assert sent == {'a': [('1', 2.0)], 'b': [('2', 2.0)], 'c': []}
+    assert found.wanted == {'1': 'a'}
+
+
+def test_a_halted_server_is_sent_as_one_that_gets_nothing():
+    """F6: to hosts that take part; its confirmation is not waited for."""
+    document = {'hosts': HOSTS, 'halted': {'a': ['9'], 'b': ['8'], '': ['7']}}
+    found = delivery(replace(RECORD, document=document), [allocated('1', 'a')], {})
+    sent = {
+        host: [(one.server_id, one.cores, one.memory_mib > 0) for one in given]
+        for host, given in found.by_host.items()
+    }
+    assert sent == {'a': [('1', 2.0, True), ('9', 0.0, False)], 'c': []}
     assert found.wanted == {'1': 'a'}
 
 
