@@ -14,7 +14,7 @@ ROUNDS = [
         help="""
 Length of a period in seconds. Bids and prices are per period, and one round is run in each. All engines
 must have the same value, and it must be longer than the hosts' `[fairness]interval`, because hosts
-confirm allocations once per interval, and what they do not confirm within the period is not charged. To
+apply allocations once per interval, and what is not in force within the period is not charged. To
 change it, stop all engines first, because rounds are stored by the number of their period.
 """,
     ),

@@ -8,6 +8,7 @@ from nova_market.core.exchange.codec import Message
 from nova_market.core.exchange.messages import HostReport
 from nova_market.core.exchange.received_allocations import EffectiveAllocations
 from nova_market.core.exchange.totals import CloudTotals
+from nova_market.core.market.enforced import Confirmed
 from nova_market.core.market.inventory import Allocation
 from nova_market.core.resource import HostName, OwnerId
 from nova_market.core.usage.use import MinuteUse
@@ -117,8 +118,11 @@ class Enforcement(Protocol):
         expires: wall-clock second from which hosts let go of it. May be sent again for one period.
         """
 
-    def confirmed(self, period: int) -> Mapping[str, HostName]:
-        """Server -> the host that has confirmed that it applied the allocation of this period, so far."""
+    def confirmed(self, period: int) -> Mapping[str, Confirmed]:
+        """Server -> what has been confirmed so far of its allocation of a period: the newest, or one before.
+
+        Those of the last periods are kept for as long as they may be confirmed (F2).
+        """
 
     def enforced(self, hosts: Iterable[HostName]) -> Mapping[HostName, frozenset[str]]:
         """Of these hosts, those that have stated what they enforce, and what: the newest statement."""

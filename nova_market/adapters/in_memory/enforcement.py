@@ -7,13 +7,16 @@ Implements ports.Enforcement.
 from collections.abc import Iterable, Mapping, Sequence
 
 from nova_market.core.market.bid import MARKET_RESOURCES
+from nova_market.core.market.delivery import LATE
+from nova_market.core.market.enforced import Confirmed
 from nova_market.core.market.inventory import Allocation
 from nova_market.core.resource import HostName, OwnerId
 
 
 class MemoryEnforcement:
-    """silent: hosts that neither apply nor confirm. applied: host -> what it applied last.
+    """silent: hosts that neither apply nor confirm. unheard: those whose confirmations do not arrive.
 
+    applied: host -> what it applied last
     heavy: what all hosts say of their owners; controls: what all of them enforce; own: those that differ
     """
 
@@ -21,11 +24,11 @@ class MemoryEnforcement:
         self.controls = frozenset(controls)
         self.own: dict[HostName, frozenset[str]] = {}
         self.silent: set[HostName] = set()
+        self.unheard: set[HostName] = set()
         self.heavy: dict[OwnerId, float] = {}
         self.applied: dict[HostName, tuple[Allocation, ...]] = {}
         self.expires = 0.0
-        self._period: int | None = None
-        self._confirmed: dict[str, HostName] = {}
+        self._confirmed: dict[int, dict[str, Confirmed]] = {}
 
     def start(self) -> None:
         """Nothing to connect to."""
@@ -33,22 +36,29 @@ class MemoryEnforcement:
     def send(
         self, period: int, expires: float, allocations: Mapping[HostName, Sequence[Allocation]]
     ) -> None:
-        if period != self._period:
-            self._confirmed = {}
-        self._period, self.expires = period, expires
+        self.expires = expires
+        confirmed = self._confirmed.setdefault(period, {})
+        for old in sorted(self._confirmed)[: -LATE - 1]:
+            del self._confirmed[old]
         for host, given in allocations.items():
             if host not in self.silent:
                 self.applied[host] = tuple(given)
-                self._confirmed |= {one.server_id: host for one in given}
+                one = Confirmed(host=host, since=0.0, enforced=self._controls(host))
+                confirmed |= {server.server_id: one for server in given}
 
-    def confirmed(self, period: int) -> Mapping[str, HostName]:
-        return dict(self._confirmed) if period == self._period else {}
+    def confirmed(self, period: int) -> Mapping[str, Confirmed]:
+        known = self._confirmed.get(period, {})
+        return {server: one for server, one in known.items() if one.host not in self.unheard}
 
     def enforced(self, hosts: Iterable[HostName]) -> Mapping[HostName, frozenset[str]]:
-        return {host: self.own.get(host, self.controls) for host in hosts}
+        stating = (host for host in hosts if host not in self.silent or host in self.applied)
+        return {host: self._controls(host) for host in stating}
 
     def heaviness(self) -> Mapping[OwnerId, float]:
         return dict(self.heavy)
+
+    def _controls(self, host: HostName) -> frozenset[str]:
+        return self.own.get(host, self.controls)
 
     def stop(self) -> None:
         """Nothing to let go of."""

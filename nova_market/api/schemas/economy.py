@@ -30,7 +30,7 @@ PAST = {
         AMOUNT, 'held for rounds that are not settled and jobs that have not ended'
     ),
     'bank': described(AMOUNT, 'paid, and neither returned nor distributed yet'),
-    'charged': nullable(described(AMOUNT, 'by this round; null: it is not settled')),
+    'charged': nullable(described(AMOUNT, 'by this round so far; null: nothing is settled yet')),
     'price_index': INDEX,
 }
 PERIODS = listed('periods', record(PAST))

@@ -57,6 +57,8 @@ class Confirmation:
     heaviness: of the owners that have VMs on the host, in the whole cloud
     enforced:  resources whose control acts on the host now; None: it does not say (the version before)
     use:       of its servers in one minute that is over (rule U1); None: nothing new, or the version before
+    since:     for each of `servers` the second in which its allocation was in force for the first time;
+               None: the version before
     """
 
     host: HostName
@@ -66,6 +68,7 @@ class Confirmation:
     heaviness: Mapping[OwnerId, float] = field(default_factory=dict)
     enforced: tuple[str, ...] | None = None
     use: MinuteUse | None = None
+    since: tuple[int, ...] | None = None
 
 
 MarketMessage = AllocationMessage | Confirmation

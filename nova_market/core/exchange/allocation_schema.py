@@ -9,6 +9,7 @@ from nova_market.core.exchange.validation import check_names, named_rows
 from nova_market.core.market.inventory import Allocation
 from nova_market.core.resource import HostName, OwnerId
 from nova_market.core.usage.use import AMOUNTS, Minute, MinuteUse, ServerUse
+from nova_market.errors import MalformedReport
 
 
 def write_allocation(message: AllocationMessage, write_sums: object) -> wire.WireAllocation:
@@ -53,6 +54,7 @@ def write_confirmation(message: Confirmation, write_sums: object) -> wire.WireCo
         enforced=UNSET if message.enforced is None else message.enforced,
         used_at=UNSET if use is None else use.at,
         used=UNSET if use is None else {name: one.amounts for name, one in use.servers.items()},
+        since=UNSET if message.since is None else message.since,
     )
 
 
@@ -63,6 +65,11 @@ def read_confirmation(written: wire.WireConfirmation) -> Confirmation:
     check_names(servers, 'servers')
     enforced = None if written.enforced is UNSET else written.enforced
     check_names(enforced or (), 'enforced')
+    since = None if written.since is UNSET else written.since
+    if since is not None and len(since) != len(servers):
+        raise MalformedReport(
+            f'since: {len(since)} seconds for {len(servers)} servers; give one for each'
+        )
     names, found = named_rows(written.heaviness, 'heaviness', wire.Heaviness)
     return Confirmation(
         host=HostName(written.host),
@@ -72,6 +79,7 @@ def read_confirmation(written: wire.WireConfirmation) -> Confirmation:
         heaviness=dict(zip(map(OwnerId, names), found.heaviness, strict=True)) if found else {},
         enforced=enforced,
         use=_use(written),
+        since=since,
     )
 
 

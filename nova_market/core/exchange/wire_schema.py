@@ -151,6 +151,12 @@ class WireConfirmation(WireMessage, tag=APPLIED):
     enforced: Annotated[tuple[Name, ...], Meta(max_length=MAX_ENFORCED)] | UnsetType = UNSET
     used_at: Annotated[int, Meta(ge=0, le=LONGEST, multiple_of=MINUTE)] | UnsetType = UNSET
     used: Any = UNSET
+    since: (
+        Annotated[
+            tuple[Annotated[int, Meta(ge=0, le=int(MAX_TIME))], ...], Meta(max_length=MAX_SERVERS)
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 # -- the values of mappings by name; the keys are checked together

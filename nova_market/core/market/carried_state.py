@@ -79,14 +79,17 @@ def after_postings(state: CarriedState, moved: Mapping[Reason, Totals]) -> Carri
     return replace(state, entitled=entitled, pool=pool)
 
 
-def due_returns(state: CarriedState, period: int, delay: int) -> tuple[range, CarriedState]:
+def due_returns(
+    state: CarriedState, period: int, delay: int, settled: int
+) -> tuple[range, CarriedState]:
     """(periods whose charges go back in the round of `period`, the state after that).
 
-    delay: periods until charges return, 0 = never
+    delay:   periods until charges return, 0 = never
+    settled: the last period up to which all rounds are settled: what a later one charges is not known yet
     """
     if not delay:
         return range(0), replace(state, returned=period - 1)
-    last = min(period - delay, state.returned + CATCH_UP)
+    last = min(period - delay, settled, state.returned + CATCH_UP)
     return (
         range(state.returned + 1, last + 1),
         replace(state, returned=max(last, state.returned)),
@@ -96,7 +99,7 @@ def due_returns(state: CarriedState, period: int, delay: int) -> tuple[range, Ca
 def uncounted(state: CarriedState, settled: int, due: range) -> range:
     """Periods whose charges have to be counted now.
 
-    settled: the last period whose round is settled; due: periods whose charges go back now
+    settled: as in due_returns; due: periods whose charges go back now
     """
     last = max(settled, due.stop - 1)
     return range(state.counted + 1, min(last, state.counted + CATCH_UP) + 1)

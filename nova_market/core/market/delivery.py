@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from nova_market.core.ledger.posting import AccountId
+from nova_market.core.market.enforced import Confirmed, stated_hosts
 from nova_market.core.market.inventory import Allocation
 from nova_market.core.market.record import AllocationRecord, RoundRecord, RoundState
 from nova_market.core.market.round_document import answering_hosts, halted_servers, stored_payers
@@ -18,13 +19,25 @@ from nova_market.core.resource import HostName
 GRACE = 3.0
 """Periods for which hosts keep an allocation after its own: a standby takes two of them to take over."""
 
+LATE = int(GRACE)
+"""Periods after its own in which an allocation may be confirmed: while hosts keep it they confirm it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """by_host: allocations to send; wanted: server -> host, of those whose confirmation is waited for."""
+    """by_host: allocations to send
+    wanted:  server -> host, of those whose confirmation counts
+    stated:  hosts that have confirmed something before: only for these a late confirmation is waited for
+    """
 
     by_host: Mapping[HostName, Sequence[Allocation]]
     wanted: Mapping[str, str]
+    stated: frozenset[HostName]
+
+
+def ended_at(period: int, seconds: float) -> float:
+    """When a period ends, in seconds since the epoch. seconds: length of a period."""
+    return (period + 1) * seconds
 
 
 def valid_until(period: int, seconds: float) -> float:
@@ -60,17 +73,27 @@ def delivery(
                 Allocation(server_id=server, cores=0.0, memory_mib=0.0) for server in halted
             ]
     wanted = {one.server_id: one.host for one in allocated if one.host in answering}
-    return Delivery(by_host=by_host, wanted=wanted)
+    return Delivery(by_host=by_host, wanted=wanted, stated=stated_hosts(record.document))
 
 
 def newly_confirmed(
-    reported: Mapping[str, str], wanted: Mapping[str, str], known: Set[str]
-) -> list[str]:
-    """Servers whose confirmation is new; one that has left its host is not confirmed.
+    reported: Mapping[str, Confirmed], wanted: Mapping[str, str], known: Set[str], ended: float
+) -> dict[str, Confirmed]:
+    """Server -> its confirmation, of those that are new and count; whenever they have come.
 
-    reported: server -> the host that has confirmed it
+    A server that has left its host is not confirmed, and neither is one whose allocation was in force only
+    after the period had ended. ended: when, in seconds since the epoch
     """
-    return [s for s, host in reported.items() if s not in known and wanted.get(s) == host]
+    return {
+        server: one
+        for server, one in reported.items()
+        if server not in known and wanted.get(server) == one.host and one.since < ended
+    }
+
+
+def may_be_late(period: int, now: int) -> bool:
+    """May allocations of a period that is over still be confirmed? now: the period that it is"""
+    return now - period <= LATE
 
 
 def was_carried_out(

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What hosts enforce, and therefore what is sold on them.
 
-Implements rule B5 of doc/source/specs/market.rst, beyond Merkat (INRIA RR-8648): a host that does not control
-a resource gives every server what its flavor says, whatever anybody pays. There the resource is not sold:
-nobody bids for it, nobody pays for it, and no allocation error comes of it.
+Implements rules B5 and F2 of doc/source/specs/market.rst, beyond Merkat (INRIA RR-8648): a host that does not
+control a resource gives every server what its flavor says, whatever anybody pays. There the resource is not
+sold: nobody bids for it, nobody pays for it, and no allocation error comes of it.
 
 A host states what it enforces each time it confirms allocations. The engine keeps the last statement of each
-host, and stores it with each round, so that the next leader has it too.
+host, and stores it with each round, so that the next leader has it too. Times in seconds since the epoch.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,8 +25,24 @@ memory, which it does not control by default. Hosts of the version before confir
 KEY = 'enforced'
 """Where it stands in a host's line of a round's document."""
 
+STATED = 'stated'
+"""Where stands in a host's line of a round's document whether it has ever confirmed anything."""
+
 Enforced = Mapping[HostName, Collection[str]]
 """Host -> the resources that it enforces, as in MARKET_RESOURCES; others are not looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmed:
+    """What a host has confirmed of one server.
+
+    since:    when the server's allocation was in force there for the first time
+    enforced: the resources that the host stated to enforce when it confirmed that
+    """
+
+    host: HostName
+    since: float
+    enforced: frozenset[str] = ASSUMED
 
 
 def sold_on(hosts: Sequence[CloudHost], reported: Enforced, stored: Enforced) -> Flags:
@@ -52,6 +69,11 @@ def stored_enforced(document: Mapping[str, object]) -> dict[HostName, frozenset[
     }
 
 
+def stated_hosts(document: Mapping[str, object]) -> frozenset[HostName]:
+    """The hosts that had confirmed something, of this or an earlier round, when a round was stored."""
+    return frozenset(HostName(str(line['name'])) for line in _lines(document) if line.get(STATED))
+
+
 def unsold_on(document: Mapping[str, object]) -> dict[str, list[str]]:
     """Resource -> the hosts on which a stored round did not sell it, of resources where there is one."""
     found: dict[str, list[str]] = {}
@@ -62,18 +84,12 @@ def unsold_on(document: Mapping[str, object]) -> dict[str, list[str]]:
     return found
 
 
-def unenforced(
-    servers: Iterable[str], host_of: Mapping[str, HostName], enforced: Enforced
-) -> dict[str, list[str]]:
-    """Resource -> the servers whose hosts have confirmed their allocations and do not enforce it.
-
-    host_of: server -> the host that has confirmed it
-    """
+def unenforced(confirmed: Mapping[str, Confirmed]) -> dict[str, list[str]]:
+    """Resource -> the servers whose hosts have confirmed their allocations and do not enforce it."""
     found: dict[str, list[str]] = {}
-    for server in servers:
-        line = enforced.get(host_of[server], ASSUMED)
+    for server, one in confirmed.items():
         for name in MARKET_RESOURCES:
-            if name not in line:
+            if name not in one.enforced:
                 found.setdefault(name, []).append(server)
     return found
 

@@ -27,7 +27,7 @@ from nova_market.core.market.sustainable_bid import (
     default_bids,
     means_of,
 )
-from nova_market.core.resource import Array, Flags, Rows, Values
+from nova_market.core.resource import Array, Flags, HostName, Rows, Values
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -53,6 +53,7 @@ class RoundInputs:
     """hosts, servers, payers: in the order of the rows of the snapshot
     others:   servers that take no part, as in Inventory; also those of projects without credits yet
     accounts: all that are open; bank: what is in the bank
+    stated:   hosts that have confirmed something, to this engine or to one before
     means, defaults: what payers can spend, and what their servers without a bid offer of it (B3)
     """
 
@@ -67,6 +68,7 @@ class RoundInputs:
     snapshot: MarketSnapshot
     means: Means
     defaults: DefaultBids
+    stated: frozenset[HostName]
     bank: int = 0
 
 
@@ -128,6 +130,7 @@ def round_inputs(
         snapshot=replace(snapshot, bids=whole),
         means=means,
         defaults=defaults,
+        stated=past.stated.union(enforced),
         bank=bank,
     )
 

@@ -13,14 +13,14 @@ import numpy as np
 from nova_market.core.ledger.posting import BANK, AccountId, Totals, kind_of
 from nova_market.core.market.bid import MARKET_RESOURCES
 from nova_market.core.market.carried_state import CarriedState
-from nova_market.core.market.enforced import Enforced, stored_enforced
+from nova_market.core.market.enforced import Enforced, stated_hosts, stored_enforced
 from nova_market.core.market.record import (
     AllocationRecord,
     EconomyRecord,
     PriceRecord,
     RoundRecord,
 )
-from nova_market.core.resource import Array
+from nova_market.core.resource import Array, HostName
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -29,6 +29,7 @@ class Past:
     allocated: server -> (cores, MiB), where they are needed
     paid:      project -> charges that are due to be returned now
     enforced:  what hosts enforced, as far as it was stored
+    stated:    hosts that had confirmed something
     carried:   what this round's document has to carry on, before its own decisions
     economy:   as the round before has recorded it (P4); None when there was none
     """
@@ -39,6 +40,7 @@ class Past:
     allocated: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     paid: Mapping[str, int] = field(default_factory=dict)
     enforced: Enforced = field(default_factory=dict)
+    stated: frozenset[HostName] = frozenset()
     carried: CarriedState = field(default_factory=CarriedState)
     economy: EconomyRecord | None = None
 
@@ -60,6 +62,7 @@ def past_of(
         allocated={a.server_id: (a.actual_cpu, a.actual_memory_mib) for a in allocated},
         paid=paid,
         enforced=stored_enforced(before.document),
+        stated=stated_hosts(before.document),
         carried=carried,
         economy=economy,
     )

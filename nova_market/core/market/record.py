@@ -20,6 +20,10 @@ class RoundState(StrEnum):
     UNDONE = 'undone'
 
 
+OPEN = frozenset({RoundState.PLANNED, RoundState.APPLIED})
+"""States of a round that may still charge something, or be undone."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundRecord:
     """One period's round: whoever stores it first decides it, every later leader completes that one."""
@@ -77,7 +81,7 @@ class EconomyRecord:
     escrow: int
     bank: int
     charged: int | None = None
-    """What the round has charged; None until it is settled."""
+    """What the round has charged so far; None until a payer of it is settled."""
 
     price_index: float | None
     base_rounds: int

@@ -17,7 +17,7 @@ from nova_market.core.market.bid import MARKET_RESOURCES, BidSource
 from nova_market.core.market.carried_state import KEY, CarriedState
 from nova_market.core.market.currency_step import payer_bids, payer_dues
 from nova_market.core.market.enforced import KEY as ENFORCED
-from nova_market.core.market.enforced import enforced_on
+from nova_market.core.market.enforced import STATED, enforced_on
 from nova_market.core.market.inputs import RoundInputs
 from nova_market.core.market.record import AllocationRecord, PriceRecord
 from nova_market.core.market.round import MEANING, RoundOutcome, Why
@@ -193,6 +193,7 @@ def _hosts(inputs: RoundInputs) -> list[dict[str, object]]:
             'enabled': host.enabled,
             'zone': host.zone,
             ENFORCED: enforced_on(sold, row),
+            STATED: host.name in inputs.stated,
         }
         for row, host in enumerate(inputs.hosts)
     ]

@@ -69,13 +69,24 @@ def covered(
     return {p: holding.get(p, 0) / due for p, due in owed.items() if holding.get(p, 0) < due}
 
 
+def waiting_payers(
+    allocated: Iterable[AllocationRecord], payers: Payers, missing: Collection[str]
+) -> frozenset[AccountId]:
+    """Payers of servers whose confirmation may still come: all that was held from them stays held (F2)."""
+    owed = dues(allocated, payers)
+    return frozenset(p for p, servers in owed.items() if not servers.keys().isdisjoint(missing))
+
+
 def settlement(
     period: int,
     allocated: Sequence[AllocationRecord],
     payers: Payers,
     holding: Mapping[AccountId, int],
 ) -> list[tuple[AccountId, list[Posting]]]:
-    """By payer: what was held comes back, then a charge for each server whose allocation was confirmed."""
+    """By payer: what was held comes back, then a charge for each server whose allocation was confirmed.
+
+    holding: what was held from those who are settled now
+    """
     confirmed = {one.server_id for one in allocated if one.confirmed}
     owed = dues(allocated, payers)
     return [

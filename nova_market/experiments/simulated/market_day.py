@@ -113,7 +113,7 @@ def simulate(setting: Setting) -> tuple[Recording, Book]:
     settings = MarketSettings(total=TOTAL * MICRO, renew_every=1, return_delay=delay)
     carried, charged = before_first_round(0), dict[int, Totals]()
     for period in range(round(DAY / setting.period)):
-        due, carried = due_returns(carried, period, delay)
+        due, carried = due_returns(carried, period, delay, period - 1)
         inputs = CurrencyInputs(
             period=period,
             weights=weights,

@@ -56,6 +56,7 @@ class AllocationReceiver:
         self._engines = frozenset(engines)
         self._record = record
         self._book = ReceivedAllocations()
+        self._confirmed: tuple[int, dict[str, int]] = (-1, {})  # period, server -> first second
         self._lock = threading.Lock()
         self._drops = DropCounter(host)
         self._wake: Callable[[str], None] = _no_subscriber
@@ -126,6 +127,7 @@ class AllocationReceiver:
             heaviness=heaviness,
             enforced=None if enforced is None else tuple(enforced),
             use=use,
+            since=self._since(granted.period, servers),
         )
         try:
             frame = self._wire.encode(message)
@@ -133,6 +135,16 @@ class AllocationReceiver:
             LOG.error('Allocations cannot be confirmed: %s', error)
             return
         self._transport.send(engine, frame)
+
+    def _since(self, period: int, servers: Sequence[str]) -> tuple[int, ...]:
+        """For each of these servers, the second in which its allocation of the period was first in force.
+
+        The engine charges what was in force before the period ended, also if it learns of it later (F2).
+        """
+        if period != self._confirmed[0]:
+            self._confirmed = (period, {})
+        first, now = self._confirmed[1], int(self._clock.wall())
+        return tuple(first.setdefault(server, now) for server in servers)
 
     # -- on the transport's thread
 

@@ -4,7 +4,7 @@
 Implements ports.Enforcement, rules A5, B5 and F2 of doc/source/specs/market.rst. Units: seconds of the clock.
 
 A host can confirm only servers that it was sent allocations of. Where the transport proves the sender of a
-frame it can confirm for itself only. Frames get lost: as long as a period is asked for,
+frame it can confirm for itself only. Frames get lost: as long as the newest period is asked for,
 hosts that have confirmed nothing of it receive the message again.
 """
 
@@ -12,6 +12,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 
 from nova_market.core.exchange.allocation_messages import (
     MAX_SERVERS,
@@ -19,7 +20,8 @@ from nova_market.core.exchange.allocation_messages import (
     Confirmation,
     MarketMessage,
 )
-from nova_market.core.market.enforced import ASSUMED
+from nova_market.core.market.delivery import LATE
+from nova_market.core.market.enforced import ASSUMED, Confirmed
 from nova_market.core.market.inventory import Allocation
 from nova_market.core.resource import HostName, OwnerId
 from nova_market.core.usage.use import MinuteUse
@@ -33,8 +35,8 @@ LOG = logging.getLogger(__name__)
 UNASKED = 'unasked'
 """A host confirms a period of which it received no allocations, or that was long ago."""
 
-KEPT = 4
-"""Periods whose confirmations are kept: the one that runs, and those that a new leader completes."""
+KEPT = LATE + 1
+"""Periods whose confirmations are kept: the one that runs, and those that may be confirmed late."""
 
 RETRANSMIT_AFTER = 10.0
 """Seconds after which a host that has confirmed nothing is sent its message again: an interval of the hosts.
@@ -48,7 +50,7 @@ class _Period:
     sent: float
     expires: float
     pause: float = RETRANSMIT_AFTER
-    confirmed: dict[str, HostName] = field(default_factory=dict)
+    confirmed: dict[str, Confirmed] = field(default_factory=dict)
     replied: set[HostName] = field(default_factory=set)
     heaviness: dict[OwnerId, float] = field(default_factory=dict)
 
@@ -122,14 +124,14 @@ class AllocationSender:
                 # what a host has confirmed counts if it is sent the same again
                 same = {host for host in before.replied if before.frames[host] == frames.get(host)}
                 made.replied |= same
-                made.confirmed |= {s: h for s, h in before.confirmed.items() if h in same}
+                made.confirmed |= {s: c for s, c in before.confirmed.items() if c.host in same}
             self._periods[period] = made
             for old in sorted(self._periods)[:-KEPT]:
                 del self._periods[old]
         for host, frame in frames.items():
             self._transport.send(host, frame)
 
-    def confirmed(self, period: int) -> Mapping[str, HostName]:
+    def confirmed(self, period: int) -> Mapping[str, Confirmed]:
         now, wall = self._clock.monotonic(), self._clock.wall()
         late: dict[HostName, bytes] = {}
         with self._lock:
@@ -137,7 +139,8 @@ class AllocationSender:
             if known is None:
                 return {}
             result = dict(known.confirmed)
-            if now - known.sent >= known.pause and wall < known.expires:
+            newest = period == max(self._periods)  # of an older one hosts take nothing
+            if newest and now - known.sent >= known.pause and wall < known.expires:
                 known.sent = now
                 known.pause *= 2.0
                 silent = [h for h, one in known.servers.items() if one and h not in known.replied]
@@ -205,10 +208,28 @@ class AllocationSender:
                 return UNASKED
             known.replied.add(message.host)
             known.heaviness |= message.heaviness
+            stated = ASSUMED if message.enforced is None else frozenset(message.enforced)
             if message.period >= self._enforced.get(message.host, (0, ASSUMED))[0]:
-                stated = ASSUMED if message.enforced is None else frozenset(message.enforced)
                 self._enforced[message.host] = (message.period, stated)
-            known.confirmed |= dict.fromkeys(servers.intersection(message.servers), message.host)
+            _add(known.confirmed, servers, message, stated, self._clock.wall())
         if message.use is not None:
             self._used(message.host, message.use)
         return ''
+
+
+def _add(
+    confirmed: dict[str, Confirmed],
+    servers: frozenset[str],
+    message: Confirmation,
+    stated: frozenset[str],
+    now: float,
+) -> None:
+    """Keep what a message confirms; of messages in any order, that with the earliest time counts (F2).
+
+    servers: those that the host was sent; now: taken where the host states no time, or one to come
+    """
+    for server, since in zip(message.servers, message.since or repeat(now), strict=False):
+        known = confirmed.get(server)
+        since = min(float(since), now)
+        if server in servers and (known is None or since < known.since):
+            confirmed[server] = Confirmed(host=message.host, since=since, enforced=stated)

@@ -9,12 +9,13 @@ An engine never stops or deletes a server. While no engine runs, hosts go back t
 import logging
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
 from nova_market.core.market.bid import MARKET_RESOURCES
-from nova_market.core.market.record import RoundState
+from nova_market.core.market.record import OPEN, RoundState
 from nova_market.core.market.settings import MarketSettings
 from nova_market.core.rebalancing.problem import MarketView
 from nova_market.errors import (
@@ -32,7 +33,6 @@ from nova_market.services.market.rounds import Decided, OpenRound, RoundRunner
 LOG = logging.getLogger(__name__)
 
 OUTAGE = (CloudUnavailable, DatabaseUnavailable, SchemaBehind)
-OPEN = frozenset({RoundState.PLANNED, RoundState.APPLIED})
 
 ATTEMPTS = 6
 """How often in a period its round is tried while the cloud or the database does not answer."""
@@ -100,7 +100,8 @@ class Engine(LeaderLoop):
         self._settings = settings
         self._rebalancing = rebalancing or NoRebalancing()
         self._observe = observe
-        self._open: OpenRound | None = None
+        # by period: that of this period, and those that may be confirmed late
+        self._open: dict[int, OpenRound] = {}
         self._done = 0
 
     def period(self) -> int:
@@ -122,13 +123,11 @@ class Engine(LeaderLoop):
             self._surviving(self._rebalancing.tick)
 
     def settle(self) -> None:
-        """Finish the rounds of periods that are over, and begin no new one.
+        """Finish the rounds of periods that are over without waiting for hosts, and begin no new one.
 
         :raises CloudUnavailable, DatabaseUnavailable: not now.
         """
-        if self._open is not None:
-            self._rounds.collect(self._open)
-        self._complete(self.period())
+        self._complete(self.period(), wait=False)
 
     def turn(self) -> None:
         """Collect what hosts confirm; in a new period finish the old rounds and decide one.
@@ -136,51 +135,55 @@ class Engine(LeaderLoop):
         :raises CloudUnavailable, DatabaseUnavailable, SchemaBehind: not now.
         """
         period = self.period()
-        if self._open is not None and self._open.record.period == period:
-            self._rounds.collect(self._open)
+        if period in self._open:
+            self._rounds.collect(self._open[period])
             return
         if period == self._done:
             return
-        if self._open is not None:
-            self._rounds.collect(self._open)
-        found = self._complete(period)
-        if found is not None:
-            self._open = found
-        else:
+        self._complete(period)
+        if period not in self._open:
             self._decide(period)
         self._done = period
         self._outage.works(f'period {period}')
 
     def _lead_changed(self) -> None:
-        self._open, self._done = None, 0
+        self._open, self._done = {}, 0
         self._rebalancing.forget()
 
-    def _complete(self, period: int) -> OpenRound | None:
-        """Finish every round before this period. Returns this period's, if another engine began it."""
-        current = None
+    def _complete(self, period: int, *, wait: bool = True) -> None:
+        """Finish every round before this period, and go on with this period's if another engine began it.
+
+        wait: for confirmations that may still come: rounds in which one is missing stay open
+        """
+        for opened in self._open.values():
+            self._rounds.collect(opened)
+        still_open: dict[int, OpenRound] = {}
         for record in self._store.unfinished():
             if record.period == period:
                 LOG.info('round %d, which %s began, goes on', period, record.leader)
-                current = self._rounds.send(record)
+                still_open[period] = self._rounds.send(record)
             elif record.period < period:
-                sent = self._open is not None and self._open.record.period == record.period
+                known = self._open.get(record.period)
+                sent = known is not None
+                missing = known.missing(period) if known and wait else {}
                 try:
-                    became = self._rounds.finish(record, sent=sent)
+                    became = self._rounds.finish(record, sent=sent, missing=missing)
                 except (Conflict, PeriodPurged) as error:
                     LOG.warning('round %d is left as it is: %s', record.period, error)
                     continue
+                if known is not None and became == RoundState.APPLIED:
+                    still_open[record.period] = replace(known, wanted=missing)
                 LOG.log(
                     logging.DEBUG if sent else logging.INFO, 'round %d is %s', record.period, became
                 )
-        self._open = None
-        return current
+        self._open = still_open
 
     def _decide(self, period: int) -> None:
         decided = self._rounds.decide(period)
         if decided.stored.state not in OPEN:
             LOG.info('round %d was completed by %s', period, decided.stored.leader)
             return
-        self._open = self._rounds.send(
+        self._open[period] = self._rounds.send(
             decided.stored, decided.plan.allocated if decided.ours else None
         )
         if not decided.ours:

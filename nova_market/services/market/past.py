@@ -20,8 +20,9 @@ from nova_market.core.market.carried_state import (
     uncounted,
     with_charges,
 )
+from nova_market.core.market.delivery import LATE
 from nova_market.core.market.past import Past, paid_by_projects, past_of
-from nova_market.core.market.record import AllocationRecord, RoundRecord, RoundState
+from nova_market.core.market.record import OPEN, AllocationRecord, RoundRecord, RoundState
 from nova_market.ports import AccountStore, History, LedgerStore
 
 PAGE = 10_000
@@ -55,10 +56,10 @@ def read_past(
     before = _before(history, period)
     if before is None:
         return Past(carried=before_first_round(period))
-    due, carried = due_returns(_carried(before, ledger), period, delay)
+    settled = _settled(history, before)
+    due, carried = due_returns(_carried(before, ledger), period, delay, settled)
     paid = paid_in(due)
     if delay:
-        settled = before.period if before.state == RoundState.SETTLED else before.period - 1
         new = uncounted(carried, settled, due)
         carried = with_charges(carried, new, paid_in(new))
     else:
@@ -92,6 +93,12 @@ def _before(history: History, period: int) -> RoundRecord | None:
                 return history.round(record.period)
         marker = page[-1].period
     return None
+
+
+def _settled(history: History, before: RoundRecord) -> int:
+    """The last period up to which all rounds are settled; later ones may still be charged (F2)."""
+    last = history.rounds(before=before.period + 1, limit=LATE + 1)
+    return min((one.period - 1 for one in last if one.state in OPEN), default=before.period)
 
 
 def _carried(before: RoundRecord, ledger: LedgerStore) -> CarriedState:

@@ -7,13 +7,16 @@ between any two of them. Units: as in core.market.record.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from nova_market.core.ledger.posting import AccountId, Reason
 from nova_market.core.market import round_document
 from nova_market.core.market.delivery import (
     delivery,
+    ended_at,
+    may_be_late,
     newly_confirmed,
     valid_until,
     was_carried_out,
@@ -24,7 +27,7 @@ from nova_market.core.market.record import AllocationRecord, RoundRecord, RoundS
 from nova_market.core.market.round import RoundOutcome
 from nova_market.core.market.round_plan import RoundPlan, round_plan
 from nova_market.core.market.settings import MarketSettings
-from nova_market.core.market.settlement import covered, settlement
+from nova_market.core.market.settlement import covered, settlement, waiting_payers
 from nova_market.core.rebalancing.problem import MarketView
 from nova_market.core.scheduler import publication
 from nova_market.core.scheduler.publication import NO_TERMS, OperatorTerms
@@ -33,18 +36,29 @@ from nova_market.ports import Clock, Enforcement, MarketCloud
 from nova_market.ports.stores import MarketStores
 from nova_market.services.market.inputs import gather
 from nova_market.services.market.past import all_allocations
-from nova_market.services.market.settlement import held, settle, settle_currency
+from nova_market.services.market.settlement import held, settle, settle_currency, settled_payers
 
 LOG = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class OpenRound:
-    """A round that is being carried out; wanted: as in core.market.delivery. Remembers what was confirmed."""
+    """A round that was sent; wanted, stated: as in core.market.delivery. Remembers what was confirmed."""
 
     record: RoundRecord
     wanted: Mapping[str, str]
+    stated: Set[str]
     confirmed: set[str] = field(default_factory=set)
+
+    def missing(self, now: int) -> Mapping[str, str]:
+        """Of `wanted`, those whose confirmation is waited for after the period. now: the period that it is"""
+        if not may_be_late(self.record.period, now):
+            return {}
+        return {
+            server: host
+            for server, host in self.wanted.items()
+            if server not in self.confirmed and host in self.stated
+        }
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -133,6 +147,7 @@ class RoundRunner:
         return OpenRound(
             record=record,
             wanted=sent.wanted,
+            stated=sent.stated,
             confirmed={one.server_id for one in allocated if one.confirmed},
         )
 
@@ -149,21 +164,25 @@ class RoundRunner:
         return less
 
     def collect(self, opened: OpenRound) -> None:
-        """Store the confirmations that have come; a server that has left its host is not confirmed.
+        """Store the confirmations that have come and count; they may be those of a period that is over.
 
         What its host does not control is not charged, although it was when the round was decided (B5).
         """
-        reported = self._enforcement.confirmed(opened.record.period)
-        new = newly_confirmed(reported, opened.wanted, opened.confirmed)
+        period = opened.record.period
+        reported = self._enforcement.confirmed(period)
+        ended = ended_at(period, self._settings.period)
+        new = newly_confirmed(reported, opened.wanted, opened.confirmed, ended)
         if new:
-            free = unenforced(new, reported, self._enforcement.enforced(set(reported.values())))
-            self._stores.rounds.confirm(opened.record.period, new, free)
+            self._stores.rounds.confirm(period, list(new), unenforced(new))
             opened.confirmed.update(new)
 
-    def finish(self, record: RoundRecord, *, sent: bool) -> RoundState:
+    def finish(
+        self, record: RoundRecord, *, sent: bool, missing: Collection[str] = ()
+    ) -> RoundState:
         """Settle a round, or undo one that no host has carried out; what has become of it.
 
-        sent: by this engine, so hosts that have not confirmed it had the chance to
+        sent:    by this engine, so hosts that have not confirmed it had the chance to
+        missing: servers whose confirmation may still come: their payers are settled another time
         """
         period, rounds = record.period, self._stores.rounds
         if record.state == RoundState.PLANNED:
@@ -171,24 +190,43 @@ class RoundRunner:
             if not was_carried_out(record.state, confirmed, sent=sent):
                 self._settle(record, [])
                 return self._advance(period, RoundState.PLANNED, RoundState.UNDONE)
-            # what was confirmed until now counts, and nothing that comes later
+            # an engine that has not sent it settles it with what was confirmed until now
             rounds.advance(period, RoundState.PLANNED, RoundState.APPLIED)
-        self._settle(record, all_allocations(self._stores.history, period))
-        postings = round_document.stored_postings(record.document)
-        settle_currency(self._stores.ledger, postings, self._settings.name)
+        allocated = all_allocations(self._stores.history, period)
+        waiting = self._settle(record, allocated, missing)
+        self._settle_currency(record)
+        if waiting:
+            return RoundState.APPLIED
         return self._advance(period, RoundState.APPLIED, RoundState.SETTLED)
 
-    def _settle(self, record: RoundRecord, allocated: Sequence[AllocationRecord]) -> None:
-        """Give back what was held, and charge these."""
+    def _settle_currency(self, record: RoundRecord) -> None:
+        """Post what the currency policy has decided, until the next round is decided with what was posted."""
+        now = math.floor(self._clock.wall() / self._settings.period)
+        newest = self._stores.history.rounds(before=now + 1, limit=1)
+        if [one.period for one in newest] == [record.period]:
+            postings = round_document.stored_postings(record.document)
+            settle_currency(self._stores.ledger, postings, self._settings.name)
+
+    def _settle(
+        self,
+        record: RoundRecord,
+        allocated: Sequence[AllocationRecord],
+        missing: Collection[str] = (),
+    ) -> frozenset[AccountId]:
+        """Give back what was held, and charge these; returns the payers who wait for missing servers."""
         ledger, by = self._stores.ledger, self._settings.name
         payers = round_document.stored_payers(record.document)
-        wanted = settlement(record.period, allocated, payers, held(ledger, record.period))
+        waiting, holding = waiting_payers(allocated, payers, missing), held(ledger, record.period)
+        over = waiting | settled_payers(ledger, record.period, holding)
+        holding = {payer: amount for payer, amount in holding.items() if payer not in over}
+        wanted = settlement(record.period, allocated, payers, holding)
         new = settle(ledger, self._stores.accounts, wanted, by)
         # all that was posted for it, also by another engine
         self._stores.rounds.charged(
             record.period, sum(ledger.totals(record.period, Reason.CHARGE).values())
         )
         LOG.debug('round %d: %d payers, %d new postings', record.period, len(wanted), new)
+        return waiting
 
     def _advance(self, period: int, before: RoundState, after: RoundState) -> RoundState:
         try:

@@ -10,13 +10,14 @@ between, and its statement has one line for each server. No payer is charged mor
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from nova_market.core.ledger.posting import (
     AccountId,
     Posting,
     Reason,
     account,
+    posting_key,
 )
 from nova_market.core.market.settlement import Batch, batches, charged_to
 from nova_market.errors import BalanceTooLow, KeyReused, UnknownAccount
@@ -33,6 +34,16 @@ REFUSED = (BalanceTooLow, KeyReused, UnknownAccount)
 def held(ledger: LedgerStore, period: int) -> dict[AccountId, int]:
     """Payer -> what was held for a round; the same before and after its settlement."""
     return {debit: amount for (debit, _), amount in ledger.totals(period, Reason.HOLD).items()}
+
+
+def settled_payers(
+    ledger: LedgerStore, period: int, payers: Collection[AccountId]
+) -> frozenset[AccountId]:
+    """Those of these payers to whom what was held for a round has been released, with their charges."""
+    if not ledger.totals(period, Reason.RELEASE):
+        return frozenset()
+    keys = {posting_key(Reason.RELEASE, period, payer): payer for payer in payers}
+    return frozenset(keys[key] for key in ledger.posted(list(keys)))
 
 
 def settle(ledger: LedgerStore, accounts: AccountStore, wanted: Batch, by: str) -> int:

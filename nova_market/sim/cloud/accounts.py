@@ -127,7 +127,8 @@ class SimulatedAccounts:
         if self._carried is None:
             self._carried = before_first_round(period)
         bank = self._balances.get(BANK, 0)
-        returned, carried = due_returns(self._carried, period, self._settings.return_delay)
+        delay = self._settings.return_delay
+        returned, carried = due_returns(self._carried, period, delay, period - 1)
         book = Book(self._balances)
         charged: dict[tuple[AccountId, AccountId], int] = {}
         for job, amount in due.items():

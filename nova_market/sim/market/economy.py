@@ -88,7 +88,7 @@ class Economy:
             return Past(carried=before_first_round(self.period))
         record, plan = self._before
         delay = self.settings.return_delay
-        due, carried = due_returns(self._carried, self.period, delay)
+        due, carried = due_returns(self._carried, self.period, delay, record.period)
         if delay:
             new = uncounted(carried, record.period, due)
             carried = with_charges(carried, new, self._paid(new))

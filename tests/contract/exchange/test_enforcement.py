@@ -15,10 +15,11 @@ from nova_market.adapters.transport.local import LocalHub, LocalTransport
 from nova_market.adapters.transport.oslo import OsloTransport
 from nova_market.adapters.transport.wire_format import FORMATS
 from nova_market.adapters.transport.zmq.transport import ZmqTransport
+from nova_market.core.market.delivery import LATE
 from nova_market.core.market.inventory import Allocation
 from nova_market.services.exchange.allocation_receiver import AllocationReceiver
 from nova_market.services.exchange.allocation_sender import RETRANSMIT_AFTER, AllocationSender
-from tests.support.exchange.exchanges import Roll
+from tests.support.exchange.exchanges import Roll, hosts_of
 from tests.support.exchange.oslo import configured, eventually
 
 ENGINE = 'engine1'
@@ -178,7 +179,7 @@ def send(world, period, **allocations):
 
 def confirmed(world, period, **wanted):
     """Does it become so?"""
-    return world.within(lambda: dict(world.enforcement.confirmed(period)) == wanted)
+    return world.within(lambda: hosts_of(world.enforcement, period) == wanted)
 
 
 def test_each_host_applies_and_confirms_its_own(world):
@@ -193,15 +194,29 @@ def test_the_next_period_begins_unconfirmed(world):
     assert confirmed(world, 7, s1='a')
     world.silence('a')
     send(world, 8, a=given(s1=0.75))
-    assert world.enforcement.confirmed(8) == {}
-    assert world.enforcement.confirmed(9) == {}
+    assert hosts_of(world.enforcement, 8) == {}
+    assert hosts_of(world.enforcement, 9) == {}
+
+
+def test_what_was_confirmed_of_the_last_periods_is_kept(world):
+    """F2: until they cannot be confirmed any more; it was in force before it was confirmed."""
+    for period in range(7, 8 + LATE):
+        send(world, period, a=given(s1=0.5))
+        assert confirmed(world, period, s1='a')
+    first = world.enforcement.confirmed(7)['s1']
+    assert (first.host, 'cpu' in first.enforced) == ('a', True)
+    assert first.since <= world.clock.wall()
+    send(world, 8 + LATE, a=given(s1=0.5))
+    assert world.enforcement.confirmed(7) == {}
 
 
 def test_a_host_that_is_silent_confirms_nothing(world):
+    """And states nothing."""
     world.silence('b')
     send(world, 7, a=given(s1=0.5), b=given(s3=0.25))
     assert confirmed(world, 7, s1='a')
     assert confirmed(world, 7, s1='a')
+    assert set(world.enforcement.enforced(['a', 'b'])) == {'a'}
 
 
 def test_a_period_may_be_sent_again(world):
@@ -210,7 +225,7 @@ def test_a_period_may_be_sent_again(world):
     world.enforcement.send(7, expires, {'a': given(s1=0.5)})
     assert confirmed(world, 7, s1='a')
     world.enforcement.send(7, expires, {'a': given(s1=0.5)})
-    assert dict(world.enforcement.confirmed(7)) == {'s1': 'a'}
+    assert hosts_of(world.enforcement, 7) == {'s1': 'a'}
 
 
 def test_a_server_that_moves(world):
@@ -225,7 +240,7 @@ def test_a_server_that_moves(world):
 
 def test_nothing_to_say(world):
     world.enforcement.send(7, world.clock.wall() + LIFE, {})
-    assert world.enforcement.confirmed(7) == {}
+    assert hosts_of(world.enforcement, 7) == {}
 
 
 def test_hosts_say_how_heavy_their_owners_are(world):

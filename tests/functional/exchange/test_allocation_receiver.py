@@ -23,7 +23,7 @@ from nova_market.core.usage.use import MinuteUse, ServerUse
 from nova_market.services.exchange.allocation_receiver import AllocationReceiver
 from nova_market.services.exchange.allocation_sender import KEPT, RETRANSMIT_AFTER, AllocationSender
 from tests.functional.exchange.test_zmq import Town
-from tests.support.exchange.exchanges import Roll, put_together, sums
+from tests.support.exchange.exchanges import Roll, hosts_of, put_together, sums
 from tests.support.exchange.oslo import configured, eventually
 from tests.support.host_builders import report
 
@@ -172,14 +172,63 @@ def test_a_host_confirms_for_itself_only(street):
     confirm('a', period=6)
     confirm('a', engine='engine2')
     confirm('c', host='c')
-    assert street.engine.confirmed(7) == {}
+    assert hosts_of(street.engine, 7) == {}
     assert street.engine.dropped == {'forged': 1, 'unasked': 2, 'misdirected': 1}
     confirm('a')
-    assert street.engine.confirmed(7) == {'s1': 'a'}
+    assert hosts_of(street.engine, 7) == {'s1': 'a'}
     for period in range(8, 8 + KEPT):
         street.engine.send(period, now, given)
     confirm('a', period=7)
-    assert street.engine.confirmed(7) == {}
+    assert hosts_of(street.engine, 7) == {}
+
+
+def test_a_confirmation_states_since_when_the_allocation_is_in_force(street):
+    """F2: also if the first messages get lost, and server by server."""
+    began = street.clock.wall()
+    given = [Allocation(server_id=one, cores=1.0, memory_mib=1.0) for one in ('s1', 's2')]
+    street.engine.send(7, began + 240.0, {'a': given})
+    granted = street.granted
+    street.hub.leave(ENGINE)
+    street.line.confirm(granted, ['s1'], {})
+    street.clock.advance(70.0)
+    street.engine.start()
+    street.line.confirm(granted, ['s1', 's2'], {})
+    found = street.engine.confirmed(7)
+    assert {server: one.since - began for server, one in found.items()} == {'s1': 0.0, 's2': 70.0}
+    street.engine.send(8, began + 300.0, {'a': given})
+    street.line.confirm(street.granted, ['s1'], {})
+    assert street.engine.confirmed(8)['s1'].since == began + 70.0, 'another allocation'
+
+
+def test_the_earliest_time_that_a_host_has_stated_counts(street):
+    """Its service may have been restarted. A host that states none, or one to come, is taken to mean now."""
+    began = street.clock.wall()
+    street.engine.send(7, began + 240.0, {'a': message(street.clock).allocations})
+    found = []
+    to_come, later, earlier = ((int(began) + n,) for n in (10_000, 20, 5))
+    for since in (to_come, None, later, earlier, None):
+        street.clock.advance(10.0)
+        word = Confirmation(
+            host='a', engine=ENGINE, period=7, servers=('s1',), since=since, enforced=(str(since),)
+        )
+        street.says('a', written(word), to=ENGINE)
+        one = street.engine.confirmed(7)['s1']
+        found.append((one.since - began, one.enforced))
+    assert found == [(10.0, {str(to_come)})] * 3 + [(5.0, {str(earlier)})] * 2
+
+
+def test_only_the_newest_period_is_sent_again(street):
+    """Of an older one a host takes nothing; its confirmations are kept all the same."""
+    sent = []
+    street.hub.join('b', lambda sender, frame: sent.append(frame))
+    expires, given = street.clock.wall() + 1000.0, message(street.clock).allocations
+    for period in (7, 8):
+        street.engine.send(period, expires, {'b': given})
+    street.clock.advance(RETRANSMIT_AFTER)
+    street.engine.confirmed(7)
+    assert len(sent) == 2
+    street.engine.confirmed(8)
+    assert len(sent) == 3 and sent[2] == sent[1]
 
 
 @pytest.mark.parametrize('value', [float('nan'), 1e300, 'much', [1.0], None])
@@ -190,7 +239,7 @@ def test_a_heaviness_that_is_none_is_refused(street, value):
     word = Confirmation(host='a', engine=ENGINE, period=7, servers=('s1',))
     values = to_values(word) | {'heaviness': {'dora': value}}
     street.says('a', json.dumps(values).encode(), to=ENGINE)
-    assert street.engine.confirmed(7) == {}
+    assert hosts_of(street.engine, 7) == {}
     assert street.engine.heaviness() == {}
     assert street.engine.dropped == {'malformed': 1}
 
@@ -237,8 +286,8 @@ def test_an_engine_takes_over(street):
     other.start()
     other.send(7, street.clock.wall() + 180.0, {'a': message(street.clock).allocations})
     street.line.confirm(street.granted, ['s1'], {})
-    assert other.confirmed(7) == {'s1': 'a'}
-    assert street.engine.confirmed(7) == {}
+    assert hosts_of(other, 7) == {'s1': 'a'}
+    assert hosts_of(street.engine, 7) == {}
 
 
 def test_what_servers_used_comes_with_a_confirmation(street):
@@ -322,7 +371,7 @@ def test_over_zmq_the_key_is_the_name(town):
             engine.send(7, clock.wall() + 180.0, {'a': message(clock).allocations})
             if eventually(lambda: line.look().period == 7, 0.3):
                 line.confirm(line.look(), ['s1'], {})
-            return eventually(lambda: engine.confirmed(7) == {'s1': 'a'}, 0.3)
+            return eventually(lambda: hosts_of(engine, 7) == {'s1': 'a'}, 0.3)
 
         assert eventually(confirmed)
     finally:
@@ -360,7 +409,7 @@ def test_over_oslo_the_name_is_what_the_message_says(caplog):
             engine.send(7, clock.wall() + 180.0, {'a': message(clock).allocations})
             if eventually(lambda: line.look().period == 7, 0.5):
                 line.confirm(line.look(), ['s1'], {})
-            return eventually(lambda: engine.confirmed(7) == {'s1': 'a'}, 0.5)
+            return eventually(lambda: hosts_of(engine, 7) == {'s1': 'a'}, 0.5)
 
         assert eventually(confirmed)
         made[1].send('a', written(message(clock, engine='b', period=8)))

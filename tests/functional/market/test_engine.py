@@ -424,13 +424,16 @@ def test_memory_is_sold_as_soon_as_hosts_control_it(remembering):
     remembering.run(2)
     assert set(newest(remembering)[1]) == {'cpu', 'memory'}
     assert remembering.balance('red') == 97 * CREDIT
-    # the third round was decided when hosts controlled memory, and carried out when they did not
-    remembering.engine.tick()
-    remembering.enforcement.controls = frozenset({'cpu'})
-    remembering.clock.advance(PERIOD / 6)
-    remembering.run(1)
-    third = remembering.clock.wall() // PERIOD - 1
-    assert {one.charge_memory for one in remembering.stores.history.allocations(int(third))} == {0}
+    # the third round is decided when hosts control memory, and carried out when they do not
+    third, send = remembering.engine.period(), remembering.enforcement.send
+
+    def send_to_changed_hosts(*message):
+        remembering.enforcement.controls = frozenset({'cpu'})
+        send(*message)
+
+    remembering.enforcement.send = send_to_changed_hosts
+    remembering.run(2)
+    assert {one.charge_memory for one in remembering.stores.history.allocations(third)} == {0}
     assert remembering.balance('red') == (97 - 3 - 2) * CREDIT
 
 

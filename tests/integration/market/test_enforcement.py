@@ -25,6 +25,7 @@ from nova_market.services.exchange.allocation_sender import AllocationSender
 from nova_market.testbed.broker import free_ports
 from nova_market.testbed.guest import Guest, GuestSpec
 from nova_market.testbed.host import Host
+from tests.support.exchange.exchanges import hosts_of
 from tests.support.hypervisor.weight_watch import WeightWatch, share_files, shares
 from tests.support.hypervisor.worlds import wait_for
 
@@ -142,7 +143,7 @@ def allocate(
     ]
     engine.send(period, time.time() + life, {HOST: given})
     wanted = {guests[name].spec.uuid: HOST for name in cores}
-    eventually(lambda: dict(engine.confirmed(period)) == wanted, seconds=30.0)
+    eventually(lambda: hosts_of(engine, period) == wanted, seconds=30.0)
 
 
 def measured(host: Host) -> dict[str, float]:

@@ -3,7 +3,7 @@
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,7 +41,7 @@ pytestmark = [
     pytest.mark.integration(
         'libvirtd', 'virtlogd', 'virsh', 'qemu-system-x86_64', 'busybox', 'cpio'
     ),
-    pytest.mark.timeout(400),
+    pytest.mark.measured,
 ]
 
 LOG = logging.getLogger(__name__)
@@ -94,6 +94,7 @@ def test_who_pauses_while_rounds_are_decided_gains_no_cpu(
     runner: tuple[RoundRunner, MemoryCloud],
     host: Host,  # noqa: F811
     guests: dict[str, Guest],  # noqa: F811
+    record_property: Callable[[str, object], None],
 ):
     """Two neighbours bid one credit a period each; the one that pauses gets next to nothing."""
     rounds, cloud = runner
@@ -110,6 +111,7 @@ def test_who_pauses_while_rounds_are_decided_gains_no_cpu(
     used = {name: row[f'{name}.cpu'] for name in NAMES}
     LOG.info('used %s', used)
     whole = sum(used.values())
+    record_property('part of who pauses', used[TOGGLING] / whole)
     assert used[TOGGLING] / whole < 0.05
     assert used['m1'] / whole == pytest.approx(used['m2'] / whole, rel=0.1)
 

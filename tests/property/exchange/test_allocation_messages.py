@@ -40,6 +40,14 @@ uses = st.builds(
         names, st.builds(ServerUse, **dict.fromkeys(AMOUNTS, amounts)), max_size=4
     ),
 )
+
+
+def confirmation(servers, timed, **values):
+    """timed: does the host state since when? The version before does not."""
+    since = tuple(at for _, at in servers) if timed else None
+    return Confirmation(servers=tuple(name for name, _ in servers), since=since, **values)
+
+
 messages = st.one_of(
     st.builds(
         AllocationMessage,
@@ -52,11 +60,12 @@ messages = st.one_of(
         ),
     ),
     st.builds(
-        Confirmation,
+        confirmation,
+        st.lists(st.tuples(names, st.integers(0, int(MAX_TIME))), max_size=4),
+        st.booleans(),
         host=names,
         engine=names,
         period=whole_numbers,
-        servers=st.lists(names, max_size=4).map(tuple),
         enforced=st.none() | st.lists(names, max_size=4).map(tuple),
         use=st.none() | uses,
     ),
@@ -121,6 +130,10 @@ def test_a_message_with_garbage_in_it(changes):
         ({'kind': APPLIED, 'servers': ['s'] * (MAX_SERVERS + 1)}, 'servers: a list of 10001'),
         ({**HOSTS_OWN, 'used_at': 61}, 'used_at: 61'),
         ({**HOSTS_OWN, 'used_at': -60}, 'used_at: -60'),
+        ({**HOSTS_OWN, 'since': [-1]}, 'since: -1'),
+        ({**HOSTS_OWN, 'since': [1.5]}, 'since: 1.5'),
+        ({**HOSTS_OWN, 'since': [0] * (MAX_SERVERS + 1)}, 'since: a list of 10001'),
+        ({**HOSTS_OWN, 'since': [7]}, 'since: 1 seconds for 0 servers; give one for each'),
         ({**HOSTS_OWN, 'used_at': 60, 'used': []}, 'used: a list of 0 is not an object'),
         ({**HOSTS_OWN, 'used_at': 60, 'used': {'s': [1, 2]}}, 'expected `array` of length >= 7'),
         ({**HOSTS_OWN, 'used_at': 60, 'used': {'s': [-1] * 7}}, 'used: -1'),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from nova_market.adapters.transport.wire_format import FORMATS
 from nova_market.core.exchange.messages import HostReport
 from nova_market.core.resource import HostName
-from nova_market.ports import Exchange
+from nova_market.ports import Enforcement, Exchange
 from nova_market.services.exchange.aggregate import AggregateExchange
 from nova_market.services.exchange.broadcast import BroadcastExchange
 
@@ -29,6 +29,11 @@ class Roll:
 
     def stop(self) -> None:
         """Nothing to do."""
+
+
+def hosts_of(enforcement: Enforcement, period: int) -> dict[str, HostName]:
+    """Server -> the host that has confirmed its allocation of a period."""
+    return {server: one.host for server, one in enforcement.confirmed(period).items()}
 
 
 def put_together(topology: str, *, wire: str = 'plain', **parts) -> Exchange:

@@ -56,17 +56,27 @@ def test_the_pool_is_what_taxes_left():
 def test_charges_return_after_their_delay():
     """Each period once, in order; nothing before the delay is over."""
     state = before_first_round(100)
-    due, state = due_returns(state, 101, 2)
+    due, state = due_returns(state, 101, 2, 100)
     assert (list(due), state.returned) == ([], 99)
-    due, state = due_returns(state, 104, 2)
+    due, state = due_returns(state, 104, 2, 103)
     assert (list(due), state.returned) == ([100, 101, 102], 102)
-    due, state = due_returns(state, 104, 2)
+    due, state = due_returns(state, 104, 2, 103)
     assert (list(due), state.returned) == ([], 102)
+
+
+def test_charges_return_when_all_before_them_are_known():
+    """With the first round that finds the periods up to them settled, however short the delay is."""
+    due, state = due_returns(before_first_round(100), 104, 1, 100)
+    assert (list(due), state.returned) == ([100], 100)
+    due, state = due_returns(state, 105, 1, 99)
+    assert (list(due), state.returned) == ([], 100)
+    due, state = due_returns(state, 106, 1, 105)
+    assert (list(due), state.returned) == ([101, 102, 103, 104, 105], 105)
 
 
 def test_a_long_pause_is_caught_up_with_by_and_by():
     """At most CATCH_UP periods in one round."""
-    due, state = due_returns(CarriedState(returned=10), 10_000, 5)
+    due, state = due_returns(CarriedState(returned=10), 10_000, 5, 9_999)
     assert (due[0], due[-1], state.returned) == (11, 10 + CATCH_UP, 10 + CATCH_UP)
 
 
@@ -91,7 +101,7 @@ def test_charges_are_on_their_way_until_they_have_returned():
 
 def test_without_a_delay_nothing_returns():
     """And nothing is owed later, when the delay is changed."""
-    due, state = due_returns(CarriedState(returned=10), 50, 0)
+    due, state = due_returns(CarriedState(returned=10), 50, 0, 49)
     assert (list(due), state.returned) == ([], 49)
 
 

@@ -8,10 +8,13 @@ import pytest
 from nova_market.core.ledger.posting import account
 from nova_market.core.market.delivery import (
     delivery,
+    ended_at,
+    may_be_late,
     newly_confirmed,
     valid_until,
     was_carried_out,
 )
+from nova_market.core.market.enforced import Confirmed
 from nova_market.core.market.record import AllocationRecord, RoundRecord, RoundState
 
 HOSTS = [
@@ -64,8 +67,31 @@ def test_allocations_are_valid_for_three_periods_more():
 
 def test_a_server_that_has_left_its_host_is_not_confirmed():
     """Nor one that nobody waits for, nor one that is confirmed already."""
-    reported = {'1': 'a', '2': 'other', '3': 'a', '4': 'a'}
-    assert newly_confirmed(reported, {'1': 'a', '2': 'a', '4': 'a'}, {'4'}) == ['1']
+    hosts = {'1': 'a', '2': 'other', '3': 'a', '4': 'a'}
+    reported = {server: Confirmed(host=name, since=300.0) for server, name in hosts.items()}
+    found = newly_confirmed(reported, {'1': 'a', '2': 'a', '4': 'a'}, {'4'}, 360.0)
+    assert found == {'1': reported['1']}
+
+
+def test_what_was_in_force_in_its_period_counts_whenever_that_is_known():
+    """F2: period 5 of 60 s ends at 360 s."""
+    reported = {
+        name: Confirmed(host='a', since=since)
+        for name, since in {'1': 300.0, '2': 359.0, '3': 360.0, '4': 400.0}.items()
+    }
+    found = newly_confirmed(reported, dict.fromkeys('1234', 'a'), set(), ended_at(5, 60.0))
+    assert set(found) == {'1', '2'}
+    assert [now for now in range(5, 12) if may_be_late(5, now)] == [5, 6, 7, 8]
+
+
+def test_late_confirmations_are_waited_for_where_a_host_has_confirmed_before():
+    """F2: a host on which nothing confirms does not keep the credits of its payers."""
+    document = {'hosts': [{**one, 'stated': one['name'] != 'c'} for one in HOSTS]}
+    found = delivery(
+        replace(RECORD, document=document), [allocated('1', 'a'), allocated('3', 'c')], {}
+    )
+    assert found.wanted == {'1': 'a', '3': 'c'} and found.stated == {'a', 'b'}
+    assert delivery(RECORD, [allocated('1', 'a')], {}).stated == set(), 'of the version before'
 
 
 @pytest.mark.parametrize(
