@@ -13,7 +13,7 @@ SERVICE = 'market'
 HEADER = 'OpenStack-API-Version'
 MAJOR = 1
 MIN_MINOR = 1
-MAX_MINOR = 12
+MAX_MINOR = 13
 FORM = re.compile(r'(\d{1,3})\.(\d{1,6})', re.ASCII)
 
 
@@ -40,6 +40,7 @@ REGIONS = Version(9)
 CLEARING_PRICES = Version(10)
 NOTICES = Version(11)
 LEASE_OFFERS = Version(12)
+OWN_WORKERS = Version(13)
 
 
 def requested(header: str | None) -> Version:

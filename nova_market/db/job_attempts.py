@@ -91,6 +91,10 @@ class DatabaseJobAttempts:
         """Its agent has called; '': the address stays."""
         self._database.write(_seen, worker_id, at, clock_offset, address)
 
+    def exchange(self, worker_id: str, credential: str, session: str) -> bool:
+        """A session for the boot secret of a worker, both as digests: once; whether it is the one kept."""
+        return self._database.write(_exchange, worker_id, credential, session)
+
     def drop(self, worker_ids: Sequence[str]) -> None:
         """Forget workers."""
         self._database.write(_drop, tuple(worker_ids))
@@ -206,6 +210,14 @@ def _seen(
     if address:
         values['address'] = address
     connection.execute(update(job_workers).where(job_workers.c.id == worker_id).values(**values))
+
+
+def _exchange(connection: Connection, worker_id: str, credential: str, session: str) -> bool:
+    own = (job_workers.c.id == worker_id, job_workers.c.credential == credential)
+    first = update(job_workers).where(*own, job_workers.c.session == '').values(session=session)
+    connection.execute(first)
+    kept = connection.execute(select(job_workers.c.session).where(*own)).scalar()
+    return bool(kept) and kept == session
 
 
 def _drop(connection: Connection, worker_ids: Sequence[str]) -> None:

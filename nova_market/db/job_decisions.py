@@ -54,7 +54,7 @@ ROWS = (
 DECIDED = ('state', 'ended_at', 'excluded', 'by_cloud', 'exit_code', 'text')
 """What the service changes of an attempt that is there; the rest is its worker's."""
 
-OF_AGENT = frozenset({'seen_at', 'clock_offset'})
+OF_AGENT = frozenset({'seen_at', 'clock_offset', 'session'})
 GOING = tuple(str(state) for state in ACTIVE)
 
 
@@ -269,17 +269,23 @@ def _put_attempts(
 
 
 def put_workers(connection: Connection, workers: Sequence[StoredWorker]) -> None:
-    """Write rows of workers, over those that are there, but for what their agents report."""
-    stored: set[str] = set()
+    """Write rows of workers, over those that are there, but for what their agents report.
+
+    A new boot secret is of a new server: the session of the one before ends (JW1).
+    """
+    stored: dict[str, str] = {}
     for part in slices([one.id for one in workers]):
-        query = select(job_workers.c.id).where(job_workers.c.id.in_(part)).with_for_update()
-        stored.update(connection.execute(query).scalars())
+        query = select(job_workers.c.id, job_workers.c.credential)
+        rows = connection.execute(query.where(job_workers.c.id.in_(part)).with_for_update())
+        stored |= {row.id: row.credential for row in rows}
     new = [worker_values(one) for one in workers if one.id not in stored]
     if new:
         connection.execute(insert(job_workers), new)
     for one in workers:
         if one.id in stored:
             values = {n: v for n, v in worker_values(one).items() if n not in OF_AGENT}
+            if one.credential != stored[one.id]:
+                values['session'] = ''
             connection.execute(
                 update(job_workers).where(job_workers.c.id == one.id).values(**values)
             )

@@ -206,6 +206,8 @@ class JobEventRow(Base):
     job_id: Mapped[str] = mapped_column(String(UUID_LENGTH))
     at: Mapped[float] = mapped_column(Double)
     attempt: Mapped[int] = mapped_column(Integer)
+    session: Mapped[str] = mapped_column(String(DIGEST_LENGTH), server_default='')
+    project_id: Mapped[str] = mapped_column(String(UUID_LENGTH), server_default='')
     action: Mapped[str] = mapped_column(String(ACTION_LENGTH))
     reason: Mapped[str] = mapped_column(String(REASON_LENGTH), server_default='')
     numbers: Mapped[bytes] = mapped_column(CONTENT)

@@ -103,6 +103,7 @@ class Api:
 
     def __init__(self, url: str, credential: str, timeout: float, cacert: Optional[str]) -> None:
         self._url, self._credential, self._timeout = url, credential, timeout
+        self._session = base64.urlsafe_b64encode(os.urandom(32)).decode().rstrip('=')
         try:
             context = ssl.create_default_context(cafile=cacert)
         except OSError as error:
@@ -130,6 +131,15 @@ class Api:
             raise Away(error) from None
         if not isinstance(found, dict) or not isinstance(found.get('order'), str):
             raise Away('the answer has no order: {!r:.80}'.format(found))
+        return found
+
+    def next(self, body: Dict[str, Any]) -> Dict[str, Any]:
+        """The answer to `next`. From the first one on only this process knows what opens the API.
+
+        :raises Refused:
+        """
+        found = self.insist('next', dict(body, session=self._session), lambda: False)
+        self._credential = self._session
         return found
 
     def insist(self, what: str, body: Dict[str, Any], ends: Callable[[], bool]) -> Dict[str, Any]:
@@ -463,7 +473,7 @@ class Agent:
         while True:
             body = {'agent': AGENT, 'clock': time.time()}
             try:
-                answer = self._api.insist('next', body, lambda: False)
+                answer = self._api.next(body)
                 if answer['order'] == 'exit':
                     return 0
                 if answer['order'] == 'run':

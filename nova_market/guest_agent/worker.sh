@@ -28,6 +28,7 @@ TIMEOUT=${NOVA_MARKET_TIMEOUT:-30}
 [ -r "$3" ] || fail "$3: give a file with the credential of this worker"
 CREDENTIAL=$(cat "$3")
 [ "$CREDENTIAL" ] || fail "$3: it is empty: it should have the credential of this worker"
+SESSION=$(tr -dc 'A-Za-z0-9' < /dev/urandom | head -c 43)
 ME=$(id -u)
 [ "$ME" = 0 ] || USER_NAME=$(id -un)
 id -u "$USER_NAME" >/dev/null 2>&1 || fail "there is no user $USER_NAME: give another one"
@@ -397,9 +398,10 @@ MARK=$PLACE/
 end_all # what an agent before this one has left
 rm -rf "$PLACE"/*.[0-9]*
 while :; do
-    printf 'credential=%s\nagent=sh 1\nclock=%s\n' "$CREDENTIAL" "$(date +%s)" > "$WIRE/body.next"
+    printf 'credential=%s\nsession=%s\nagent=sh 1\nclock=%s\n' "$CREDENTIAL" "$SESSION" "$(date +%s)" > "$WIRE/body.next"
     insist next
     [ "$STATUS" = 200 ] || leave 3
+    CREDENTIAL=$SESSION # from the first answer on only this process knows what opens the API
     pause=$(number next seconds 5)
     case $(field next order) in
         exit) leave 0 ;;

@@ -246,4 +246,10 @@ class WorkerUrl(Protocol):
     """The API as workers reach it."""
 
     def answers(self) -> bool:
+    def exchange(self, worker_id: str, credential: str, session: str) -> bool:
+        """Keep a session for this boot secret, both as digests, where the secret has none yet.
+
+        Whether it is the one that is kept. False: the secret has another one, or is not this worker's.
+        """
+
         """Whether it answers now: nobody is silent while it does not (JW8). Raises nothing."""

@@ -28,7 +28,7 @@ class Run:
 
 @dataclass
 class Agent:
-    """worker_id, credential: from the user data of its server."""
+    """worker_id: from the user data of its server; credential: too, until its session takes its place."""
 
     worker_id: str
     credential: str
@@ -36,6 +36,11 @@ class Agent:
     run: Run | None = None
     result: dict[str, Any] | None = None
     left: bool = False
+    session: str = field(init=False)
+    """What it exchanges its credential for."""
+
+    def __post_init__(self) -> None:
+        self.session = f'session-of-{self.credential}'[:50]
 
 
 @dataclass
@@ -101,7 +106,9 @@ class SimulatedWorkers:
             self._beat(agent, agent.run)
 
     def _ask(self, agent: Agent) -> None:
-        answer = self._send(agent, 'next', {'clock': self.now})
+        answer = self._send(agent, 'next', {'clock': self.now, 'session': agent.session})
+        if answer is not None:
+            agent.credential = agent.session
         if answer is not None and answer['order'] == 'run':
             agent.job = answer['job']
         agent.left = answer is not None and answer['order'] == 'exit'

@@ -35,6 +35,7 @@ from tests.support.market.api import ALICE, Market
 
 PACE = WorkerPace(poll=0.2, heartbeat=0.3, missed=5)
 CREDENTIAL = 'c' * 43
+SESSION = 's' * 43
 QUEUE = '00000000-0000-4000-8000-00000000001a'
 WORKER = '00000000-0000-4000-8000-00000000001b'
 SOURCE = Path(__file__).resolve().parents[2] / 'nova_market' / 'guest_agent'
@@ -90,6 +91,10 @@ class WorkerBed:
             credential=digest(CREDENTIAL), state=WorkerState.IDLE, **more,
         )  # fmt: skip
         self.attempts.put([worker])
+
+    def let_in(self, worker_id: str = WORKER) -> None:
+        """What the first `next` of its agent does: its session is SESSION from then on."""
+        assert self.attempts.exchange(worker_id, digest(CREDENTIAL), digest(SESSION))
 
     def change_worker(self, worker_id: str = WORKER, **changed: Any) -> None:
         self.attempts.put([replace(self.attempts.worker(worker_id), **changed)])

@@ -30,6 +30,7 @@ from nova_market.services.tender.tender_pass import read_prices
 
 MINUTE = 60
 
+TRUSTING = 'projects_trust_each_other'
 
 @takes_query(
     project_id=OF_PROJECT,
@@ -189,6 +190,8 @@ def _lines(
         {
             **line,
             'price_rule': one.price_rule,
+    if TRUSTING in call.body:
+        call.needs(microversion.OWN_WORKERS, TRUSTING)
             'tender': {**tender_shown(prices[one.id], history=single), **more}
             if one.is_tender and one.id in prices
             else None,

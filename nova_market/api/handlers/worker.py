@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What workers ask and report (SVMSched, section 4.2.3), without a token of Keystone.
 
-Implements doc/source/specs/worker.rst. A worker's credential lets its bearer run the jobs that were given to
+Implements doc/source/specs/worker.rst. A worker's session lets its bearer run the jobs that were given to
 this worker, and nothing else. What a message does is decided by core.job.attempt; a worker changes its own
 attempt's row, and the service the job's.
 """
@@ -17,7 +17,7 @@ from nova_market.api.contract import gives, takes_body, takes_plain
 from nova_market.api.errors import ApiError
 from nova_market.api.schemas import worker as schemas
 from nova_market.api.worker_text import PLAIN
-from nova_market.core.app.credential import proves
+from nova_market.core.app.credential import digest, proves
 from nova_market.core.job.attempt import (
     Fate,
     Order,
@@ -67,7 +67,7 @@ def next_job(call: Call) -> Any:
                 'job': worker_job(job, content, own, queue.name, hosts),
             }
     if order is None and own is not None:
-        text = 'the agent of its worker was started anew'
+        text = 'its worker asked for a job while it ran'
         _report(call, own, state=AttemptState.LOST, text=text)
     done = Order.EXIT if order is Order.EXIT else Order.WAIT
     return {'order': done, 'seconds': call.settings.worker_pace.poll}
@@ -119,17 +119,28 @@ def result(call: Call) -> Any:
 
 
 def _proven(call: Call) -> StoredWorker:
-    """The worker whose credential was given, which has called now.
+    """The worker whose session was given, or its boot secret for the first time; it has called now (JW1).
 
     :raises ApiError: 401, in the same words when there is no such worker.
     """
     found = call.stores.attempts.worker(call.path['worker_id'])
-    if not proves(call.body['credential'], found.credential if found else '') or found is None:
+    given = call.body['credential']
+    if not proves(given, found.session if found else '') and not _exchanged(call, found, given):
+        found = None
+    if found is None:
         raise ApiError(401, 'market.worker.credential', 'give the credential of this worker')
     now, clock = call.stores.wall(), call.body.get('clock')
     offset = found.clock_offset if clock is None else clock - now
     call.stores.attempts.seen(found.id, now, offset)
     return replace(found, seen_at=now, clock_offset=offset)
+
+
+def _exchanged(call: Call, worker: StoredWorker | None, secret: str) -> bool:
+    """Whether the session in the body is now that of this worker: its boot secret is good for one."""
+    session = call.body.get('session', '')
+    if not session or worker is None or not proves(secret, worker.credential):
+        return False
+    return call.stores.attempts.exchange(worker.id, worker.credential, digest(session))
 
 
 def _job(call: Call, job_id: str) -> tuple[StoredJob | None, tuple[StoredAttempt, ...]]:

@@ -98,7 +98,15 @@ OWNERS = {
         {'type': 'array', 'items': NAME, 'maxItems': MAX_NETWORKS},
         'of its workers: names or ids; none: what Nova chooses',
     ),
-    'reuse': described(FLAG, 'a worker runs the next job of the queue', default=True),
+    'reuse': described(
+        FLAG, 'a worker runs the next job of the same project in the queue', default=True
+    ),
+    'projects_trust_each_other': described(
+        FLAG,
+        'a worker runs jobs of different projects, one after the other: a job that gets the better of its '
+        'guest reads and changes those of the others; from 1.13 on',
+        default=False,
+    ),
     'idle_seconds': described(SECONDS, 'that a worker without a job is kept', default=IDLE_SECONDS),
     'limits': LIMITS,
     'submitters': SUBMITTERS,

@@ -17,7 +17,13 @@ from nova_market.core.json_schema import Schema, described, record
 
 CREDENTIAL: Schema = described(
     {'type': 'string', 'maxLength': 200},
-    'of this worker; in the body, as a command line shows headers',
+    'of this worker: its session, or before it has one its boot secret; in the body, as a command line shows '
+    'headers',
+)
+SESSION: Schema = described(
+    {'type': 'string', 'pattern': '^[A-Za-z0-9_-]{43,64}$'},
+    'that the agent has drawn, and shows from now on: with the first request it takes the place of the boot '
+    'secret',
 )
 WALL: Schema = {'type': 'number', 'minimum': 0, 'maximum': MAX_SECONDS}
 CPU: Schema = {'type': 'number', 'minimum': 0, 'maximum': MAX_CPU_SECONDS}
@@ -33,13 +39,14 @@ OUTPUT_BYTES: Schema = described(BYTES, 'that it has written in all')
 NEXT: Schema = record(
     {
         'credential': CREDENTIAL,
+        'session': SESSION,
         'agent': described({'type': 'string', 'maxLength': 64}, 'program and version'),
         'clock': described(
             {'type': 'number'},
             "the guest's clock, in seconds since the epoch: it is shown, never used",
         ),
     },
-    optional=('agent', 'clock'),
+    optional=('session', 'agent', 'clock'),
 )
 HEARTBEAT: Schema = record(
     {

@@ -8,7 +8,7 @@ service's clock; durations of a guest are compared with it and never replace it.
 
     STARTING --start--> RUNNING --notice (by the service)--> PREEMPTING
     any of these --result--> FINISHED, FAILED, PREEMPTED or CANCELLED
-    RUNNING, PREEMPTING --silent, or the agent was started anew--> LOST
+    RUNNING, PREEMPTING --silent, or the agent asked for a job--> LOST
     LOST --message of its worker, while nothing has been started again--> RUNNING
 """
 
@@ -112,7 +112,7 @@ def next_order(
 
     job, attempts: of `worker.job_id`, where it has one
 
-    A worker whose attempt runs and that asks for a job has been started anew: it knows nothing of that run.
+    A worker whose attempt runs and that asks for a job knows nothing of that run: it is lost.
     """
     own = part_of(worker, attempts)
     if worker.intention is DesiredWorkerState.GONE:

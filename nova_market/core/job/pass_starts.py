@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which workers the jobs get that start in one pass: idle ones of their queue, or new ones.
 
-For rule J1 of doc/source/specs/jobs.rst (a worker is used for the next job of the same queue) and SVMSched,
-section 4.2.3. The plan puts servers on hosts as if idle workers were not there. For each of them, in order:
+For rule J1 of doc/source/specs/jobs.rst (a worker is used for the next job of the same project in the queue)
+and SVMSched, section 4.2.3. The plan puts servers on hosts as if idle workers were not there. For each of
+them, in order:
 
-1. an idle worker of the queue with the flavor, on that host; the one that is idle for the shortest time
+1. an idle worker of the queue with the flavor, on that host, which has run jobs of no other project, unless
+   the projects of the queue trust each other; the one that is idle for the shortest time
 2. a new worker there; idle workers on the host go, the longest idle first, as far as its room needs theirs
-3. instead of a new one: an idle worker of the queue on another host of its aggregate whose room nobody
-   needs, because it has booted already
+3. instead of a new one: such an idle worker on another host of its aggregate whose room nobody needs,
+   because it has booted already
 
 So new servers never take more of a host than is free or becomes free by the workers that go:
 
@@ -111,10 +113,11 @@ class _Pool:
         for one in sorted(idle, key=lambda one: (one.idle_since, one.id)):
             self._of_host.setdefault(host_of[one.id], []).append(one)
             self._free[:, host_of[one.id]] -= amounts_of(one)
-        self._usable: dict[tuple[str, str], list[StoredWorker]] = {}
+        self._trusting = {one.id for one in seen.queues if one.projects_trust_each_other}
+        self._usable: dict[tuple[str, str, str], list[StoredWorker]] = {}
         for one in sorted(idle, key=lambda one: (-one.idle_since, one.id)):
             if one.seen_at > max(called_since, 0.0):
-                self._usable.setdefault((one.queue_id, one.flavor), []).append(one)
+                self._usable.setdefault(self._kind(one), []).append(one)
         self._given: set[str] = set()
 
     def here(self, job: StoredJob, host: int) -> StoredWorker | None:
@@ -149,8 +152,13 @@ class _Pool:
                 found[host] = tuple(away)
         return found
 
+    def _kind(self, one: StoredWorker | StoredJob) -> tuple[str, str, str]:
+        """Workers run jobs of their own kind."""
+        whose = '' if one.queue_id in self._trusting else one.project_id
+        return one.queue_id, one.flavor, whose
+
     def _take(self, job: StoredJob, fine: Callable[[StoredWorker], bool]) -> StoredWorker | None:
-        for one in self._usable.get((job.queue_id, job.flavor), ()):
+        for one in self._usable.get(self._kind(job), ()):
             same = bool((amounts_of(one) == amounts_of(job)).all())
             if same and one.id not in self._given and fine(one):
                 self._given.add(one.id)
@@ -177,7 +185,8 @@ def _needs(
 
 
 def _given(worker: StoredWorker, job: StoredJob, rank: int) -> StoredWorker:
+    whose = job.project_id if job.project_id == worker.project_id else ''
     return replace(
         worker, state=WorkerState.BUSY, job_id=job.id, attempt=job.attempt + 1, rank=rank,
-        idle_since=0.0,
+        idle_since=0.0, project_id=whose,
     )  # fmt: skip

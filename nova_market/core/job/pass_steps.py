@@ -84,8 +84,8 @@ def steps_of(
         return StoredWorker(
             id=worker_id, queue_id=job.queue_id, flavor=job.flavor, cores=job.cores,
             memory_mib=job.memory_mib, disk_gib=job.disk_gib, host=host,
-            credential=digest_of(worker_id), job_id=job.id, attempt=job.attempt + 1, rank=rank,
-            created_at=now,
+            credential=digest_of(worker_id), project_id=job.project_id, job_id=job.id,
+            attempt=job.attempt + 1, rank=rank, created_at=now,
         )  # fmt: skip
 
     silence = (pace or WorkerPace()).silence

@@ -61,7 +61,9 @@ class StoredQueue:
     policy:      an entry point of nova_market.job_policy; parameters: its keyword arguments
     flavors:     of its workers, names or ids, the preferred ones first; a job takes one of these
     image, networks: of its workers, names or ids; no network: what Nova chooses ("auto")
-    reuse:       a worker whose job has ended runs the next job of the queue
+    reuse:       a worker whose job has ended runs the next job of the same project in the queue
+    projects_trust_each_other: it runs those of other projects too, which a job that gets the better of its
+                 guest can read and change
     idle_seconds: how long a worker without a job is kept
     projects, roles: who may submit besides the queue's own project: these projects, and in them (and in its
                  own) whoever has one of the roles; no roles: every member
@@ -89,6 +91,7 @@ class StoredQueue:
     idle_seconds: int = IDLE_SECONDS
     limits: QueueLimits = field(default_factory=QueueLimits)
     projects: tuple[str, ...] = ()
+    projects_trust_each_other: bool = False
     roles: tuple[str, ...] = ()
     weights: Mapping[str, float] = field(default_factory=dict)
     price_core_hour: int = 0
@@ -133,7 +136,9 @@ class StoredWorker:
 
     server_id:  '' until Nova has answered; a server with this worker's id in WORKER_MARKS is found again
     host:       where the plan puts it, then where it is; '' where any host will do
-    credential: SHA-256 of what its agent shows, in hexadecimal; the clear text is in its user_data alone
+    credential: SHA-256 of its boot secret, in hexadecimal; the clear text is in its user_data alone
+    session:    SHA-256 of what its agent has exchanged that for, and shows from then on; '': not yet
+    project_id: whose jobs it has run; '': those of several projects, or nobody knows
     job_id, attempt, rank: what it runs, or will run first; '' when it has no job
     tries:      to make or change the server that failed in a row; not before `retry_at` is the next one
     seen_at:    when its agent called last, by the service's clock; 0: never
@@ -160,6 +165,8 @@ class StoredWorker:
     idle_since: float = 0.0
     clock_offset: float = 0.0
     tries: int = 0
+    session: str = ''
+    project_id: str = ''
     retry_at: float = 0.0
 
 

@@ -19,7 +19,8 @@ UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', re.ASCII)
 PLAIN = frozenset(
     {
         'name', 'description', 'share', 'aggregate', 'policy', 'parameters', 'short_below', 'flavors',
-        'image', 'networks', 'reuse', 'idle_seconds', 'weights', 'price_core_hour', 'price_rule',
+        'image', 'networks', 'reuse', 'projects_trust_each_other', 'idle_seconds', 'weights',
+        'price_core_hour', 'price_rule',
     }
 )  # fmt: skip
 OPERATORS = frozenset({'share', 'aggregate'})

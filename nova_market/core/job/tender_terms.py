@@ -78,3 +78,8 @@ def check_tender(queue: StoredQueue) -> None:
             'reuse: a tender queue offers workers that have other jobs: let it reuse them, or choose another '
             'policy'
         )
+    if queue.projects and not queue.projects_trust_each_other:
+        raise BadQueue(
+            'projects_trust_each_other: the workers of a tender queue run the jobs of all who accept its '
+            'offers, one after the other: set it if its submitters accept that, or name no submitters'
+        )

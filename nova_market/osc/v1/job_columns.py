@@ -107,6 +107,7 @@ QUEUE: tuple[Column, ...] = (
     ('Reuse', 'reuse', None),
     ('Idle Seconds', 'idle_seconds', Duration),
     ('Limits', 'limits', Limits),
+    ('Projects Trust Each Other', 'projects_trust_each_other', Given),
     ('Submitters', 'submitters', Submitters),
     ('Weights', 'weights', Fields),
     ('Price', 'price_core_hour', Credits),

@@ -17,7 +17,7 @@ from nova_market.osc.v1.market_command import MarketCommand, MarketLister, Marke
 
 PLAIN = (
     'name', 'description', 'share', 'aggregate', 'policy', 'short_below', 'image', 'reuse',
-    'idle_seconds', 'price_core_hour', 'price_rule', 'state',
+    'projects_trust_each_other', 'idle_seconds', 'price_core_hour', 'price_rule', 'state',
 )  # fmt: skip
 """Options that are entries of the request under the same name."""
 
@@ -93,7 +93,15 @@ def _add_workers(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--reuse',
         action=argparse.BooleanOptionalAction,
-        help='Let a worker run the next job of the queue, or delete it with its job; default: reuse',
+        help='Let a worker run the next job of the same project in the queue, or delete it with its job; '
+        'default: reuse',
+    )
+    parser.add_argument(
+        '--projects-trust-each-other',
+        action=argparse.BooleanOptionalAction,
+        help='Let a worker run jobs of different projects, one after the other. A job that gets the better '
+        'of its guest can read and change the jobs of the others that run there later; default: each '
+        'project has workers of its own',
     )
     parser.add_argument(
         '--idle',
@@ -102,6 +110,10 @@ def _add_workers(parser: argparse.ArgumentParser) -> None:
         type=duration_argument,
         help='How long a worker without a job is kept, default 10m',
     )
+    _add_prices(parser)
+
+
+def _add_prices(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--price',
         dest='price_core_hour',

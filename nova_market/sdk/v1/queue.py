@@ -6,8 +6,8 @@ from openstack.resource import URI, Body, QueryParameters
 from nova_market.sdk.v1.market_resource import MarketResource
 
 MICROVERSION = '1.4'
-QUEUES_VERSION = '1.10'
-"""With the prices of tender queues, and those of the market beside them."""
+QUEUES_VERSION = '1.13'
+"""With the prices of tender queues, and with whether projects share workers."""
 
 
 class Queue(MarketResource):
@@ -35,6 +35,7 @@ class Queue(MarketResource):
     networks = Body('networks', type=list)
     reuse = Body('reuse', type=bool)
     idle_seconds = Body('idle_seconds', type=int)
+    projects_trust_each_other = Body('projects_trust_each_other', type=bool)
     limits = Body('limits', type=dict)
     submitters = Body('submitters', type=dict)
     weights = Body('weights', type=dict)

@@ -24,6 +24,7 @@ from tests.support.worker_bed import (
     CREDENTIAL,
     PACE,
     SOURCE,
+    WORKER,
     WorkerBed,
     processes_with,
 )
@@ -261,8 +262,8 @@ def test_a_run_that_was_given_up_is_ended(bed, kind):
     assert 'result' not in bed.requests[: bed.requests.index('next', 2)]
 
 
-def test_an_agent_that_is_started_anew_has_lost_its_job(bed, kind):
-    """It knows nothing of it: what is left is ended, and the attempt is lost, so the job is run again."""
+def test_an_agent_that_is_started_anew_is_not_let_in(bed, kind):
+    """Its boot secret was exchanged: it ends what is left of the job, and the worker is lost (JW1)."""
     number = time.monotonic_ns() % 10**9
     job_id = bed.run(f'echo ready; sleep 1357.{number}')
     first = bed.start(kind)
@@ -270,13 +271,36 @@ def test_an_agent_that_is_started_anew_has_lost_its_job(bed, kind):
     first.kill()
     first.wait()
     bed.processes.remove(first)
+    assert bed.start(kind).wait(30) == 3
+    assert '401' in bed.log()
+    assert not list(processes_with(f'1357.{number}'))
+    assert bed.attempt(job_id).state is AttemptState.RUNNING
+
+
+def test_an_answer_with_the_session_that_got_lost(bed, kind):
+    """The agent sends the same again: its boot secret is good for the session that it has drawn."""
+    bed.lose('next', 2)
+    job_id = bed.run('exit 0')
     bed.start(kind)
-    found = bed.ended(job_id)
-    assert (found.state, found.text) == (
-        AttemptState.LOST,
-        'the agent of its worker was started anew',
-    )
-    bed.until(lambda: not list(processes_with(f'1357.{number}')))
+    assert bed.ended(job_id).exit_code == 0
+
+
+def test_the_boot_secret_is_worth_nothing_to_a_job(bed, kind):
+    """It can read its server's user data, and asks with what is there: for its own work, and as its agent."""
+    url = f'http://127.0.0.1:{bed.port}/v1/worker/{WORKER}'
+    script = f"""ask() {{
+        curl -s -o answer -w '%{{http_code}}\n' -H 'Content-Type: application/json' -d "$2" {url}/$1
+    }}
+    ask next '{{"credential": "{CREDENTIAL}"}}'
+    ask next '{{"credential": "{CREDENTIAL}", "session": "{'x' * 43}"}}'
+    part='"credential": "{CREDENTIAL}", "job_id": "'$MARKET_JOB_ID'", "attempt": 1'
+    ask heartbeat "{{$part}}"
+    ask result "{{$part, "'"end": "exit", "exit_code": 0, "wall_seconds": 0}}'
+    exit 7"""
+    job_id = bed.run(script)
+    bed.start(kind)
+    assert bed.ended(job_id).exit_code == 7
+    assert bed.output(job_id).decode().split() == ['401'] * 4
 
 
 def test_an_agent_that_is_ended_ends_its_job(bed, kind):

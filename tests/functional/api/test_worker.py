@@ -9,24 +9,26 @@ from nova_market.core.job.attempt import CLOCK_OFF
 from nova_market.core.job.record import AttemptState, JobState
 from nova_market.core.job.worker_message import MAX_TAIL
 from tests.support.market.api import make_market
-from tests.support.worker_bed import CREDENTIAL, PACE, WORKER, WorkerBed
+from tests.support.worker_bed import CREDENTIAL, PACE, SESSION, WORKER, WorkerBed
 
 pytestmark = pytest.mark.functional
 
 OTHER = '00000000-0000-4000-8000-00000000002b'
 NOBODY = '00000000-0000-4000-8000-00000000003b'
+FRESH = '00000000-0000-4000-8000-00000000004b'
 
 
 @pytest.fixture
 def bed(database, tmp_path):
     found = WorkerBed(make_market(database, worker_pace=PACE), tmp_path)
+    found.let_in()
     yield found
     found.close()
 
 
 def post(bed, what, worker_id=WORKER, **body):
     """A message of the worker as JSON."""
-    whole = {'credential': CREDENTIAL, **body}
+    whole = {'credential': SESSION, **body}
     return bed.market.call('POST', f'/v1/worker/{worker_id}/{what}', json=whole)
 
 
@@ -57,13 +59,29 @@ def refused(response, status, code):
 @pytest.mark.parametrize('what', ['next', 'heartbeat', 'result'])
 @pytest.mark.parametrize(
     ('worker_id', 'credential'),
-    [(WORKER, 'x' * 43), (WORKER, ''), (OTHER, CREDENTIAL), (NOBODY, CREDENTIAL)],
-    ids=['wrong', 'empty', "another worker's", 'of no worker'],
+    [
+        (WORKER, 'x' * 43),
+        (WORKER, ''),
+        (OTHER, SESSION),
+        (NOBODY, SESSION),
+        (WORKER, CREDENTIAL),
+        (FRESH, CREDENTIAL),
+    ],
+    ids=[
+        'wrong',
+        'empty',
+        "another worker's",
+        'of no worker',
+        'was exchanged',
+        'not exchanged yet',
+    ],
 )
 def test_a_credential_is_of_one_worker(bed, what, worker_id, credential):
     """That of another worker, also of another queue, opens nothing; all refusals have the same words."""
     bed.add_worker(OTHER)
+    bed.let_in(OTHER)
     bed.change_worker(OTHER, credential='0' * 64)
+    bed.add_worker(FRESH)
     job_id = bed.run('true')
     part = {'job_id': job_id, 'attempt': 1}
     ended = {**part, 'end': 'stopped', 'wall_seconds': 0}
@@ -75,9 +93,31 @@ def test_a_credential_is_of_one_worker(bed, what, worker_id, credential):
     assert bed.attempt(job_id).state is AttemptState.STARTING
 
 
+@pytest.mark.parametrize('what', ['next', 'heartbeat', 'result'])
+def test_what_a_guest_can_read_opens_nothing(bed, what):
+    """Its user data has a boot secret: once the agent has a session, that is worth nothing (JW1)."""
+    bed.add_worker(FRESH)
+    first = {'credential': CREDENTIAL, 'session': 'f' * 43}
+    assert post(bed, 'next', FRESH, **first).status_code == 200
+    assert post(bed, 'next', FRESH, **first).json['order'] == 'wait', (
+        'the answer may have been lost'
+    )
+    job_id = bed.assign(bed.submit('echo of somebody else'), FRESH)
+    part = {'job_id': job_id, 'attempt': 1}
+    ended = {**part, 'end': 'exit', 'exit_code': 0, 'wall_seconds': 0}
+    body = {'next': {'session': 'x' * 43}, 'heartbeat': part, 'result': ended}[what]
+    for credential in (CREDENTIAL, 'x' * 43):
+        response = post(bed, what, FRESH, credential=credential, **body)
+        refused(response, 401, 'market.worker.credential')
+    assert bed.attempt(job_id).state is AttemptState.STARTING
+    answer = post(bed, 'next', FRESH, credential='f' * 43)
+    assert answer.json['job']['id'] == job_id
+
+
 def test_a_foreign_job(bed):
     """Of another worker, in another attempt, or none: neither runs nor ends by this worker."""
     bed.add_worker(OTHER)
+    bed.let_in(OTHER)
     job_id = begun(bed)
     for given in ({'worker_id': OTHER}, {'attempt': 2}, {'job_id': NOBODY}):
         whole = {'job_id': job_id, **given}
@@ -193,6 +233,7 @@ def test_a_worker_that_was_given_up_is_there_again(bed):
 def test_a_worker_that_was_given_up_is_there_too_late(bed):
     """The job has been started again: only the new attempt counts."""
     bed.add_worker(OTHER)
+    bed.let_in(OTHER)
     job_id = begun(bed)
     bed.give_up(job_id)
     bed.assign(bed.jobs.job(job_id), OTHER)
@@ -205,7 +246,7 @@ def test_a_worker_that_was_given_up_is_there_too_late(bed):
 def test_text_is_the_same_document(bed):
     """For a shell: lines, lengths, then the texts as they are; the environment is quoted."""
     job_id = bed.run('#!/bin/sh\necho "ä"\n', environment={'A': "it's\n$HOME"}, checkpoint='save')
-    found = text(bed, 'next', f'credential={CREDENTIAL}\nclock=1.5\n')
+    found = text(bed, 'next', f'credential={SESSION}\nclock=1.5\n')
     assert found.mimetype == 'text/plain'
     head, _, rest = found.data.partition(b'\n\n')
     lines = dict(line.split('=', 1) for line in head.decode().splitlines())
@@ -214,7 +255,7 @@ def test_text_is_the_same_document(bed):
     assert rest.startswith('#!/bin/sh\necho "ä"\nsave'.encode())
     assert b"export A='it'\"'\"'s\n$HOME'\n" in rest
     assert len(rest) == sum(int(lines[name]) for name in ('script', 'checkpoint', 'environment'))
-    body = f'credential={CREDENTIAL}\njob_id={job_id}\nattempt=1\nran=1.25\noutput_bytes=4\n\n'
+    body = f'credential={SESSION}\njob_id={job_id}\nattempt=1\nran=1.25\noutput_bytes=4\n\n'
     assert (
         text(bed, 'heartbeat', body.encode() + b'\0\xff\n\n').data
         == b'order=go_on\nseconds=0.3\n\n'

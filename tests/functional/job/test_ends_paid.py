@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from nova_market.core.app.credential import digest
 from nova_market.core.job.record import ENDED, JobState
 from nova_market.core.ledger.posting import ESCROW, account
 from tests.support.job_bed import PACE, STEP, JobBed, host, id_of
@@ -73,7 +74,15 @@ class Hostile:
         return there[0] if there else None
 
     def _agents(self):
-        return {one.worker_id: one.credential for one in self.bed.guests.agents.values()}
+        return {one.worker_id: one for one in self.bed.guests.agents.values()}
+
+    def _session(self, worker_id):
+        """That of its agent, of which it can read all that there is."""
+        agent = self._agents()[worker_id]
+        kept = (digest(agent.credential), digest(agent.session))
+        self.bed.stores.attempts.exchange(worker_id, *kept)
+        agent.credential = agent.session
+        return agent.session
 
     def send(self, what, **body):
         """The status of the answer; None: there is nothing to send it for."""
@@ -82,7 +91,7 @@ class Hostile:
             return None
         if what != 'next':
             body = {'job_id': part.job_id, 'attempt': part.number, **body}
-        credential = self._agents()[part.worker_id]
+        credential = self._session(part.worker_id)
         path = f'/v1/worker/{part.worker_id}/{what}'
         answer = self.bed.market.call('POST', path, json={'credential': credential, **body})
         return answer.status_code

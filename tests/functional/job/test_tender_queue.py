@@ -9,7 +9,7 @@ from nova_market.core.job.record import JobState
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import ESCROW, MINT, Posting, Reason
 from nova_market.core.timestamp import seconds
-from tests.support.job_bed import JobBed, host
+from tests.support.job_bed import JobBed, host, id_of
 from tests.support.market.api import ALICE, BOB
 from tests.support.market.api import OPERATOR as CAROL
 
@@ -32,7 +32,7 @@ def tender_bed(base, *hosts, **more):
     made = JobBed(base, hosts=list(hosts or (host('a'), host('b'))))
     given = {
         'projects': (BOB, CAROL), 'price_core_hour': PRICE, 'share': 1.0, 'policy': 'tender',
-        'flavors': ('small',), 'parameters': {'price_period': 50.0},
+        'flavors': ('small',), 'parameters': {'price_period': 50.0}, 'projects_trust_each_other': True,
     }  # fmt: skip
     made.add_queue('day', ALICE, **given | more)
     made.accounts.open(
@@ -48,7 +48,7 @@ def tender_bed(base, *hosts, **more):
 
 
 def ask(bed, user=BOB, **more):
-    asked = {'queue': 'day', 'time_limit': 100, 'utility': 'fastest', **more}
+    asked = {'queue': id_of('day'), 'time_limit': 100, 'utility': 'fastest', **more}
     answer = bed.market.call('POST', '/v1/offers', f'member@{user}', json=asked)
     assert answer.status_code == 201, answer.json
     return answer.json
@@ -68,7 +68,7 @@ def workers(bed):
 
 def test_a_job_without_an_offer_is_refused(bed):
     """With what to do instead."""
-    job = {'queue': 'day', 'script': '#!/bin/sh\ntrue\n', 'time_limit': 60}
+    job = {'queue': id_of('day'), 'script': '#!/bin/sh\ntrue\n', 'time_limit': 60}
     answer = bed.market.call('POST', '/v1/jobs', f'member@{BOB}', json={'jobs': [job]})
     assert answer.status_code == 400, answer.json
     assert 'openstack market offer create --queue day' in answer.json['errors'][0]['detail']

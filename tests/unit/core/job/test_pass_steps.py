@@ -32,7 +32,7 @@ def waits(name, number=1, **more):
 def idle(name, on='h', since=NOW - 100, **more):
     """(an idle worker that has called lately, its server)"""
     given = {'state': WorkerState.IDLE, 'server_id': f's-{name}', 'host': on, 'idle_since': since}
-    one = worker(name, **{**given, 'seen_at': NOW - 5, **more})
+    one = worker(name, **{**given, 'seen_at': NOW - 5, 'project_id': 'red', **more})
     return one, server(f's-{name}', on=on, cores=one.cores, memory=one.memory_mib)
 
 
@@ -104,14 +104,24 @@ def test_an_idle_worker_of_the_queue_is_used_first_the_one_that_is_idle_for_the_
     [
         {'seen_at': NOW - 100}, {'seen_at': 0.0}, {'flavor': 'large'}, {'cores': 2.0},
         {'intention': GONE}, {'state': WorkerState.STARTING}, {'queue': 'day'},
-        {'job_id': id_of('x')},
+        {'job_id': id_of('x')}, {'project_id': 'blue'}, {'project_id': ''},
     ],
 )  # fmt: skip
-def test_a_worker_is_not_used_that_is_silent_another_size_or_going(more):
+def test_a_worker_is_not_used_that_is_silent_another_size_anothers_or_going(more):
     one, its_server = idle('one', **more)
     found = Passes([queue(share=1.0)], [host()], [its_server], jobs=[waits('a')], workers=[one])
     (step,) = found.run().steps
     assert step.workers[0].id != one.id
+
+
+@pytest.mark.parametrize('had', ['red', 'blue', ''])
+def test_projects_that_trust_each_other_share_workers(had):
+    """A worker that has run jobs of several is never again one project's own (JW1)."""
+    one, its_server = idle('one', project_id=had)
+    trusting = queue(share=1.0, projects_trust_each_other=True)
+    found = Passes([trusting], [host()], [its_server], jobs=[waits('a')], workers=[one])
+    (its,) = found.run().steps[0].workers
+    assert its.id == one.id and its.project_id == ('red' if had == 'red' else '')
 
 
 def test_an_idle_worker_elsewhere_is_better_than_a_new_one():

@@ -187,7 +187,7 @@ def test_a_deleted_server_is_lost_at_once_but_not_where_the_cloud_does_not_answe
 
 def test_an_agent_that_was_started_anew_has_lost_its_job_and_its_server_goes():
     life = Life().runs()
-    life.reports(AttemptState.LOST, text='the agent of its worker was started anew')
+    life.reports(AttemptState.LOST, text='its worker asked for a job while it ran')
     life.settle()
     assert (life.job.state, life.job.lost) == (JobState.WAITING, 1)
     assert life.worker_of().intention is GONE and life.worker_of().job_id == life.job.id
