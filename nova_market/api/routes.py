@@ -27,7 +27,17 @@ from nova_market.api.handlers import (
     version,
     worker,
 )
-from nova_market.api.microversion import APPS, BAGS, JOBS, LEASES, LOWEST, NOTICES, OFFERS, Version
+from nova_market.api.microversion import (
+    APPS,
+    BAGS,
+    JOBS,
+    LEASES,
+    LOWEST,
+    NOTICES,
+    OFFERS,
+    OWN_WORKERS,
+    Version,
+)
 from nova_market.api.schemas.job import QUEUE_REF
 from nova_market.api.schemas.shape import ACCOUNT_ID, BUDGET_ID, PERIOD, PROJECT_ID, SERVER_ID
 from nova_market.core.json_schema import Schema
@@ -117,6 +127,8 @@ ROUTES = (
     Route('PATCH', '/v1/queues/{queue_id}', queue.update, since=JOBS),
     Route('DELETE', '/v1/queues/{queue_id}', queue.delete, since=JOBS),
     Route('GET', '/v1/queues/{queue_id}/stats', queue.stats, since=JOBS),
+    Route('PUT', '/v1/queues/{queue_id}/acceptance', queue.accept, since=OWN_WORKERS),
+    Route('DELETE', '/v1/queues/{queue_id}/acceptance', queue.reject, since=OWN_WORKERS),
     Route('GET', '/v1/jobs', job.index, since=JOBS),
     Route('POST', '/v1/jobs', job.create, since=JOBS),
     Route('GET', '/v1/jobs/{job_id}', job.show, since=JOBS),

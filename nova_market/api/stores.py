@@ -90,6 +90,7 @@ class Settings:
     max_budgets: int = 100
     max_apps: int = 100
     max_queues: int = 20
+    queue_name_rest: float = 7 * 86400.0
     max_waiting_jobs: int = 10_000
     max_jobs_per_request: int = 1000
     job_policies: tuple[str, ...] = ()

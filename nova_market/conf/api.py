@@ -35,6 +35,15 @@ OPTIONS = [
         max=9999,
         help='Largest number of queues of one project.',
     ),
+    cfg.FloatOpt(
+        'queue_name_rest',
+        default=7 * 86400.0,
+        min=0,
+        max=10 * 365 * 86400.0,
+        help='Seconds for which the name of a queue that was deleted or renamed rests: meanwhile only the '
+        'user who had it may give it to another queue of the project. Otherwise submitters who still use the '
+        'name would send their scripts and credentials to a new owner. 0 = names are free at once.',
+    ),
     cfg.IntOpt(
         'max_waiting_jobs',
         default=10_000,

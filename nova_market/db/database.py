@@ -195,6 +195,24 @@ def _prepare(engine: Engine) -> None:
 
 
 @contextmanager
+def loose_references(connection: Connection) -> Iterator[None]:
+    """No foreign key is enforced meanwhile on SQLite, which changes a table by making it anew.
+
+    connection: without a transaction
+    """
+    if connection.dialect.name != 'sqlite':
+        yield
+        return
+    driver = connection.connection.cursor()
+    driver.execute('PRAGMA foreign_keys = OFF')
+    try:
+        yield
+    finally:
+        driver.execute('PRAGMA foreign_keys = ON')
+        driver.close()
+
+
+@contextmanager
 def translated() -> Iterator[None]:
     """Errors of the database as errors of ours."""
     try:

@@ -38,8 +38,8 @@ class QueueRow(Base):
 
     __tablename__ = 'job_queues'
     __table_args__ = (
-        UniqueConstraint('name', name='queue_name'),
-        Index('queues_of_project', 'project_id', 'name'),
+        UniqueConstraint('project_id', 'name', name='queue_of_project'),
+        Index('queues_by_name', 'name', 'project_id'),
         TABLE,
     )
     id: Mapped[str] = mapped_column(String(UUID_LENGTH), primary_key=True)
@@ -63,6 +63,27 @@ class QueueTrustRow(Base):
     __table_args__ = (TABLE,)
     trust_id: Mapped[str] = mapped_column(String(UUID_LENGTH), primary_key=True)
     queue_id: Mapped[str] = mapped_column(String(UUID_LENGTH))
+
+
+class QueueNameRow(Base):
+    """A name that a queue of this user had until it was deleted or renamed: it rests."""
+
+    __tablename__ = 'job_queue_names'
+    __table_args__ = (TABLE,)
+    project_id: Mapped[str] = mapped_column(String(UUID_LENGTH), primary_key=True)
+    name: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
+    user_id: Mapped[str] = mapped_column(String(UUID_LENGTH))
+    left_at: Mapped[float] = mapped_column(Double)
+
+
+class QueueAliasRow(Base):
+    """What a project calls a queue of another project that it has accepted."""
+
+    __tablename__ = 'job_queue_aliases'
+    __table_args__ = (Index('aliases_of_queue', 'queue_id'), TABLE)
+    project_id: Mapped[str] = mapped_column(String(UUID_LENGTH), primary_key=True)
+    name: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
+    queue_id: Mapped[str] = mapped_column(ForeignKey('job_queues.id', name='alias_queue'))
 
 
 class JobRow(Base):
@@ -185,6 +206,8 @@ class WorkerRow(Base):
     server_id: Mapped[str] = mapped_column(String(UUID_LENGTH), server_default='')
     address: Mapped[str] = mapped_column(String(ADDRESS_LENGTH), server_default='')
     credential: Mapped[str] = mapped_column(String(DIGEST_LENGTH), server_default='')
+    session: Mapped[str] = mapped_column(String(DIGEST_LENGTH), server_default='')
+    project_id: Mapped[str] = mapped_column(String(UUID_LENGTH), server_default='')
     job_id: Mapped[str] = mapped_column(String(UUID_LENGTH), server_default='')
     attempt: Mapped[int] = mapped_column(Integer, server_default=text('0'))
     rank: Mapped[int] = mapped_column(Integer, server_default=text('0'))
@@ -206,8 +229,6 @@ class JobEventRow(Base):
     job_id: Mapped[str] = mapped_column(String(UUID_LENGTH))
     at: Mapped[float] = mapped_column(Double)
     attempt: Mapped[int] = mapped_column(Integer)
-    session: Mapped[str] = mapped_column(String(DIGEST_LENGTH), server_default='')
-    project_id: Mapped[str] = mapped_column(String(UUID_LENGTH), server_default='')
     action: Mapped[str] = mapped_column(String(ACTION_LENGTH))
     reason: Mapped[str] = mapped_column(String(REASON_LENGTH), server_default='')
     numbers: Mapped[bytes] = mapped_column(CONTENT)
@@ -259,6 +280,8 @@ class JobStateRow(Base):
 
 
 job_queues = table_of(QueueRow)
+job_queue_aliases = table_of(QueueAliasRow)
+job_queue_names = table_of(QueueNameRow)
 job_queue_trusts = table_of(QueueTrustRow)
 jobs = table_of(JobRow)
 job_contents = table_of(ContentRow)

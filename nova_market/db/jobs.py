@@ -31,7 +31,7 @@ from nova_market.db.job_rows import JOB_COLUMNS, changed_values, stored_job
 from nova_market.db.job_submission import StoredBefore, jobs_by_ids, store_new, stored_before
 from nova_market.db.job_tables import job_contents, job_queues, jobs
 from nova_market.db.ledger import MAX_PAGE, post_in, slices
-from nova_market.db.queues import stored_queue
+from nova_market.db.queue_rows import stored_queue
 from nova_market.errors import Conflict
 
 BY_NAME = {'project_id', 'queue_id', 'user_id', 'array_id', 'name'}

@@ -10,13 +10,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, func, select
 
-from nova_market.core.job.queue import DesiredWorkerState, WorkerState
-from nova_market.core.job.queue_request import UUID
+from nova_market.core.job.queue import OF, DesiredWorkerState, StoredQueue, WorkerState
 from nova_market.core.tender.outlook import FORECAST, ForecastMark, OfferRows
 from nova_market.db.job_tables import job_hosts, job_queues, job_states, job_workers
 from nova_market.db.offer_rows import promised_since
 from nova_market.db.offer_tables import offer_turns
-from nova_market.db.queues import LARGEST, host_sizes, stored_queue
+from nova_market.db.queue_names import known_as
+from nova_market.db.queue_rows import stored_queue
+from nova_market.db.queues import LARGEST, host_sizes
 from nova_market.db.turns import OFFERS
 
 # Made once: to make them for each request takes as long as to run them.
@@ -30,42 +31,57 @@ _HEAD = select(
     select(job_hosts.c.sizes).where(job_hosts.c.name == LARGEST).scalar_subquery().label('sizes'),
 )
 BY_ID = _HEAD.where(job_queues.c.id == bindparam('queue'))
-BY_NAME = _HEAD.where(job_queues.c.name == bindparam('queue'))
+BY_NAME = _HEAD.where(known_as(bindparam('project'), bindparam('name')))
 FORECAST_ROW = select(job_states.c.version, job_states.c.document).where(
     job_states.c.name == FORECAST
 )
 IDLE = (
-    select(job_workers.c.flavor, func.count())
+    select(job_workers.c.flavor, job_workers.c.project_id, func.count())
     .where(
         job_workers.c.queue_id == bindparam('queue'),
         job_workers.c.intention == str(DesiredWorkerState.PRESENT),
         job_workers.c.state == str(WorkerState.IDLE),
         job_workers.c.job_id == '',
     )
-    .group_by(job_workers.c.flavor)
+    .group_by(job_workers.c.flavor, job_workers.c.project_id)
 )
-"""core.job.cloud_room.is_idle, counted by flavor."""
+"""core.job.cloud_room.is_idle, counted by flavor and by whose jobs they have run."""
 
 
 def read_outlook(
-    connection: Connection, name: str, known: ForecastMark, now: float
+    connection: Connection, name: str, project_id: str, known: ForecastMark, now: float
 ) -> OfferRows | None:
-    """name: of the queue, or its id; None: there is none. known: the forecast that the reader has."""
+    """name: queue_access.key_of; None: there is no such queue. project_id: who asks.
+
+    known: the forecast that the reader has
+    """
     # the turn first: what is promised after it was read is refused
-    row = connection.execute(BY_ID if UUID.fullmatch(name) else BY_NAME, {'queue': name}).first()
+    project, _, alone = name.rpartition(OF)
+    chosen = (BY_NAME, {'project': project, 'name': alone}) if project else (BY_ID, {'queue': name})
+    row = connection.execute(*chosen).first()
     if row is None:
         return None
+    queue = stored_queue(row)
     version, document = _forecast(connection, row, known.version)
     at = known.at if document is None else float(document.get('at', now))
     return OfferRows(
-        queue=stored_queue(row),
+        queue=queue,
         hosts=host_sizes(row.sizes),
-        idle={flavor: int(count) for flavor, count in connection.execute(IDLE, {'queue': row.id})},
+        idle=_idle(connection, queue, project_id),
         version=version,
         forecast=document,
         turn=int(row.turn or 0),
         promised=promised_since(connection, at, now),
     )
+
+
+def _idle(connection: Connection, queue: StoredQueue, project_id: str) -> dict[str, int]:
+    """Idle workers that jobs of a project may have, by flavor."""
+    found: dict[str, int] = {}
+    for flavor, whose, count in connection.execute(IDLE, {'queue': queue.id}):
+        if queue.projects_trust_each_other or whose == project_id:
+            found[flavor] = found.get(flavor, 0) + int(count)
+    return found
 
 
 def _forecast(

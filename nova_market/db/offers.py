@@ -80,12 +80,12 @@ class DatabaseOffers:
         """(the turn, offers that are held now or were accepted since, in the order of their numbers)."""
         return self._database.read(_promised, since, self._wall())
 
-    def outlook(self, queue: str, known: ForecastMark) -> OfferRows | None:
-        """All that offers of a queue, given by id or name, are made by; None: there is no such queue.
+    def outlook(self, queue: str, project_id: str, known: ForecastMark) -> OfferRows | None:
+        """All that offers of a queue (queue_access.key_of) are made by; None: there is no such queue.
 
-        known: the forecast that the caller has
+        project_id: to whom; known: the forecast that the caller has
         """
-        return self._database.read(read_outlook, queue, known, self._wall())
+        return self._database.read(read_outlook, queue, project_id, known, self._wall())
 
     def accept(
         self, offer: StoredOffer, turn: int, new: NewJobs, quotas: JobQuotas

@@ -13,10 +13,10 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, tuple_, update
 
-from nova_market.core.job.queue import QueueLimits, QueueMinute, QueueState, StoredQueue
-from nova_market.core.job.queue_request import UUID, shares_above_one
+from nova_market.core.job.queue import OF, QueueMinute, QueueName, QueueState, StoredQueue
+from nova_market.core.job.queue_request import shares_above_one
 from nova_market.core.job.record import ACTIVE, QUEUED, JobState
 from nova_market.core.job.store_values import QueueCount
 from nova_market.db.apps import packed
@@ -27,30 +27,25 @@ from nova_market.db.job_tables import (
     job_events,
     job_hosts,
     job_minutes,
+    job_queue_aliases,
     job_queue_trusts,
     job_queues,
     job_workers,
     jobs,
 )
 from nova_market.db.ledger import MAX_PAGE, slices
+from nova_market.db.queue_names import accept, accepted, by_key, leave_name, reject, take_name
+from nova_market.db.queue_rows import COLUMNS, SETTINGS, queue_values, stored_queue
+from nova_market.db.queue_trusts import replaced_trusts, trust_ended
 from nova_market.errors import (
     BadAmount,
     Conflict,
     QueueDeleting,
-    QueueNameTaken,
     QueueNotEmpty,
     SharesExceeded,
     TooManyQueues,
 )
 
-COLUMNS = (
-    'id', 'name', 'project_id', 'user_id', 'trust_id', 'share', 'aggregate', 'state', 'generation',
-    'created_at', 'changed_at',
-)  # fmt: skip
-SETTINGS = tuple(field.name for field in fields(StoredQueue) if field.name not in COLUMNS)
-"""What is kept as a document."""
-
-TUPLES = ('flavors', 'networks', 'projects', 'roles')
 FIXED = frozenset({'id', 'project_id', 'generation', 'created_at', 'changed_at'})
 LIVE = tuple(str(state) for state in (*QUEUED, *ACTIVE))
 MINUTE = tuple(field.name for field in fields(QueueMinute))
@@ -75,23 +70,27 @@ class DatabaseQueues:
         self._admitted: dict[str, tuple[float, StoredQueue]] = {}
         self._largest: tuple[float, Hosts] = (-math.inf, ())
 
-    def create(self, queue: StoredQueue, most: int) -> StoredQueue:
-        """Keep a new queue; the stored one when it is there.
+    def create(self, queue: StoredQueue, most: int, rest: float = 0.0) -> StoredQueue:
+        """Keep a new queue; the stored one when it is there. rest: seconds of a name that was given up.
 
         :raises QueueNameTaken, TooManyQueues, SharesExceeded: nothing is stored.
         """
         now = self._wall()
         made = replace(queue, generation=1, created_at=now, changed_at=now)
-        return self._database.write(_create, made, most)
+        return self._database.write(_create, made, most, rest)
 
     def queue(self, name: str) -> StoredQueue | None:
-        """One queue, by id or name; None when there is none."""
+        """One queue, by id or key (queue_access.key_of); None when there is none."""
         return self._database.read(_queue, name)
+
+    def named(self, name: str) -> Sequence[StoredQueue]:
+        """Those that have this name, by project."""
+        return self._database.read(_named, name)
 
     def admission(
         self, names: Sequence[str], *, fresh: bool
     ) -> tuple[Mapping[str, StoredQueue], Hosts]:
-        """(queues by the id or name that is given; what the largest hosts have), read at once.
+        """(queues by the key that is given; what the largest hosts have), read at once.
 
         fresh: False: some seconds old, where they are there: a submission reads them for each job otherwise
         """
@@ -112,22 +111,41 @@ class DatabaseQueues:
     def queues(
         self, project_id: str | None = None, after: str = '', limit: int = 1000
     ) -> Sequence[StoredQueue]:
-        """Queues by name; `after`: last name of a page."""
+        """Queues by name; `after`: StoredQueue.key of the last one of a page."""
         return self._database.read(_queues, project_id, after, min(limit, MAX_PAGE))
+
+    def accept(self, queue_id: str, name: QueueName, most: int, rest: float = 0.0) -> None:
+        """A project's name for a queue of another one, in place of the one before.
+
+        :raises QueueNameTaken, TooManyQueues, Conflict: nothing is changed.
+        """
+        self._database.write(_accept, queue_id, name, most, self._wall() - rest)
+
+    def reject(self, queue_id: str, project_id: str) -> None:
+        """The project has no name for it any more."""
+        self._database.write(reject, queue_id, project_id)
+
+    def accepted(self, project_id: str) -> Mapping[str, str]:
+        """What a project calls queues of others, by their ids."""
+        return self._database.read(accepted, project_id)
 
     def names(self, queue_ids: Sequence[str]) -> Mapping[str, str]:
         """Names of queues, by id."""
         return self._database.read(_names, tuple(queue_ids))
 
-    def change(self, queue_id: str, changed: Mapping[str, Any], generation: int) -> StoredQueue:
-        """Set these fields; the queue as it is then.
+    def change(
+        self, queue_id: str, changed: Mapping[str, Any], generation: int, rest: float = 0.0
+    ) -> StoredQueue:
+        """Set these fields; the queue as it is then. rest: as in `create`.
 
         :raises Conflict: it was changed since it was read, or there is none.
         :raises QueueDeleting, QueueNameTaken, SharesExceeded: nothing is changed.
         """
         if unknown := sorted(changed.keys() & FIXED or changed.keys() - {*COLUMNS, *SETTINGS}):
             raise BadAmount(f'{unknown[0]!r:.80} of a queue: give what can be changed')
-        return self._database.write(_change, queue_id, dict(changed), generation, self._wall())
+        return self._database.write(
+            _change, queue_id, dict(changed), generation, self._wall(), rest
+        )
 
     def delete(self, queue_id: str) -> StoredQueue | None:
         """Let it be deleted: it takes no jobs any more, and the service removes it. None: there is none.
@@ -138,7 +156,7 @@ class DatabaseQueues:
 
     def remove(self, queue_id: str) -> None:
         """Forget a queue with all that belongs to it."""
-        self._database.write(_remove, queue_id)
+        self._database.write(_remove, queue_id, self._wall())
 
     def counts(self, queue_ids: Sequence[str]) -> Mapping[str, QueueCount]:
         """How many jobs are where, by queue."""
@@ -146,11 +164,11 @@ class DatabaseQueues:
 
     def replaced_trusts(self) -> Mapping[str, Sequence[str]]:
         """Trusts that queues had before, and that are not ended yet, by queue."""
-        return self._database.read(_replaced_trusts)
+        return self._database.read(replaced_trusts)
 
     def trust_ended(self, trust_id: str) -> None:
         """Forget one of them."""
-        self._database.write(_trust_ended, trust_id)
+        self._database.write(trust_ended, trust_id)
 
     def note_hosts(self, sizes: Sequence[tuple[float, float, float]]) -> None:
         """Keep what the largest hosts have."""
@@ -171,16 +189,17 @@ class DatabaseQueues:
         return self._database.read(_minutes, queue_id, first, last, min(limit, MAX_PAGE))
 
 
-def _create(connection: Connection, queue: StoredQueue, most: int) -> StoredQueue:
+def _create(connection: Connection, queue: StoredQueue, most: int, rest: float) -> StoredQueue:
     others = _locked(connection)
     if queue.id in others:
         return others[queue.id]  # ours, when the answer to an earlier try got lost
     own = sum(one.project_id == queue.project_id for one in others.values())
     if own >= most:
         raise TooManyQueues(f'the project has {own} queues: delete one first')
-    _check(queue, others)
+    _check_shares(queue, others)
+    take_name(connection, queue.own_name, queue.created_at - rest)
     try:
-        connection.execute(insert(job_queues), _values(queue))
+        connection.execute(insert(job_queues), queue_values(queue))
     except DBDuplicateEntry as error:
         raise RetryRequest(error) from error
     return queue
@@ -192,6 +211,7 @@ def _change(
     changed: Mapping[str, Any],
     generation: int,
     now: float,
+    rest: float,
 ) -> StoredQueue:
     others = _locked(connection)
     found = others.pop(queue_id, None)
@@ -206,9 +226,12 @@ def _change(
             f'queue {found.name} is at generation {found.generation}, not {generation}: read it again'
         )
     made = replace(found, **changed, generation=generation + 1, changed_at=now)
-    _check(made, others)
+    _check_shares(made, others)
+    if made.name != found.name:
+        take_name(connection, made.own_name, now - rest)
+        leave_name(connection, found.own_name, now)
     connection.execute(
-        update(job_queues).where(job_queues.c.id == queue_id).values(**_values(made))
+        update(job_queues).where(job_queues.c.id == queue_id).values(**queue_values(made))
     )
     if found.trust_id not in {'', made.trust_id}:
         before = {'queue_id': queue_id, 'trust_id': found.trust_id}
@@ -216,10 +239,7 @@ def _change(
     return made
 
 
-def _check(made: StoredQueue, others: Mapping[str, StoredQueue]) -> None:
-    for one in others.values():
-        if one.name == made.name:
-            raise QueueNameTaken(f'name: there is a queue {made.name} already: give another name')
+def _check_shares(made: StoredQueue, others: Mapping[str, StoredQueue]) -> None:
     beside = {one.id: one.share for one in others.values() if one.aggregate == made.aggregate}
     total = shares_above_one({**beside, made.id: made.share})
     if made.share > 0 and total is not None:
@@ -228,6 +248,14 @@ def _check(made: StoredQueue, others: Mapping[str, StoredQueue]) -> None:
         raise SharesExceeded(
             f'share: {made.share:g}: all shares of {where} would be {total:g}: give at most {left:g}'
         )
+
+
+def _accept(
+    connection: Connection, queue_id: str, name: QueueName, most: int, since: float
+) -> None:
+    if queue_id not in _locked(connection):
+        raise Conflict(f'there is no queue {queue_id}')
+    accept(connection, queue_id, name, most, since)
 
 
 def _delete(connection: Connection, queue_id: str, now: float) -> StoredQueue | None:
@@ -243,18 +271,24 @@ def _delete(connection: Connection, queue_id: str, now: float) -> StoredQueue | 
         found, state=QueueState.DELETING, generation=found.generation + 1, changed_at=now
     )
     connection.execute(
-        update(job_queues).where(job_queues.c.id == queue_id).values(**_values(made))
+        update(job_queues).where(job_queues.c.id == queue_id).values(**queue_values(made))
     )
     return made
 
 
-def _remove(connection: Connection, queue_id: str) -> None:
+def _remove(connection: Connection, queue_id: str, now: float) -> None:
+    row = connection.execute(
+        select(job_queues).where(job_queues.c.id == queue_id).with_for_update()
+    ).first()
+    if row is None:
+        return
+    leave_name(connection, stored_queue(row).own_name, now)
     own = select(jobs.c.id).where(jobs.c.queue_id == queue_id)
     contents = select(func.coalesce(jobs.c.array_id, jobs.c.id)).where(jobs.c.queue_id == queue_id)
     for table in (job_attempts, job_events):
         connection.execute(delete(table).where(table.c.job_id.in_(own)))
     connection.execute(delete(job_contents).where(job_contents.c.id.in_(contents)))
-    for table in (job_workers, job_minutes, job_queue_trusts, jobs):
+    for table in (job_workers, job_minutes, job_queue_trusts, job_queue_aliases, jobs):
         connection.execute(delete(table).where(table.c.queue_id == queue_id))
     connection.execute(delete(job_queues).where(job_queues.c.id == queue_id))
 
@@ -268,10 +302,15 @@ def _locked(connection: Connection) -> dict[str, StoredQueue]:
 
 
 def _queue(connection: Connection, name: str) -> StoredQueue | None:
-    # one query: no name looks like an id (core.job.queue_request)
-    column = job_queues.c.id if UUID.fullmatch(name) else job_queues.c.name
-    row = connection.execute(select(job_queues).where(column == name)).first()
+    row = connection.execute(select(job_queues).where(by_key(name))).first()
     return stored_queue(row) if row else None
+
+
+def _named(connection: Connection, name: str) -> list[StoredQueue]:
+    query = select(job_queues).where(job_queues.c.name == name)
+    return [
+        stored_queue(row) for row in connection.execute(query.order_by(job_queues.c.project_id))
+    ]
 
 
 def _admission(
@@ -284,10 +323,12 @@ def _admission(
 def _queues(
     connection: Connection, project_id: str | None, after: str, limit: int
 ) -> list[StoredQueue]:
-    query = select(job_queues).where(job_queues.c.name > after)
+    project, _, name = after.rpartition(OF)
+    order = (job_queues.c.name, job_queues.c.project_id)
+    query = select(job_queues).where(tuple_(*order) > (name, project))
     if project_id is not None:
         query = query.where(job_queues.c.project_id == project_id)
-    rows = connection.execute(query.order_by(job_queues.c.name).limit(limit))
+    rows = connection.execute(query.order_by(*order).limit(limit))
     return [stored_queue(row) for row in rows]
 
 
@@ -307,19 +348,6 @@ def _counts(connection: Connection, queue_ids: Sequence[str]) -> dict[str, Queue
             name = str(state) if JobState(state) in QUEUED else 'active'
             found[queue_id][name] += int(count)
     return {name: QueueCount(**counted) for name, counted in found.items()}
-
-
-def _replaced_trusts(connection: Connection) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    table = job_queue_trusts
-    for row in connection.execute(select(table).order_by(table.c.queue_id, table.c.trust_id)):
-        found.setdefault(row.queue_id, []).append(row.trust_id)
-    return found
-
-
-def _trust_ended(connection: Connection, trust_id: str) -> None:
-    table = job_queue_trusts
-    connection.execute(delete(table).where(table.c.trust_id == trust_id))
 
 
 def _note_hosts(connection: Connection, sizes: Sequence[Sequence[float]]) -> None:
@@ -359,20 +387,3 @@ def _minutes(
     )
     rows = connection.execute(query.order_by(job_minutes.c.minute).limit(limit))
     return [QueueMinute(**{name: getattr(row, name) for name in MINUTE}) for row in rows]
-
-
-def _values(queue: StoredQueue) -> dict[str, Any]:
-    settings = {name: getattr(queue, name) for name in SETTINGS}
-    settings['limits'] = asdict(queue.limits)
-    columns = {name: getattr(queue, name) for name in COLUMNS}
-    return {**columns, 'state': str(queue.state), 'settings': packed(settings)}
-
-
-def stored_queue(row: Row[Any]) -> StoredQueue:
-    """Of a row of job_queues."""
-    settings = json.loads(row.settings)
-    for name in TUPLES:
-        settings[name] = tuple(settings[name])
-    settings['limits'] = QueueLimits(**settings['limits'])
-    columns = {name: getattr(row, name) for name in COLUMNS}
-    return StoredQueue(**{**columns, **settings, 'state': QueueState(row.state)})

@@ -12,7 +12,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 
-from nova_market.db.database import Database, translated
+from nova_market.db.database import Database, loose_references, translated
 from nova_market.errors import ConfigurationError, SchemaBehind
 
 MIGRATIONS = Path(__file__).parent / 'migrations'
@@ -65,6 +65,11 @@ def _config() -> Config:
 def _run(database: Database, run: Callable[[Config], Any]) -> None:
     """Alembic's commands open no connection of their own: they get ours."""
     config = _config()
-    with translated(), database.engine.begin() as connection:
+    with (
+        translated(),
+        database.engine.connect() as connection,
+        loose_references(connection),
+        connection.begin(),
+    ):
         config.attributes['connection'] = connection
         run(config)

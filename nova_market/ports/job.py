@@ -7,7 +7,7 @@ Any method of a store may raise errors.DatabaseUnavailable.
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from nova_market.core.job.queue import QueueMinute, StoredQueue, StoredWorker
+from nova_market.core.job.queue import QueueMinute, QueueName, StoredQueue, StoredWorker
 from nova_market.core.job.record import (
     AttemptOutput,
     HeldJob,
@@ -34,21 +34,26 @@ from nova_market.core.notice.notice import Notice
 class QueueStore(Protocol):
     """Queues."""
 
-    def create(self, queue: StoredQueue, most: int) -> StoredQueue:
+    def create(self, queue: StoredQueue, most: int, rest: float = 0.0) -> StoredQueue:
         """Keep a new queue; the one that is stored under its id, when it is there already.
 
-        :raises errors.QueueNameTaken: another queue has its name.
+        rest: seconds in which a name that a queue of the project had goes to nobody but that queue's user
+
+        :raises errors.QueueNameTaken: another queue of its project has its name, or the name rests.
         :raises errors.TooManyQueues: its project has `most` queues.
         :raises errors.SharesExceeded: with it, the shares of its cloud or aggregate are above 1.
         """
 
     def queue(self, name: str) -> StoredQueue | None:
-        """One queue, by id or name; None when there is none."""
+        """One queue, by queue_access.key_of; None when there is none."""
+
+    def named(self, name: str) -> Sequence[StoredQueue]:
+        """Those of all projects that have this name, by project."""
 
     def admission(
         self, names: Sequence[str], *, fresh: bool
     ) -> tuple[Mapping[str, StoredQueue], Sequence[tuple[float, float, float]]]:
-        """(queues by the id or name that is given, those that are there; `hosts`), read at once.
+        """(queues by the key that is given, those that are there; `hosts`), read at once.
 
         fresh: False: they may be some seconds old; JobStore.submit refuses jobs by a queue that was changed
         """
@@ -56,13 +61,29 @@ class QueueStore(Protocol):
     def queues(
         self, project_id: str | None = None, after: str = '', limit: int = 1000
     ) -> Sequence[StoredQueue]:
-        """Queues by name; `after`: last name of a page."""
+        """Queues by name, then project; `after`: StoredQueue.key of the last one of a page."""
+
+    def accept(self, queue_id: str, name: QueueName, most: int, rest: float = 0.0) -> None:
+        """A project calls a queue of another project by this name from now on, in place of another one.
+
+        :raises errors.QueueNameTaken: it calls another queue so, or the name rests (`create`).
+        :raises errors.TooManyQueues: it has accepted `most` queues.
+        :raises errors.Conflict: there is no such queue.
+        """
+
+    def reject(self, queue_id: str, project_id: str) -> None:
+        """It has no name for it any more."""
+
+    def accepted(self, project_id: str) -> Mapping[str, str]:
+        """What a project calls queues of others, by their ids."""
 
     def names(self, queue_ids: Sequence[str]) -> Mapping[str, str]:
         """Names of queues, by id."""
 
-    def change(self, queue_id: str, changed: Mapping[str, Any], generation: int) -> StoredQueue:
-        """Set these fields of StoredQueue; what it is then. generation: of what was read.
+    def change(
+        self, queue_id: str, changed: Mapping[str, Any], generation: int, rest: float = 0.0
+    ) -> StoredQueue:
+        """Set these fields of StoredQueue; what it is then. generation: of what was read. rest: as in create.
 
         :raises errors.Conflict: it was changed meanwhile, or there is none.
         :raises errors.QueueDeleting: it is being deleted; only its trust_id can be changed.
@@ -76,7 +97,7 @@ class QueueStore(Protocol):
         """
 
     def remove(self, queue_id: str) -> None:
-        """Forget a queue with its workers, jobs, events and statistics."""
+        """Forget a queue with its workers, jobs, events and statistics; its name rests."""
 
     def counts(self, queue_ids: Sequence[str]) -> Mapping[str, QueueCount]:
         """How many jobs are where, by queue."""
@@ -225,6 +246,12 @@ class AttemptStore(Protocol):
     def seen(self, worker_id: str, at: float, clock_offset: float, address: str = '') -> None:
         """Its agent has called; '': the address stays. Nothing when the worker is gone."""
 
+    def exchange(self, worker_id: str, credential: str, session: str) -> bool:
+        """Keep a session for this boot secret, both as digests, where the secret has none yet.
+
+        Whether it is the one that is kept. False: the secret has another one, or is not this worker's.
+        """
+
     def drop(self, worker_ids: Sequence[str]) -> None:
         """Forget workers."""
 
@@ -246,10 +273,4 @@ class WorkerUrl(Protocol):
     """The API as workers reach it."""
 
     def answers(self) -> bool:
-    def exchange(self, worker_id: str, credential: str, session: str) -> bool:
-        """Keep a session for this boot secret, both as digests, where the secret has none yet.
-
-        Whether it is the one that is kept. False: the secret has another one, or is not this worker's.
-        """
-
         """Whether it answers now: nobody is silent while it does not (JW8). Raises nothing."""

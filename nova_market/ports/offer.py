@@ -36,10 +36,10 @@ class OfferStore(Protocol):
     def promised(self, since: float) -> tuple[int, Sequence[StoredOffer]]:
         """(the turn, offers that are held now or were accepted since, in the order of their numbers)."""
 
-    def outlook(self, queue: str, known: ForecastMark) -> OfferRows | None:
-        """All that offers of a queue, given by id or name, are made by; None: there is no such queue.
+    def outlook(self, queue: str, project_id: str, known: ForecastMark) -> OfferRows | None:
+        """All that offers of a queue (queue_access.key_of) are made by; None: there is no such queue.
 
-        known: the forecast that the caller has: it is not read again
+        project_id: to whom they are made; known: the forecast that the caller has: it is not read again
         """
 
     def accept(

@@ -125,6 +125,7 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
         max_budgets=conf.api.max_budgets,
         max_apps=conf.api.max_apps,
         max_queues=conf.api.max_queues,
+        queue_name_rest=conf.api.queue_name_rest,
         max_waiting_jobs=conf.api.max_waiting_jobs,
         max_jobs_per_request=conf.api.max_jobs_per_request,
         job_policies=job_policies(),

@@ -62,14 +62,17 @@ def sell(stores, hosts, workers=0):
         id=id_of('night'), name='night', project_id=alice, flavors=('small',), image='debian-13',
         price_core_hour=3_600_000,
     )  # fmt: skip
-    if stores.queues.queue('night') is None:
+    if stores.queues.queue(queue.id) is None:
         stores.queues.create(queue, 9)
     ends = np.random.default_rng(1).integers(60, 86_400, (hosts, 20))
     taken = [(host, 1.0, 0, int(end)) for host in range(hosts) for end in ends[host]]
     seen = forecast(*taken, cores=(64.0,) * hosts, mib=262_144.0, at=time.time())
     stores.states.write(STATE, document_of(seen))
     stores.attempts.put(
-        [worker(f'w{n}', state=WorkerState.IDLE, created_at=1.0) for n in range(workers)]
+        [
+            worker(f'w{n}', state=WorkerState.IDLE, created_at=1.0, project_id=alice)
+            for n in range(workers)
+        ]
     )
 
 

@@ -3,7 +3,7 @@
 
 from dataclasses import replace
 
-from nova_market.core.job.request import Submitter
+from nova_market.core.job.queue_access import Submitter
 from nova_market.core.tender.bag_request import BagFacts, new_bag, new_tasks
 from tests.support.job_records import id_of, queue
 

@@ -14,7 +14,7 @@ from nova_market.core.job.attempt import WorkerPace
 from nova_market.core.job.billing import new_holds
 from nova_market.core.job.charge import reserve_of
 from nova_market.core.job.part_fate import ProgressSettings
-from nova_market.core.job.queue import WORKER_MARKS
+from nova_market.core.job.queue import WORKER_MARKS, QueueName
 from nova_market.core.job.record import ACTIVE, ENDED, JobKind, JobState, StoredJob
 from nova_market.core.job.store_values import JobFilter, JobQuotas
 from nova_market.core.ledger.account import Account
@@ -150,6 +150,9 @@ class JobBed:
         given = {'share': 0.5, 'flavors': ('small', 'large'), 'idle_seconds': 60, **more}
         made = queue(name, project, trust_id=self.owners.trust(project), **given)
         self.stores.queues.create(made, 100)
+        for customer in made.projects:
+            called = QueueName(project_id=customer, name=name, user_id='u')
+            self.stores.queues.accept(made.id, called, 100)
 
     def submit(
         self,
@@ -166,7 +169,7 @@ class JobBed:
 
         project: who submits it, and has an account where the queue has a price; default: the queue's own
         """
-        of_queue = self.stores.queues.queue(queue)
+        of_queue = self.stores.queues.queue(id_of(queue))
         project = project or of_queue.project_id
         flavor = FLAVORS[more.get('flavor', 'small')]
         values = {

@@ -25,8 +25,8 @@ from nova_market.api.schemas.shape import (
     marker,
 )
 from nova_market.core.job.queue import StoredQueue
+from nova_market.core.job.queue_access import Submitter
 from nova_market.core.job.record import JobAction, JobEvent, JobState, JobWish, StoredJob
-from nova_market.core.job.request import Submitter
 from nova_market.core.job.store_values import JobFilter
 from nova_market.core.json_schema import described
 from nova_market.errors import BadJob

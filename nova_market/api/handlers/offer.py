@@ -20,7 +20,7 @@ from nova_market.api.schemas import offer as schemas
 from nova_market.api.schemas.account import IDEMPOTENCY_KEY
 from nova_market.api.schemas.job import QUEUE_REF
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, SERVER_ID, marker
-from nova_market.core.job.request import Submitter
+from nova_market.core.job.queue_access import Submitter
 from nova_market.core.json_schema import described
 from nova_market.core.tender.region_answer import RegionOffer, document_of
 from nova_market.core.tender.stored_offer import OfferFilter, OfferKind, OfferState, StoredOffer

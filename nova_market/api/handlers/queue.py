@@ -11,12 +11,13 @@ from typing import Any
 from nova_market.api import microversion
 from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_query
-from nova_market.api.errors import not_found
+from nova_market.api.errors import ApiError, not_found
 from nova_market.api.handlers.job_view import clearing_shown, minute, queue_shown, tender_shown
 from nova_market.api.handlers.price import newest_prices
 from nova_market.api.schemas import queue as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, TIME, marker
-from nova_market.core.job.queue import TENDER, StoredQueue
+from nova_market.core.job.queue import TENDER, QueueName, StoredQueue
+from nova_market.core.job.queue_access import key_of
 from nova_market.core.job.queue_request import ALL, OPERATORS
 from nova_market.core.json_schema import WHEN, described
 from nova_market.core.timestamp import seconds
@@ -29,22 +30,22 @@ from nova_market.services.owner import Owner
 from nova_market.services.tender.tender_pass import read_prices
 
 MINUTE = 60
-
 TRUSTING = 'projects_trust_each_other'
+
 
 @takes_query(
     project_id=OF_PROJECT,
     all_projects=ALL_PROJECTS,
     limit=LIMIT,
-    marker=marker(schemas.QUEUE_NAME),
+    marker=marker(schemas.QUEUE_KEY),
 )
 @gives(200, schemas.QUEUES)
 def index(call: Call) -> Any:
-    """Queues of a project, and those that take jobs of it, by name."""
+    """Queues of a project, and those that take jobs of it, by name and project."""
     project = call.whose('queues:list')
     found = _seen_by(call, project, call.query.get('marker', ''), call.limit + 1)
     lines = _lines(call, found)
-    return call.page('queues', lines, found, lambda one: one.name)
+    return call.page('queues', lines, found, lambda one: one.key)
 
 
 @takes_body(schemas.QUEUE_NEW)
@@ -64,7 +65,7 @@ def create(call: Call) -> Any:
 
 @gives(200, schemas.QUEUE)
 def show(call: Call) -> Any:
-    """One queue, by name or id."""
+    """One queue, by its id or the name that the token's project knows it by."""
     return _one(call, visible(call, call.path['queue_id']))
 
 
@@ -92,6 +93,26 @@ def delete(call: Call) -> Any:
     return Answer(body=_one(call, found), status=202)
 
 
+@takes_body(schemas.ACCEPTANCE)
+@gives(200, schemas.QUEUE)
+def accept(call: Call) -> Any:
+    """Use a name in the caller's project for a queue of another one that takes its jobs (J9)."""
+    queue = _of_others(call)
+    name = QueueName(
+        project_id=call.project_id, name=call.body.get('name', queue.name), user_id=call.user_id
+    )
+    settings = call.settings
+    call.stores.queues.accept(queue.id, name, settings.max_queues, settings.queue_name_rest)
+    return _one(call, queue)
+
+
+@gives(204)
+def reject(call: Call) -> Any:
+    """Give the caller's project no name for it any more; its id goes on to be taken."""
+    call.stores.queues.reject(_of_others(call).id, call.project_id)
+    return Answer(status=204)
+
+
 @takes_query(
     since=described(WHEN, 'of the first minute; default: an hour ago'),
     until=described(WHEN, 'of the last minute; default: now'),
@@ -117,11 +138,11 @@ def stats(call: Call) -> Any:
 
 
 def visible(call: Call, name: str) -> StoredQueue:
-    """The queue, for its project and for those that may submit to it.
+    """The queue, by id or name, for its project and for those that may submit to it.
 
     :raises ApiError: 404, in the same words when there is none.
     """
-    found = call.stores.queues.queue(name)
+    found = call.stores.queues.queue(key_of(name, call.project_id))
     owner = found.project_id if found else ''
     invited = found is not None and call.project_id in found.projects
     allowed = call.may('queues:show', owner)
@@ -130,6 +151,19 @@ def visible(call: Call, name: str) -> StoredQueue:
     if not allowed or found is None:
         raise not_found('queue', name)
     return found
+
+
+def _of_others(call: Call) -> StoredQueue:
+    """A queue of another project. :raises ApiError: 400, it is one of the caller's."""
+    call.authorize('queues:accept', call.project_id)
+    queue = visible(call, call.path['queue_id'])
+    if queue.project_id == call.project_id:
+        raise ApiError(
+            400,
+            'market.queue.own',
+            f'queue {queue.name} is of your project, which knows it by its name',
+        )
+    return queue
 
 
 def _seen_by(call: Call, project: str | None, after: str, limit: int) -> Sequence[StoredQueue]:
@@ -142,7 +176,7 @@ def _seen_by(call: Call, project: str | None, after: str, limit: int) -> Sequenc
         found.extend(one for one in some if project in (one.project_id, *one.projects))
         if len(some) < 1000:
             break
-        after = some[-1].name
+        after = some[-1].key
     return found[:limit]
 
 
@@ -154,11 +188,13 @@ def _check_operator(call: Call) -> None:
 
 
 def _check_version(call: Call) -> None:
-    """:raises ApiError: older versions have no queues of policy tender."""
+    """:raises ApiError: older versions have no queues of policy tender, or whose projects share workers."""
     if call.body.get('policy') == TENDER:
         call.needs(microversion.TENDER, f'policy {TENDER}')
     if 'price_rule' in call.body:
         call.needs(microversion.TENDER, 'price_rule')
+    if TRUSTING in call.body:
+        call.needs(microversion.OWN_WORKERS, TRUSTING)
 
 
 def _minute(text: str | None, default: float) -> int:
@@ -186,12 +222,17 @@ def _lines(
     more: dict[str, Any] = {}
     if call.version >= microversion.CLEARING_PRICES:
         more['clearing'] = _clearing(call) if single and prices else None
+    if call.version >= microversion.OWN_WORKERS:
+        known = {one.id: one.name for one in queues if one.project_id == call.project_id}
+        known |= call.stores.queues.accepted(call.project_id)
+        found = [
+            {**line, TRUSTING: one.projects_trust_each_other, 'known_as': known.get(one.id)}
+            for one, line in zip(queues, found, strict=True)
+        ]
     return [
         {
             **line,
             'price_rule': one.price_rule,
-    if TRUSTING in call.body:
-        call.needs(microversion.OWN_WORKERS, TRUSTING)
             'tender': {**tender_shown(prices[one.id], history=single), **more}
             if one.is_tender and one.id in prices
             else None,
@@ -216,6 +257,7 @@ def _requests(call: Call) -> QueueRequests:
         ),
         QueueRequestSettings(
             max_queues=settings.max_queues,
+            name_rest=settings.queue_name_rest,
             trust_roles=settings.trust_roles,
             policies=settings.job_policies,
         ),

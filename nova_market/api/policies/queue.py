@@ -39,5 +39,12 @@ RULES = (
         ('PATCH', ONE),
     ),
     documented('queues:update', MEMBER, 'Everything else of a queue.', ('PATCH', ONE)),
+    documented(
+        'queues:accept',
+        MEMBER,
+        'Give a queue of another project that takes its jobs a name in the project, or take it back.',
+        ('PUT', f'{ONE}/acceptance'),
+        ('DELETE', f'{ONE}/acceptance'),
+    ),
     documented('queues:delete', MEMBER, 'Delete it with its workers.', ('DELETE', ONE)),
 )

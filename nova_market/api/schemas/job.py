@@ -65,7 +65,7 @@ JOB_NAME: Schema = {
 QUEUE_REF: Schema = {
     'type': 'string',
     'pattern': '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$',
-    'description': 'name or id of a queue',
+    'description': "id of a queue, or the name by which the token's project knows it",
 }
 RESOURCES: Schema = record(
     {

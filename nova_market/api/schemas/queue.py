@@ -7,6 +7,7 @@ from nova_market.api.schemas.shape import (
     MAX_CORES,
     NUMBER,
     PROJECT_ID,
+    PROJECT_PATTERN,
     TEXT,
     TIME,
     listed,
@@ -33,6 +34,11 @@ QUEUE_NAME: Schema = {
     'type': 'string',
     'pattern': '^[A-Za-z][A-Za-z0-9_.-]{0,63}$',
     'description': 'a letter, then up to 63 letters, digits, "_", "." or "-"',
+}
+QUEUE_KEY: Schema = {
+    'type': 'string',
+    'pattern': f'{PROJECT_PATTERN[:-1]}:[A-Za-z][A-Za-z0-9_.-]{{0,63}}$',
+    'description': 'of the last queue: PROJECT:NAME',
 }
 COUNT: Schema = {'type': 'integer', 'minimum': 0, 'maximum': MAX_COUNT}
 
@@ -157,6 +163,10 @@ QUEUE_CHANGE: Schema = {
     ),
     'minProperties': 1,
 }
+ACCEPTANCE: Schema = record(
+    {'name': described(QUEUE_NAME, "in the token's project; default: the queue's own name")},
+    optional=('name',),
+)
 SHOWN_LIMITS = record(
     {
         'max_waiting': nullable(COUNT),
@@ -215,6 +225,10 @@ SHOWN = record(
         **{name: schema for name, schema in OWNERS.items() if name not in {'limits', 'state'}},
         **OPERATORS,
         'limits': SHOWN_LIMITS,
+        'known_as': described(
+            nullable(QUEUE_NAME),
+            "the name by which the token's project can give it; null: by its id alone; from 1.13 on",
+        ),
         'state': {'type': 'string', 'enum': [str(one) for one in QueueState]},
         'generation': GENERATION,
         'created_at': TIME,
@@ -224,7 +238,7 @@ SHOWN = record(
             nullable(TENDER), 'from 1.6 on; null: of another policy, or before its first pass'
         ),
     },
-    optional=('price_rule', 'tender'),
+    optional=('price_rule', 'projects_trust_each_other', 'known_as', 'tender'),
 )
 QUEUE = wrapped('queue', SHOWN)
 QUEUES = listed('queues', SHOWN)

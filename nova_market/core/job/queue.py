@@ -20,6 +20,9 @@ SHORT_BELOW = 1800
 """Seconds of a short job's time limit: SVMSched, section 6 (30 minutes)."""
 
 IDLE_SECONDS = 600
+OF = ':'
+"""Between the id of a project and its name of a queue: neither has it."""
+
 TENDER = 'tender'
 """Policy of queues whose jobs are submitted by accepting offers (rules T1 to T4 of specs/tender.rst)."""
 
@@ -55,7 +58,7 @@ class QueueLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredQueue:
-    """A queue; its name is unique in the cloud.
+    """A queue; its name is unique in its project.
 
     share:       0 to 1 of the cores and of the memory of the cloud, or of the aggregate that is named
     policy:      an entry point of nova_market.job_policy; parameters: its keyword arguments
@@ -88,10 +91,10 @@ class StoredQueue:
     image: str = ''
     networks: tuple[str, ...] = ()
     reuse: bool = True
+    projects_trust_each_other: bool = False
     idle_seconds: int = IDLE_SECONDS
     limits: QueueLimits = field(default_factory=QueueLimits)
     projects: tuple[str, ...] = ()
-    projects_trust_each_other: bool = False
     roles: tuple[str, ...] = ()
     weights: Mapping[str, float] = field(default_factory=dict)
     price_core_hour: int = 0
@@ -104,9 +107,28 @@ class StoredQueue:
     changed_at: float = 0.0
 
     @property
+    def key(self) -> str:
+        """By its project and name: `PROJECT:NAME`."""
+        return f'{self.project_id}{OF}{self.name}'
+
+    @property
+    def own_name(self) -> 'QueueName':
+        """What its project calls it."""
+        return QueueName(project_id=self.project_id, name=self.name, user_id=self.user_id)
+
+    @property
     def is_tender(self) -> bool:
         """Whether its jobs come by accepted offers, at prices that follow the demand."""
         return self.policy == TENDER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueName:
+    """What a project calls a queue (J9). user_id: who has given the name"""
+
+    project_id: str
+    name: str
+    user_id: str
 
 
 class WorkerState(StrEnum):
@@ -157,6 +179,8 @@ class StoredWorker:
     server_id: str = ''
     address: str = ''
     credential: str = ''
+    session: str = ''
+    project_id: str = ''
     job_id: str = ''
     attempt: int = 0
     rank: int = 0
@@ -165,8 +189,6 @@ class StoredWorker:
     idle_since: float = 0.0
     clock_offset: float = 0.0
     tries: int = 0
-    session: str = ''
-    project_id: str = ''
     retry_at: float = 0.0
 
 

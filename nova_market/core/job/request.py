@@ -16,6 +16,7 @@ from nova_market.core.job.billing import new_holds
 from nova_market.core.job.charge import HOUR, payable, reserve_of
 from nova_market.core.job.dependency import named_after
 from nova_market.core.job.queue import QueueState, StoredQueue
+from nova_market.core.job.queue_access import Submitter, may_submit, no_queue
 from nova_market.core.job.record import (
     DEFAULT_PRIORITY,
     AfterCondition,
@@ -45,20 +46,11 @@ Size = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Submitter:
-    """Who asks. prioritizes: ids of queues where he may give priorities below the default."""
-
-    user_id: str
-    project_id: str
-    roles: tuple[str, ...] = ()
-    prioritizes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionFacts:
     """What admission decides by.
 
     queues:  by the reference that an entry has; only those that the submitter may see
+    invited: ids of queues of others that may be meant by a reference that is not among them
     flavors: sizes by name or id; those that do not exist are left out
     hosts:   sizes of the largest hosts of the cloud; (): not known, and not checked
     known:   ids of jobs and arrays that are stored -> their project
@@ -69,6 +61,7 @@ class AdmissionFacts:
 
     queues: Mapping[str, StoredQueue]
     flavors: Mapping[str, Size]
+    invited: Sequence[str] = ()
     hosts: Sequence[Size] = ()
     known: Mapping[str, str] = field(default_factory=dict)
     balance: int = 0
@@ -118,13 +111,6 @@ def indices(entry: Mapping[str, Any]) -> Sequence[int]:
     """The indices of an entry's jobs, in order: of an array those that it names, or as many from 0 on."""
     array = entry.get('array', 1)
     return range(array) if isinstance(array, int) else sorted(array)
-
-
-def may_submit(queue: StoredQueue, by: Submitter) -> bool:
-    """Whether a queue takes jobs of this project and, if it names roles, of who has one of them (J1)."""
-    own = by.project_id == queue.project_id
-    invited = own or by.project_id in queue.projects
-    return invited and (not queue.roles or any(role in queue.roles for role in by.roles))
 
 
 def content_of(where: str, entry: Mapping[str, Any], content_id: str, digest: str) -> JobContent:
@@ -260,10 +246,7 @@ def _queue(
 ) -> StoredQueue:
     queue = facts.queues.get(entry['queue'])
     if queue is None or not may_submit(queue, by):
-        raise BadJob(
-            f'{where}.queue: there is no queue {shown(entry["queue"])} that takes jobs of yours: '
-            'ask its owner, or name another one'
-        )
+        raise BadJob(f'{where}.queue: {no_queue(entry["queue"], facts.invited)}')
     if queue.state is not QueueState.OPEN:
         raise QueueClosed(f'{where}.queue: {queue.name} is {queue.state}: name another one')
     check_limits(where, entry, queue)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from nova_market.core.job.queue import StoredQueue
-from nova_market.core.job.request import Submitter, content_of
+from nova_market.core.job.queue_access import Submitter
+from nova_market.core.job.request import content_of
 from nova_market.core.tender.bag import (
     LONGEST_POLL,
     POLL_SECONDS,

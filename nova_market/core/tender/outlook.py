@@ -30,7 +30,7 @@ class OfferRows:
     """What is stored.
 
     hosts:    sizes of the largest hosts; (): not known
-    idle:     workers of the queue without a job, by flavor
+    idle:     workers of the queue without a job that may run the asker's, by flavor
     version:  of the forecast
     forecast: core.job.forecast.document_of; None: it is the one that the reader has; {}: there is none yet
     turn:     of the last promise; promised: what is held, or was accepted since the forecast

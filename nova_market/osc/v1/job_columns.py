@@ -89,11 +89,13 @@ QUEUES: tuple[Column, ...] = (
     ('State', 'state', None),
     ('Waiting', 'waiting', None),
     ('Active', 'active', None),
+    ('Known As', 'known_as', Given),
 )
 QUEUES_OF_PROJECTS: tuple[Column, ...] = (*QUEUES, ('Project', 'project_id', None))
 QUEUE: tuple[Column, ...] = (
     ('ID', 'id', None),
     ('Name', 'name', None),
+    ('Known As', 'known_as', Given),
     ('Description', 'description', None),
     ('Project', 'project_id', None),
     ('Share', 'share', Percent),
@@ -105,9 +107,9 @@ QUEUE: tuple[Column, ...] = (
     ('Image', 'image', None),
     ('Networks', 'networks', Names),
     ('Reuse', 'reuse', None),
+    ('Projects Trust Each Other', 'projects_trust_each_other', Given),
     ('Idle Seconds', 'idle_seconds', Duration),
     ('Limits', 'limits', Limits),
-    ('Projects Trust Each Other', 'projects_trust_each_other', Given),
     ('Submitters', 'submitters', Submitters),
     ('Weights', 'weights', Fields),
     ('Price', 'price_core_hour', Credits),

@@ -181,7 +181,9 @@ class CreateQueue(MarketShowOne):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument('name', metavar='<name>', help='Name, which no other queue has')
+        parser.add_argument(
+            'name', metavar='<name>', help='Name, which no other queue of the project has'
+        )
         add_settings(parser)
         parser.add_argument(
             '--project', metavar='<project>', help='Project that owns it (name or id; admin only)'
@@ -242,7 +244,7 @@ class SetQueue(MarketShowOne):
 
     Examples, the operator's share, a queue that takes no more jobs, and no more networks of its own::
 
-        openstack market queue set --share 0.25 render
+        openstack market queue set --share 0.25 3f0c9a52-7b1e-4c8d-9d26-1a5e8b40c7f3
         openstack market queue set --state closed render
         openstack market queue set --no-network render
     """
@@ -316,6 +318,47 @@ def _changes(changes: dict[str, Any], given: argparse.Namespace) -> dict[str, An
     if given.new_trust:
         changes['new_trust'] = True
     return changes
+
+
+class AcceptQueue(MarketShowOne):
+    """Let your project use a name for a queue of another project that takes its jobs
+
+    It is given by its id until then. Nobody else can put a queue in the place of that name.
+
+    Example::
+
+        openstack market queue accept 3f0c9a52-7b1e-4c8d-9d26-1a5e8b40c7f3
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('queue', metavar='<queue>', help='Id of the queue')
+        parser.add_argument(
+            '--name', metavar='<name>', help='Name in your project, instead of that of the queue'
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        return shown(QUEUE, self.market.accept_queue(parsed_args.queue, parsed_args.name))
+
+
+class RejectQueue(MarketCommand):
+    """Let your project use no name for a queue of another project any more
+
+    Its id can be given as before.
+
+    Example::
+
+        openstack market queue reject render
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_queue(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        self.market.reject_queue(parsed_args.queue)
 
 
 class DeleteQueue(MarketCommand):

@@ -250,6 +250,17 @@ class Proxy(BagProxy, LeaseProxy, NoticeProxy):
         answer = self.patch(f'/queues/{queue}', json=changes, microversion=version)
         return self._read(Queue, answer)
 
+    def accept_queue(self, queue: str, name: str | None = None) -> Queue:
+        """Let your project call a queue of another project by this name, by default the queue's own."""
+        body = {} if name is None else {'name': name}
+        answer = self.put(f'/queues/{queue}/acceptance', json=body, microversion=QUEUES_VERSION)
+        return self._read(Queue, answer)
+
+    def reject_queue(self, queue: str) -> None:
+        """Let your project call it by no name any more."""
+        answer = self.delete(f'/queues/{queue}/acceptance', microversion=QUEUES_VERSION)
+        exceptions.raise_from_response(answer)
+
     def delete_queue(self, queue: str | Queue, *, ignore_missing: bool = True) -> None:
         """Close a queue without jobs; its workers are deleted a while later."""
         self._delete(Queue, queue, ignore_missing=ignore_missing)

@@ -66,11 +66,16 @@ class Left:
 def forgotten(store: QueueStore, attempts: AttemptStore, name: str) -> Left:
     """Forget a queue without asking the cloud, for operators. name: or its id.
 
-    :raises BadQueue: there is none, or nobody has asked to delete it.
+    :raises BadQueue: there is none, or several have this name, or nobody has asked to delete it.
     """
-    queue = store.queue(name)
-    if queue is None:
+    exact = store.queue(name)
+    found = store.named(name) if exact is None else [exact]
+    if not found:
         raise BadQueue(f'there is no queue {name!r:.80}: see nova-market-jobs status')
+    if len(found) > 1:
+        ids = ', '.join(f'{one.id} of project {one.project_id}' for one in found)
+        raise BadQueue(f'{len(found)} projects have a queue {name}: give an id: {ids}')
+    (queue,) = found
     if queue.state is not QueueState.DELETING:
         raise BadQueue(
             f'queue {queue.name} is {queue.state}: first "openstack market queue delete {queue.name}"'

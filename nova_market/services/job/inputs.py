@@ -47,9 +47,9 @@ class JobStores:
 
 
 def all_queues(store: QueueStore) -> list[StoredQueue]:
-    """Every queue, by name."""
+    """Every queue, by name and project."""
     found: list[StoredQueue] = []
-    while page := store.queues(after=found[-1].name if found else '', limit=PAGE):
+    while page := store.queues(after=found[-1].key if found else '', limit=PAGE):
         found.extend(page)
     return found
 

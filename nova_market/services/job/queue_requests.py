@@ -35,9 +35,13 @@ class QueueRequestStores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRequestSettings:
-    """max_queues: of a project; trust_roles: roles that are handed on, none named: all."""
+    """max_queues: of a project; name_rest: seconds in which a name that was given up rests
+
+    trust_roles: roles that are handed on, none named: all
+    """
 
     max_queues: int
+    name_rest: float
     trust_roles: tuple[str, ...]
     policies: Collection[str]
 
@@ -69,7 +73,7 @@ class QueueRequests:
         trust = self._trusted(project_id)
         try:
             return self._stores.queues.create(
-                replace(made, trust_id=trust), self._settings.max_queues
+                replace(made, trust_id=trust), self._settings.max_queues, self._settings.name_rest
             )
         except DatabaseUnavailable:
             # it may have been stored all the same
@@ -116,7 +120,9 @@ class QueueRequests:
             if not changed:
                 return queue
             try:
-                return self._stores.queues.change(queue.id, changed, generation or queue.generation)
+                return self._stores.queues.change(
+                    queue.id, changed, generation or queue.generation, self._settings.name_rest
+                )
             except Conflict as error:
                 found = self._stores.queues.queue(queue.id)
                 if generation or found is None or found.generation == queue.generation:

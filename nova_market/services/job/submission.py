@@ -7,20 +7,19 @@ the ids of the jobs follow from it, so that a request that is sent again after a
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4, uuid5
 
 from nova_market.core.job.queue import StoredQueue
+from nova_market.core.job.queue_access import Submitter, invitations, key_of, may_submit
 from nova_market.core.job.record import DEFAULT_PRIORITY, StoredJob
 from nova_market.core.job.request import (
     AdmissionFacts,
     Size,
-    Submitter,
     admitted,
     indices,
-    may_submit,
 )
 from nova_market.core.job.store_values import JobQuotas, NewJobs
 from nova_market.core.ledger.posting import account
@@ -107,12 +106,15 @@ class Submissions:
         fresh: bool,
         offered: int | None = None,
     ) -> tuple[NewJobs, JobQuotas]:
-        named = tuple(dict.fromkeys(entry['queue'] for entry in entries))
-        queues, hosts = self._stores.queues.admission(named, fresh=fresh)
+        given = dict.fromkeys(entry['queue'] for entry in entries)
+        named = {name: key_of(name, self._by.project_id) for name in given}
+        known, hosts = self._stores.queues.admission(tuple(named.values()), fresh=fresh)
+        queues = {name: known[full] for name, full in named.items() if full in known}
         by = self._submitter(entries, queues)
         queues = {name: one for name, one in queues.items() if may_submit(one, by)}
         facts = AdmissionFacts(
             queues=queues,
+            invited=self._invited(named.keys() - queues.keys(), by),
             flavors=self._sizes(queues),
             hosts=hosts,
             known=self._known(entries),
@@ -157,6 +159,11 @@ class Submissions:
             roles=self._by.roles,
             prioritizes=tuple(one.id for one in chosen if self._prioritizes(one)),
         )
+
+    def _invited(self, names: Iterable[str], by: Submitter) -> Sequence[str]:
+        """Queues of other projects that may be meant by these names."""
+        found = [self._stores.queues.named(name) for name in sorted(names)]
+        return [one for queues in found for one in invitations(queues, by)]
 
     def _sizes(self, queues: Mapping[str, StoredQueue]) -> Mapping[str, Size]:
         names = dict.fromkeys(name for one in queues.values() for name in one.flavors)

@@ -11,7 +11,13 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from nova_market.core.job.queue import QueueState, StoredQueue
-from nova_market.core.job.request import Submitter, may_submit
+from nova_market.core.job.queue_access import (
+    Submitter,
+    invitations,
+    key_of,
+    may_submit,
+    no_queue,
+)
 from nova_market.core.tender.bag import MAX_TASKS, BagAction, BagEvent, StoredBag
 from nova_market.core.tender.bag_request import (
     BagFacts,
@@ -120,12 +126,10 @@ class BagRequests:
         )
 
     def _queue(self, n: int, name: str) -> StoredQueue:
-        found = self._stores.queues.queue(name)
+        found = self._stores.queues.queue(key_of(name, self._by.project_id))
         if found is None or not may_submit(found, self._by):
-            raise BadBag(
-                f'queues[{n}]: there is no queue {shown(name)} that takes jobs of yours: ask its owner, or '
-                'name another one'
-            )
+            named = invitations(self._stores.queues.named(name), self._by)
+            raise BadBag(f'queues[{n}]: {no_queue(name, named)}')
         return found
 
     def _event(self, bag: StoredBag, action: BagAction, said: str) -> BagEvent:

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from nova_market.core.job.queue_access import Submitter
 from nova_market.core.job.record import JobState, JobWish, StoredJob
-from nova_market.core.job.request import Submitter
 from nova_market.core.tender.bag import (
     BagAction,
     BagEvent,

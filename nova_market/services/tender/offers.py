@@ -16,13 +16,18 @@ import numpy as np
 
 from nova_market.core.job.forecast import Forecast
 from nova_market.core.job.queue import QueueState, StoredQueue
+from nova_market.core.job.queue_access import (
+    Submitter,
+    invitations,
+    key_of,
+    may_submit,
+    no_queue,
+)
 from nova_market.core.job.request import (
     AdmissionFacts,
     Size,
-    Submitter,
     check_limits,
     flavors_of,
-    may_submit,
 )
 from nova_market.core.ledger.account import Account
 from nova_market.core.tender.acceptance import Terms, honoured
@@ -38,7 +43,6 @@ from nova_market.core.tender.stored_offer import (
     hold_posting,
 )
 from nova_market.core.tender.utility import Utility, best_first
-from nova_market.core.text import shown
 from nova_market.core.timestamp import stamp
 from nova_market.errors import (
     BadOffer,
@@ -354,12 +358,11 @@ class OfferRequests:
 
     def _outlook(self, name: str) -> Outlook:
         """Of a queue that takes jobs of the caller."""
-        outlook = self._stores.outlooks.of(self._stores.offers, name)
+        whose = self._by.project_id
+        outlook = self._stores.outlooks.of(self._stores.offers, key_of(name, whose), whose)
         if outlook is None or not may_submit(outlook.queue, self._by):
-            raise BadOffer(
-                f'queue: there is no queue {shown(name)} that takes jobs of yours: ask its owner, or name '
-                'another one'
-            )
+            others = invitations(self._stores.queues.named(name), self._by)
+            raise BadOffer(f'queue: {no_queue(name, others)}')
         queue = outlook.queue
         if queue.state is not QueueState.OPEN:
             raise QueueClosed(f'queue: {queue.name} is {queue.state}: name another one')

@@ -58,10 +58,10 @@ class Outlooks:
         self._forecast: tuple[ForecastMark, Forecast | None] = (ForecastMark(), None)
         self._behind: _Behind | None = None
 
-    def of(self, store: OfferStore, queue: str) -> Outlook | None:
-        """Of a queue, by id or name; None: there is none."""
+    def of(self, store: OfferStore, queue: str, project_id: str) -> Outlook | None:
+        """Of a queue, by queue_access.key_of, for a project; None: there is none."""
         known, forecast = self._forecast
-        found = store.outlook(queue, known)
+        found = store.outlook(queue, project_id, known)
         if found is None:
             return None
         if found.forecast is not None:

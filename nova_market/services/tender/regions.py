@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from nova_market.core.job.request import Submitter
+from nova_market.core.job.queue_access import Submitter
 from nova_market.core.tender.offer_request import deadline_of
 from nova_market.core.tender.region_answer import (
     MAX_OFFERS,

@@ -36,8 +36,8 @@ class UnkeptOffers:
     def promised(self, since: float) -> tuple[int, Sequence[StoredOffer]]:
         return self._store.promised(since)
 
-    def outlook(self, queue: str, known: ForecastMark) -> OfferRows | None:
-        return self._store.outlook(queue, known)
+    def outlook(self, queue: str, project_id: str, known: ForecastMark) -> OfferRows | None:
+        return self._store.outlook(queue, project_id, known)
 
     def accept(
         self, offer: StoredOffer, turn: int, new: NewJobs, quotas: JobQuotas

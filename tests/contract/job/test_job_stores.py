@@ -2,6 +2,7 @@
 """What every database does for jobs: submission, pages, what owners ask, decisions, attempts, workers."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -53,6 +54,8 @@ from tests.support.servers.databases import Wall
 
 OF_QUEUE = {id_of('night'): 3}
 SHARE = JobReason(code='share', text='would be 0.41 of 0.33', numbers={'use': 0.41})
+
+NIGHT = 'red:night'
 
 
 @pytest.fixture
@@ -200,16 +203,16 @@ def test_a_queue_that_was_changed_meanwhile_takes_nothing(store, queues):
 def test_admission_reads_a_queue_every_ten_seconds(queues, database, wall):
     """Fresh where it is asked for, or where a name is not known yet."""
     other = DatabaseQueues(database, wall)
-    (seen,) = queues.admission(['night'], fresh=False)[0].values()
+    (seen,) = queues.admission([NIGHT], fresh=False)[0].values()
     other.change(seen.id, {'description': 'x'}, 1)
-    assert queues.admission(['night'], fresh=False)[0]['night'] == seen
-    assert queues.admission(['night', 'day'], fresh=False)[0]['night'].generation == 2
+    assert queues.admission([NIGHT], fresh=False)[0][NIGHT] == seen
+    assert queues.admission([NIGHT, 'day:day'], fresh=False)[0][NIGHT].generation == 2
     other.change(seen.id, {'description': 'y'}, 2)
-    assert queues.admission(['night'], fresh=True)[0]['night'].generation == 3
+    assert queues.admission([NIGHT], fresh=True)[0][NIGHT].generation == 3
     other.change(seen.id, {'description': 'z'}, 3)
     wall.now += 10
-    assert queues.admission(['night', 'none'], fresh=False)[0].keys() == {'night'}
-    assert queues.admission(['night'], fresh=False)[0]['night'].generation == 4
+    assert queues.admission([NIGHT, 'red:none'], fresh=False)[0].keys() == {NIGHT}
+    assert queues.admission([NIGHT], fresh=False)[0][NIGHT].generation == 4
 
 
 def test_a_queue_that_is_closed_meanwhile_takes_nothing(store, queues):
@@ -452,6 +455,37 @@ def test_workers_are_kept_with_what_their_agents_report(store, attempts):
     attempts.drop([id_of('w')])
     attempts.seen(id_of('w'), 9.0, 0.0)
     assert attempts.worker(id_of('w')) is None and len(attempts.workers()) == 1
+
+
+def test_a_boot_secret_is_exchanged_once(queues, attempts):
+    """The same session again is the answer that got lost; what the service writes leaves it (JW1)."""
+    attempts.put([worker(credential='c' * 64), worker('v', credential='d' * 64)])
+    first, other = 'a' * 64, 'b' * 64
+    assert attempts.exchange(id_of('w'), 'c' * 64, first)
+    assert attempts.exchange(id_of('w'), 'c' * 64, first)
+    assert not attempts.exchange(id_of('w'), 'c' * 64, other)
+    assert not attempts.exchange(id_of('w'), 'd' * 64, other)
+    assert not attempts.exchange(id_of('none'), 'c' * 64, other)
+    attempts.put([worker(credential='c' * 64, state=WorkerState.IDLE)])
+    assert (attempts.worker(id_of('w')).session, attempts.worker(id_of('v')).session) == (first, '')
+
+
+def test_the_session_of_a_server_ends_with_it(queues, attempts):
+    """A new boot secret is that of a new server."""
+    attempts.put([worker(credential='c' * 64)])
+    attempts.exchange(id_of('w'), 'c' * 64, 'a' * 64)
+    attempts.put([worker(credential='d' * 64)])
+    assert attempts.worker(id_of('w')).session == ''
+    assert attempts.exchange(id_of('w'), 'd' * 64, 'b' * 64)
+
+
+def test_of_agents_that_exchange_at_once_one_is_let_in(queues, attempts):
+    attempts.put([worker(credential='c' * 64)])
+    sessions = [str(n) * 64 for n in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        let_in = list(pool.map(lambda one: attempts.exchange(id_of('w'), 'c' * 64, one), sessions))
+    kept = attempts.worker(id_of('w')).session
+    assert [one for one, fine in zip(sessions, let_in, strict=True) if fine] == [kept]
 
 
 def test_events_are_bounded_and_paged(attempts):

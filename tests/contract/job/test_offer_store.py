@@ -93,32 +93,38 @@ def test_a_project_has_at_most_so_many_open_offers(store, wall):
 
 
 def test_what_offers_are_made_by_is_read_at_once(store, database, wall):
-    """The queue, by id or name, idle workers by flavor, hosts, promises; a forecast that is known is not."""
+    """The queue, by id or full name, idle workers by flavor, hosts, promises; no forecast that is known."""
     states, queues = DatabaseJobStates(database), DatabaseQueues(database, wall)
-    before = store.outlook('night', ForecastMark())
-    assert (before.queue, before.hosts, before.idle) == (queues.queue('night'), [], {})
+    before = store.outlook('red:night', 'red', ForecastMark())
+    assert (before.queue, before.hosts, before.idle) == (queues.queue('red:night'), [], {})
     assert (before.version, before.forecast, before.turn) == (0, {}, 0)
-    assert store.outlook('day', ForecastMark()) is None
+    assert store.outlook('red:day', 'red', ForecastMark()) is None
     idle = WorkerState.IDLE
     DatabaseJobAttempts(database).put(
         [
-            worker('a', state=idle), worker('b', state=idle), worker('c', state=idle, flavor='big'),
+            worker('a', state=idle, project_id='red'), worker('b', state=idle, project_id='red'),
+            worker('c', state=idle, flavor='big', project_id='red'),
+            worker('theirs', state=idle, project_id='blue'), worker('both', state=idle),
             worker('busy', state=idle, job_id=id_of('x')), worker('new'),
         ]
     )  # fmt: skip
     queues.note_hosts([(8.0, 1024.0, 9.0)])
     states.write(FORECAST, {'at': NOW - 5})
-    first = store.outlook(id_of('night'), ForecastMark())
+    first = store.outlook(id_of('night'), 'red', ForecastMark())
     assert (first.idle, first.hosts) == ({'small': 2, 'big': 1}, [(8.0, 1024.0, 9.0)])
     assert (first.version, first.forecast) == (1, {'at': NOW - 5})
+    assert store.outlook(id_of('night'), 'blue', ForecastMark()).idle == {'small': 1}
+    assert store.outlook(id_of('night'), 'green', ForecastMark()).idle == {}
     known = ForecastMark(version=first.version, at=NOW - 5)
     (made,) = store.create([offer()], 9)
     accept(store, made, 0)
-    again = store.outlook('night', known)
+    again = store.outlook('red:night', 'red', known)
     assert again.forecast is None and (again.version, again.turn) == (1, 1)
     assert [one.id for one in again.promised] == [made.id]
+    queues.change(id_of('night'), {'projects_trust_each_other': True}, 1)
+    assert store.outlook('red:night', 'green', known).idle == {'small': 4, 'big': 1}
     states.write(FORECAST, {'at': NOW + 5})
-    newest = store.outlook('night', known)
+    newest = store.outlook('red:night', 'red', known)
     assert (newest.version, newest.forecast, newest.promised) == (2, {'at': NOW + 5}, [])
 
 

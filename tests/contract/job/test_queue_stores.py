@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from nova_market.core.job.queue import QueueLimits, QueueMinute, QueueState
+from nova_market.core.job.queue import QueueLimits, QueueMinute, QueueName, QueueState
 from nova_market.core.job.record import JobState, JobWish
 from nova_market.core.job.store_values import JobStep, QueueCount
 from nova_market.db.job_attempts import DatabaseJobAttempts
@@ -43,7 +43,7 @@ def jobs(database, wall):
 
 
 def test_a_queue_is_kept_as_it_is(store, wall):
-    """By id and by name; storing it twice changes nothing."""
+    """By id and by its full name; storing it twice changes nothing."""
     given = queue(
         share=0.25, aggregate='fast', policy='easy', parameters={'depth': 3.5}, networks=('n',),
         limits=QueueLimits(max_waiting=5, max_array=7), projects=('blue',), roles=('member',),
@@ -51,24 +51,86 @@ def test_a_queue_is_kept_as_it_is(store, wall):
     )  # fmt: skip
     made = store.create(given, most=1)
     assert made == replace(given, generation=1, created_at=wall.now, changed_at=wall.now)
-    assert store.queue('night') == store.queue(made.id) == made == store.create(given, most=1)
-    assert store.queue('day') is None
+    assert store.queue('red:night') == store.queue(made.id) == made == store.create(given, most=1)
+    assert store.queue('night') is store.queue('blue:night') is store.queue('red:day') is None
     assert store.names([made.id, 'x']) == {made.id: 'night'}
 
 
 def test_names_and_quotas_hold(store):
-    """A name is one queue's in the whole cloud; the quota is the project's."""
+    """A name is one queue's in its project, and the quota is the project's."""
     store.create(queue(), most=1)
-    with pytest.raises(QueueNameTaken, match='night'):
-        store.create(replace(queue('other', 'blue'), name='night'), most=1)
     with pytest.raises(TooManyQueues, match='has 1 queues'):
         store.create(queue('other'), most=1)
-    store.create(queue('day', 'blue'), most=1)
+    with pytest.raises(QueueNameTaken, match='night'):
+        store.create(replace(queue('other'), name='night'), most=2)
+    store.create(replace(queue('other', 'blue'), name='night'), most=1)
+    store.create(queue('day', 'blue'), most=2)
     with pytest.raises(QueueNameTaken):
         store.change(id_of('day'), {'name': 'night'}, 1)
-    assert [one.name for one in store.queues()] == ['day', 'night']
+    assert [one.key for one in store.queues()] == ['blue:day', 'blue:night', 'red:night']
     assert [one.name for one in store.queues('red')] == ['night']
-    assert [one.name for one in store.queues(after='day', limit=1)] == ['night']
+    after = [one.key for one in store.queues(after='blue:day', limit=1)]
+    assert after == ['blue:night']
+    assert [one.key for one in store.queues(after='blue:night')] == ['red:night']
+    assert [one.project_id for one in store.named('night')] == ['blue', 'red']
+    assert store.queue('blue:night').id == id_of('other')
+
+
+def name(given, user='bob', project='blue'):
+    return QueueName(project_id=project, name=given, user_id=user)
+
+
+def test_a_project_calls_a_queue_of_another_one_by_a_name_of_its_own(store):
+    """Each name stands for one queue, accepted or own; with the queue its names go."""
+    night = store.create(queue(), most=9)
+    store.accept(night.id, name('theirs'), most=1)
+    store.accept(night.id, name('night'), most=1)
+    assert store.queue('blue:night') == night and store.queue('blue:theirs') is None
+    assert (store.accepted('blue'), store.accepted('red')) == ({night.id: 'night'}, {})
+    with pytest.raises(QueueNameTaken, match=f'calls queue {night.id} night already'):
+        store.create(replace(queue('other', 'blue'), name='night'), most=9)
+    own = store.create(queue('own', 'blue'), most=9)
+    day = store.create(queue('day'), most=9)
+    for taken in ('night', 'own'):
+        with pytest.raises(QueueNameTaken):
+            store.accept(day.id, name(taken), most=9)
+    with pytest.raises(QueueNameTaken):
+        store.change(own.id, {'name': 'night'}, 1)
+    with pytest.raises(TooManyQueues, match='reject one first'):
+        store.accept(day.id, name('day'), most=1)
+    with pytest.raises(Conflict):
+        store.accept(id_of('none'), name('none'), most=9)
+    store.change(night.id, {'name': 'dusk'}, 1)
+    assert store.queue('blue:night').id == night.id and store.queue('blue:dusk') is None
+    store.reject(night.id, 'blue')
+    assert store.queue('blue:night') is None
+    store.accept(night.id, name('night'), most=9)
+    store.remove(night.id)
+    assert store.queue('blue:night') is None and store.accepted('blue') == {}
+
+
+@pytest.mark.parametrize('gone', ['removed', 'renamed'])
+def test_a_name_rests_when_its_queue_has_gone(store, wall, gone):
+    """Meanwhile it is free for the user who had it, in its project alone; then for everybody (J9)."""
+    store.create(queue(user_id='ann'), most=9)
+    if gone == 'removed':
+        store.remove(id_of('night'))
+    else:
+        store.change(id_of('night'), {'name': 'dusk'}, 1)
+    wall.now += 50.0
+    again = replace(queue('again', user_id='bob'), name='night')
+    store.create(queue('day', user_id='bob'), 9, 100.0)
+    with pytest.raises(QueueNameTaken, match='night of another user has gone at'):
+        store.create(again, 9, 100.0)
+    with pytest.raises(QueueNameTaken):
+        store.change(id_of('day'), {'name': 'night'}, 1, 100.0)
+    other = store.create(replace(queue('other', 'blue', user_id='bob'), name='night'), 9, 100.0)
+    with pytest.raises(QueueNameTaken):
+        store.accept(other.id, name('night', project='red'), 9, 100.0)
+    store.create(replace(again, user_id='ann'), 9, 100.0)
+    store.remove(again.id)
+    wall.now += 100.0
+    assert store.create(again, 9, 100.0).user_id == 'bob'
 
 
 def test_shares_of_one_cloud_are_at_most_one(store):
@@ -153,7 +215,7 @@ def test_a_queue_is_forgotten_with_all_that_is_its(store, jobs, database):
     jobs.want(id_of('a'), JobWish.CANCEL, 'by u')
     store.note([QueueMinute(queue_id=id_of('night'), minute=1)])
     store.remove(id_of('night'))
-    assert store.queue('night') is jobs.job(id_of('a')) is jobs.content(id_of('a')) is None
+    assert store.queue(id_of('night')) is jobs.job(id_of('a')) is jobs.content(id_of('a')) is None
     assert attempts.events(id_of('a')) == [] and attempts.attempts([id_of('a')]) == {}
     assert store.minutes(id_of('night'), 0, 9) == []
     assert [one.queue_id for one in attempts.workers()] == [id_of('day')]

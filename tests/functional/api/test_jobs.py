@@ -6,7 +6,7 @@ from time import perf_counter
 import pytest
 from sqlalchemy import event
 
-from nova_market.core.job.queue import QueueLimits, QueueState
+from nova_market.core.job.queue import QueueLimits, QueueName, QueueState
 from nova_market.core.job.record import JobEvent, JobState
 from nova_market.core.job.store_values import AttemptReport, JobStep
 from nova_market.db.queues import DatabaseQueues
@@ -226,6 +226,8 @@ def test_only_whom_the_queue_names_may_submit(market):
     assert 'there is no queue' in error['detail']
     path = f'/v1/queues/{queue["id"]}'
     market.call('PATCH', path, MEMBER, json={'submitters': {'projects': [BOB]}})
+    name = QueueName(project_id=BOB, name='night', user_id='u')
+    market.stores.queues.accept(queue['id'], name, 9)
     (made,) = submit(market, JOB_ENTRY, token=STRANGER)
     market.call('PATCH', path, MEMBER, json={'submitters': {'roles': ['manager']}})
     assert 'there is no queue' in refused(market, token=STRANGER)['detail']

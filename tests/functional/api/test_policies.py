@@ -120,24 +120,29 @@ MATRIX = {
     ('POST', f'/v1/worker/{WORKER}/result', text(ENDED)): (TOKEN,) * 8,
     ('GET', f'/v1/queues?project_id={ALICE}', None): (TOKEN, NO, OK, OK, OK, NO, NO, OK),
     ('GET', '/v1/queues?all_projects=true', None): ADMINS,
-    # of a name that is taken: who may make one is told so
-    ('POST', '/v1/queues', text(QUEUE)): (TOKEN, NO, NO, TAKEN, TAKEN, TAKEN, NO, TAKEN),
-    ('POST', '/v1/queues', text({**QUEUE, 'share': 0.5})): (*ADMINS[:-1], TAKEN),
-    ('GET', '/v1/queues/night', None): OF_TENANTS,
-    ('GET', '/v1/queues/night/stats', None): OF_TENANTS,
+    # of a name that is taken in Alice's project: who may make one is told so
+    ('POST', '/v1/queues', text(QUEUE)): (TOKEN, NO, NO, TAKEN, TAKEN, MADE, NO, MADE),
+    ('POST', '/v1/queues', text({**QUEUE, 'share': 0.5})): (*ADMINS[:-1], MADE),
+    ('GET', f'/v1/queues/{NIGHT}', None): OF_TENANTS,
+    ('GET', f'/v1/queues/{NIGHT}/stats', None): OF_TENANTS,
     ('GET', '/v1/queues/all/stats', None): ADMINS,
-    ('PATCH', '/v1/queues/night', text({'reuse': False})): (
+    # it is Alice's own: its members have a name for it, others do not see it
+    ('PUT', f'/v1/queues/{NIGHT}/acceptance', '{}'): (TOKEN, NO, NO, BAD, BAD, MISSING, NO, OK),
+    ('DELETE', f'/v1/queues/{NIGHT}/acceptance', None): (
+        TOKEN, NO, NO, BAD, BAD, MISSING, NO, GONE,
+    ),
+    ('PATCH', f'/v1/queues/{NIGHT}', text({'reuse': False})): (
         TOKEN, MISSING, NO, OK, OK, MISSING, MISSING, OK,
     ),
-    ('PATCH', '/v1/queues/night', text({'share': 0.5})): (
+    ('PATCH', f'/v1/queues/{NIGHT}', text({'share': 0.5})): (
         TOKEN, MISSING, NO, NO, NO, MISSING, MISSING, OK,
     ),
-    ('DELETE', '/v1/queues/night', None): (
+    ('DELETE', f'/v1/queues/{NIGHT}', None): (
         TOKEN, MISSING, NO, TAKEN, TAKEN, MISSING, MISSING, TAKEN,
     ),
     ('GET', f'/v1/jobs?project_id={ALICE}', None): OF_READERS,
     ('GET', '/v1/jobs?all_projects=true', None): ADMINS,
-    ('GET', '/v1/jobs?queue=night', None): (TOKEN, MISSING, OK, OK, OK, MISSING, MISSING, OK),
+    ('GET', f'/v1/jobs?queue={NIGHT}', None): (TOKEN, MISSING, OK, OK, OK, MISSING, MISSING, OK),
     # the queue takes Alice's alone
     ('POST', '/v1/jobs', text({'jobs': [JOB_ENTRY]})): (
         TOKEN, NO, NO, MADE, MADE, BAD, NO, BAD,
@@ -152,7 +157,7 @@ MATRIX = {
     ('GET', f'/v1/offers?project_id={ALICE}', None): OF_READERS,
     ('GET', '/v1/offers?all_projects=true', None): ADMINS,
     # the queue takes Alice's jobs alone
-    ('POST', '/v1/offers', text({'queue': 'night', 'time_limit': 600})): (
+    ('POST', '/v1/offers', text({'queue': NIGHT, 'time_limit': 600})): (
         TOKEN, NO, NO, MADE, MADE, BAD, NO, BAD,
     ),
     ('GET', f'/v1/offers/{OFFER}', None): OF_TENANTS,
@@ -169,7 +174,7 @@ MATRIX = {
     ('GET', f'/v1/bags?project_id={ALICE}', None): OF_READERS,
     ('GET', '/v1/bags?all_projects=true', None): ADMINS,
     # the queue takes Alice's jobs alone
-    ('POST', '/v1/bags', text({'queues': ['night'], 'tasks': [BAG_TASK]})): (
+    ('POST', '/v1/bags', text({'queues': [NIGHT], 'tasks': [BAG_TASK]})): (
         TOKEN, NO, NO, MADE, MADE, BAD, NO, BAD,
     ),
     ('GET', f'/v1/bags/{BAG}', None): OF_TENANTS,
@@ -280,7 +285,7 @@ def test_each_role_may_do_what_it_is_for(full, request_, expected):
     for role in ROLES:
         arguments = {} if body is None else {'json': json.loads(body)}
         found.append(full.call(method, path, TOKENS[role], **arguments).status_code)
-        if found[-1] == GONE and method == 'DELETE':
+        if found[-1] == GONE and method == 'DELETE' and '/acceptance' not in path:
             _restore(full, path)
     assert dict(zip(ROLES, found, strict=True)) == dict(zip(ROLES, expected, strict=True))
 
@@ -303,7 +308,7 @@ def test_the_matrix_has_every_route():
         pattern = route.path
         values = {
             'account_id': OWN, 'budget_id': BUDGET, 'server_id': OF_ALICE, 'period': str(PERIOD),
-            'plan_id': PLAN, 'app_id': APP, 'queue_id': 'night', 'job_id': JOB, 'offer_id': OFFER,
+            'plan_id': PLAN, 'app_id': APP, 'queue_id': NIGHT, 'job_id': JOB, 'offer_id': OFFER,
             'bag_id': BAG, 'user_id': 'ann',
             'worker_id': WORKER, 'lease_id': LEASE,
         }  # fmt: skip

@@ -24,8 +24,8 @@ def create(market, status=201, token=MEMBER, **parts):
     return answer.json['queue'] if status == 201 else answer.json['errors'][0]
 
 
-def change(market, status=200, token=MEMBER, name='night', **parts):
-    answer = market.call('PATCH', f'/v1/queues/{name}', token, json=parts)
+def change(market, status=200, token=MEMBER, of='night', **parts):
+    answer = market.call('PATCH', f'/v1/queues/{of}', token, json=parts)
     assert answer.status_code == status, answer.json
     return answer.json['queue'] if status == 200 else answer.json['errors'][0]
 
@@ -43,11 +43,11 @@ def test_a_queue_is_made_with_a_trust(market):
     assert made['submitters'] == {'projects': [], 'roles': ['creator']}
     assert (made['policy'], made['state'], made['generation']) == ('flexible', 'open', 1)
     assert made['jobs'] == {'waiting': 0, 'held': 0, 'active': 0}
-    kept = market.stores.queues.queue('night')
+    kept = market.stores.queues.queue(f'{ALICE}:night')
     assert market.trusts.trusts[kept.trust_id] == ('member-user', ALICE, ('member',))
     for name in ('night', made['id']):
         assert market.call('GET', f'/v1/queues/{name}', MEMBER).json['queue'] == made
-    assert 'trust' not in str(made)
+    assert kept.trust_id not in str(made) and 'trust_id' not in made
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,11 @@ def test_a_queue_is_made_with_a_trust(market):
             'parameters.step: 1: give',
         ),
         ({'policy': 'tender', 'reuse': False}, 'queue.invalid', 'reuse: a tender queue'),
+        (
+            {'policy': 'tender', 'submitters': {'projects': [BOB]}},
+            'queue.invalid',
+            'projects_trust_each_other: the workers of a tender queue',
+        ),
         ({'price_rule': 'dear'}, 'request.invalid', 'price_rule'),
     ],
 )
@@ -92,22 +97,22 @@ def test_nothing_is_left_of_a_queue_that_cannot_be_stored(market):
 def test_the_share_is_the_operators(market):
     """An owner leaves it at nothing; the operator sets it, and changes nothing else that way."""
     assert create(market, 403, share=0.1)['detail'].endswith('ask an administrator')
-    create(market, share=0)
+    made = create(market, share=0)
     assert 'market:queues:set_share' in change(market, 403, share=0.1)['detail']
     assert change(market, 403, share=0)['code'] == 'market.policy.forbidden'
-    assert change(market, token=ADMIN, share=0.25, aggregate='fast')['share'] == 0.25
+    assert change(market, token=ADMIN, of=made['id'], share=0.25, aggregate='fast')['share'] == 0.25
     assert change(market, idle_seconds=60)['share'] == 0.25
 
 
 def test_shares_are_at_most_one_together(market):
     """The refusal says what is left."""
-    create(market)
-    create(market, token=STRANGER, name='day')
-    change(market, token=ADMIN, name='day', share=0.7)
-    error = change(market, 409, ADMIN, share=0.4)
+    made = create(market)['id']
+    other = create(market, token=STRANGER, name='day')['id']
+    change(market, token=ADMIN, of=other, share=0.7)
+    error = change(market, 409, ADMIN, made, share=0.4)
     assert error['code'] == 'market.queue.shares'
     assert 'would be 1.1: give at most 0.3' in error['detail']
-    assert change(market, token=ADMIN, share=0.3)['share'] == 0.3
+    assert change(market, token=ADMIN, of=made, share=0.3)['share'] == 0.3
 
 
 def test_what_is_not_given_stays(market):
@@ -125,12 +130,12 @@ def test_what_is_not_given_stays(market):
 def test_another_member_may_lend_his_roles(market):
     """The trust before is kept until the service ends it."""
     create(market)
-    before = market.stores.queues.queue('night')
+    before = market.stores.queues.queue(f'{ALICE}:night')
     made = change(market, token=f'manager@{ALICE}', new_trust=True)
-    after = market.stores.queues.queue('night')
+    after = market.stores.queues.queue(f'{ALICE}:night')
     assert made['user_id'] == 'manager-user' and after.trust_id != before.trust_id
     assert market.stores.queues.replaced_trusts() == {after.id: [before.trust_id]}
-    assert change(market, 403, ADMIN, new_trust=True)['code'] == 'market.trust.refused'
+    assert change(market, 403, ADMIN, after.id, new_trust=True)['code'] == 'market.trust.refused'
 
 
 @pytest.mark.parametrize('done', [True, False])
@@ -158,16 +163,105 @@ def test_a_cloud_that_does_not_answer_is_said(market, monkeypatch):
 
 def test_a_queue_is_seen_by_those_it_takes_jobs_of(market):
     """Others are answered as if it were not there; an invited project can't change it."""
-    create(market)
-    path = '/v1/queues/night'
+    made = create(market)
+    path = f'/v1/queues/{made["id"]}'
     assert market.call('GET', path, STRANGER).status_code == 404 and listed(market, STRANGER) == []
     change(market, submitters={'projects': [BOB]})
     assert market.call('GET', path, STRANGER).status_code == 200
     assert listed(market, STRANGER) == listed(market) == ['night']
-    assert change(market, 403, STRANGER, reuse=False)['code'] == 'market.policy.forbidden'
+    assert (
+        change(market, 403, STRANGER, made['id'], reuse=False)['code'] == 'market.policy.forbidden'
+    )
     assert market.call('DELETE', path, STRANGER).status_code == 403
     assert market.call('GET', path, f'nothing@{BOB}').status_code == 404
     assert listed(market, ADMIN) == [] and listed(market, ADMIN, '?all_projects=true') == ['night']
+
+
+def accept(market, queue_id, status=200, token=STRANGER, **body):
+    answer = market.call('PUT', f'/v1/queues/{queue_id}/acceptance', token, json=body)
+    assert answer.status_code == status, answer.json
+    return answer.json['queue'] if status == 200 else answer.json['errors'][0]
+
+
+def test_a_name_leads_to_no_queue_of_another_project(market):
+    """Who makes a queue with a name that others use, and invites them, gets none of their jobs (J9)."""
+    made = create(market, submitters={'projects': [BOB]})
+    error = submit(market, JOB_ENTRY, token=STRANGER, status=400)
+    assert f'give its id, {made["id"]}, or see' in error['detail']
+    assert market.call('GET', '/v1/queues/night', STRANGER).status_code == 404
+    theirs = create(market, token=STRANGER)
+    (mine,) = submit(market, JOB_ENTRY, token=STRANGER)
+    (sent,) = submit(market, {**JOB_ENTRY, 'queue': made['id']}, token=STRANGER)
+    queues = [market.stores.jobs.job(one['id']).queue_id for one in (mine, sent)]
+    assert queues == [theirs['id'], made['id']]
+    assert listed(market, STRANGER) == ['night', 'night'] and listed(market) == ['night']
+    assert create(market, 409)['code'] == 'market.queue.name_taken'
+
+
+def test_a_queue_of_another_project_is_accepted_by_its_id(market):
+    """Its name is then one of the project: nobody can put another one in its place."""
+    made = create(market, submitters={'projects': [BOB]})
+    assert made['known_as'] == 'night' and accept(market, made['id'])['known_as'] == 'night'
+    change(market, name='day')
+    (job,) = submit(market, JOB_ENTRY, token=STRANGER)
+    assert market.stores.jobs.job(job['id']).queue_id == made['id']
+    assert create(market, 409, STRANGER)['code'] == 'market.queue.name_taken'
+    other = create(market, name='dusk', submitters={'projects': [BOB]})
+    assert accept(market, other['id'], 409, name='night')['code'] == 'market.queue.name_taken'
+    assert accept(market, made['id'], name='theirs')['known_as'] == 'theirs'
+    path = '/v1/queues/theirs/acceptance'
+    assert market.call('DELETE', path, STRANGER).status_code == 204
+    assert market.call('GET', '/v1/queues/theirs', STRANGER).status_code == 404
+    shown = market.call('GET', f'/v1/queues/{made["id"]}', STRANGER).json['queue']
+    assert shown['known_as'] is None
+    market.stores.queues.remove(made['id'])
+
+
+@pytest.mark.parametrize(
+    ('token', 'status', 'code'),
+    [
+        (MEMBER, 400, 'queue.own'), (f'member@{OPERATOR}', 404, 'queue.not_found'),
+        (f'reader@{BOB}', 403, 'policy.forbidden'),
+    ],
+)  # fmt: skip
+def test_who_may_accept_a_queue(market, token, status, code):
+    """A member of a project that it takes jobs of, and that does not own it."""
+    made = create(market, submitters={'projects': [BOB]})
+    assert accept(market, made['id'], status, token)['code'] == f'market.{code}'
+
+
+def test_a_project_accepts_so_many_queues(market):
+    some = make_market(market.database, max_queues=1, trusts=market.trusts)
+    first, second = (
+        create(market, name=name, submitters={'projects': [BOB]}) for name in ('night', 'day')
+    )
+    accept(some, first['id'])
+    assert accept(some, first['id'], name='other')['known_as'] == 'other'
+    assert 'reject one first' in accept(some, second['id'], 409)['detail']
+
+
+def test_the_name_of_a_queue_that_has_gone_rests(market):
+    """The user who had it may use it again at once; another one reads since when, and what to do."""
+    made = create(market)
+    market.stores.queues.remove(made['id'])
+    other = f'manager@{ALICE}'
+    error = create(market, 409, other)
+    assert error['code'] == 'market.queue.name_taken' and 'let that user take it' in error['detail']
+    market.stores.queues.remove(create(market)['id'])
+    market.wall.now += 8 * 86400.0
+    assert create(market, token=other)['name'] == 'night'
+
+
+def test_whether_projects_share_workers_is_the_owners_word(market):
+    """It is off, and older versions of the API do not know it."""
+    assert create(market)['projects_trust_each_other'] is False
+    assert change(market, projects_trust_each_other=True)['projects_trust_each_other'] is True
+    old = {'headers': {'OpenStack-API-Version': 'market 1.12'}}
+    shown = market.call('GET', '/v1/queues/night', MEMBER, **old).json['queue']
+    assert 'projects_trust_each_other' not in shown
+    body = {'projects_trust_each_other': False}
+    answer = market.call('PATCH', '/v1/queues/night', MEMBER, json=body, **old)
+    assert answer.status_code == 400 and 'from version 1.13 on' in answer.json['message']
 
 
 def test_queues_are_listed_in_pages_by_name(market):

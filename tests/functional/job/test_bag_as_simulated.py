@@ -15,6 +15,7 @@ from nova_market.sim.tender.workload import UserTasks
 from nova_market.wiring.policies import utilities
 from tests.functional.job.test_bags import COST, Bed
 from tests.support.bag_builders import entries
+from tests.support.job_records import id_of
 
 pytestmark = pytest.mark.functional
 
@@ -64,7 +65,7 @@ class Pair:
     def offers(self, row):
         """As the bag will be made them."""
         body = {
-            'queue': 'night',
+            'queue': id_of('night'),
             'time_limit': self.tasks()[row].time_limit,
             'utility': self.bag.utility,
         }

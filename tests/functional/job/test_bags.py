@@ -158,13 +158,13 @@ def test_a_task_that_cannot_be_in_time_is_dropped(bed):
 def test_a_closed_queue_is_the_reason_of_the_bag(bed):
     """It waits, and goes on when the queue takes jobs again."""
     bag_id = bed.bag(entries(2))
-    night = bed.stores.queues.queue('night')
+    night = bed.stores.queues.queue(id_of('night'))
     bed.stores.queues.change(night.id, {'projects': ()}, night.generation)
     bed.run(1)
     bag = bed.store.bag(bag_id)
     assert 'no queue' in bag.reason and bed.counts(bag_id) == {WAITING: 2}
     assert {one.why for one in bed.tasks(bag_id).values()} == {NoDeal.NO_OFFER}
-    night = bed.stores.queues.queue('night')
+    night = bed.stores.queues.queue(id_of('night'))
     bed.stores.queues.change(night.id, {'projects': ('blue',)}, night.generation)
     bed.clock.advance(500.0)
     bed.until(lambda: bed.over(bag_id))
@@ -173,7 +173,7 @@ def test_a_closed_queue_is_the_reason_of_the_bag(bed):
 
 def test_a_full_queue_does_not_keep_a_bag_from_the_others(bed):
     """Its tasks go to the next best queue in the same pass, and nothing is left of what was refused."""
-    night = bed.stores.queues.queue('night')
+    night = bed.stores.queues.queue(id_of('night'))
     limits = {'limits': replace(night.limits, max_waiting=1)}
     bed.stores.queues.change(night.id, limits, night.generation)
     bed.add_queue(
@@ -191,7 +191,7 @@ def test_a_full_queue_does_not_keep_a_bag_from_the_others(bed):
 
 def test_tasks_wait_while_all_queues_of_the_bag_are_full(bed):
     """Also those of a bag that drops what is refused: nobody has refused them."""
-    night = bed.stores.queues.queue('night')
+    night = bed.stores.queues.queue(id_of('night'))
     limits = {'limits': replace(night.limits, max_waiting=1)}
     bed.stores.queues.change(night.id, limits, night.generation)
     bed.pass_()
@@ -247,7 +247,7 @@ def test_offers_of_bags_are_none_of_the_project(fast):
     """As many as it may have are open already."""
     bed = Bed(fast)
     bag_id = bed.bag(entries(2))
-    asked = {'queue': 'night', 'time_limit': 60}
+    asked = {'queue': id_of('night'), 'time_limit': 60}
     bed.market.call('POST', '/v1/offers', 'member@blue', json=asked)
     before = len(open_offers(bed))
     assert before == 1

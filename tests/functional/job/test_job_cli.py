@@ -120,8 +120,16 @@ def test_a_queue_is_kept_by_commands(market_service, run):
     assert (line['Name'], line['Policy'], line['State'], line['Waiting']) == (
         'render', 'flexible', 'open', 0,
     )  # fmt: skip
+    assert (line['Known As'], made['projects_trust_each_other']) == ('render', False)
+    (line,) = shown(run, 'bob', 'queue', 'list')
+    assert line['Known As'] is None
+    accepted = shown(run, 'bob', 'queue', 'accept', made['id'], '--name', 'frames')
+    assert accepted['known_as'] == 'frames'
+    assert shown(run, 'bob', 'queue', 'show', 'frames')['name'] == 'render'
+    assert run('bob', 'queue', 'reject', 'frames')[0] == 0
+    assert run('bob', 'queue', 'show', 'frames')[0] == 1
     change = ('queue', 'set', 'render')
-    assert shown(run, 'root', *change, '--share', '0.25')['share'] == 0.25
+    assert shown(run, 'root', 'queue', 'set', made['id'], '--share', '0.25')['share'] == 0.25
     after = shown(
         run, 'alice', *change, '--no-network', '--no-role', '--no-max-waiting', '--no-weight',
         '--max-servers', '2', '--reuse', '--state', 'closed', '--new-trust',
@@ -171,7 +179,7 @@ def test_a_queue_is_kept_by_commands(market_service, run):
         ('alice', ('set', 'render', '--max-running', '0'), 'give a whole number, 1 or more'),
         ('alice', ('set', 'render', '--weight', '2'), 'give <project>=<weight>'),
         ('alice', ('set', 'render', '--max-time-limit', '31d'), '2678400'),
-        ('root', ('set', 'render', '--share', '1.5'), '1.5'),
+        ('alice', ('set', 'render', '--share', '1.5'), '1.5'),
         ('alice', ('set', 'gone', '--idle', '5m'), 'gone'),
         ('bob', ('show', 'render'), 'render'),
         ('alice', ('delete', 'gone'), 'gone'),

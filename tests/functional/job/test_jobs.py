@@ -196,7 +196,7 @@ def test_a_queue_is_deleted_with_its_workers(bed):
     bed.until(bed.all_ended)
     assert len(bed.owners.made) == 1
     bed.stores.queues.delete(id_of('night'))
-    bed.until(lambda: bed.stores.queues.queue('night') is None, passes=10)
+    bed.until(lambda: bed.stores.queues.queue(id_of('night')) is None, passes=10)
     assert (bed.owners.made, bed.owners.trusts) == ({}, {})
 
 

@@ -79,7 +79,7 @@ def test_forget_needs_a_queue_that_is_being_deleted(bed, command):
     assert (
         f'server {server} may be left' in done.stdout and 'trust trust-1 may be left' in done.stdout
     )
-    assert bed.stores.queues.queue('night') is None
+    assert bed.stores.queues.queue(id_of('night')) is None
 
 
 @pytest.mark.parametrize(

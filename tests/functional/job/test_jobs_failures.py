@@ -61,7 +61,7 @@ def test_nova_away(bed, caplog, away):
 def test_an_owner_who_is_locked_out_stops_nobody_else(bed):
     """His queue's jobs have that as their reason; another queue's run."""
     bed.add_queue('day', 'blue')
-    trust = bed.stores.queues.queue('night').trust_id
+    trust = bed.stores.queues.queue(id_of('night')).trust_id
     bed.submit('seed', 'night', sleep=10.0)
     bed.until(bed.all_ended)
     bed.owners.barred.add(trust)

@@ -86,6 +86,6 @@ def test_killed_at_random_moments(fast, seed):
     assert bed.balance(account('project', 'red')) == spent[LOW] + spent[HIGH]
     assert bed.balance(ESCROW) == 0 and not list(bed.ledger.discrepancies())
     bed.stores.queues.delete(id_of('night'))
-    story.until(lambda: bed.stores.queues.queue('night') is None)
+    story.until(lambda: bed.stores.queues.queue(id_of('night')) is None)
     assert (bed.owners.made, bed.owners.trusts) == ({}, {})
     assert len(story.deaths) >= 5, story.deaths

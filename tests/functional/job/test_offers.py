@@ -9,6 +9,7 @@ from nova_market.core.job.record import JobState
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import MINT, Posting, Reason
 from nova_market.core.tender.stored_offer import OfferState
+from tests.support.job_records import id_of
 from tests.support.market.api import ALICE, BOB
 
 pytestmark = pytest.mark.functional
@@ -41,7 +42,7 @@ def selling(small):
 
 
 def ask(bed, **more):
-    asked = {'queue': 'day', 'flavor': 'small', 'time_limit': 600, **more}
+    asked = {'queue': id_of('day'), 'flavor': 'small', 'time_limit': 600, **more}
     answer = bed.market.call('POST', '/v1/offers', BUYER, json=asked)
     assert answer.status_code == 201, answer.json
     return answer.json

@@ -109,7 +109,7 @@ def projects(bed: JobsBed, accounts: dict[str, str]) -> dict[str, Any]:
 @pytest.fixture(scope='module')
 def queues(projects: dict[str, Any], accounts: dict[str, str]) -> None:
     for name, (owner, submitter) in OWNERS.items():
-        projects[owner].create_queue(
+        made = projects[owner].create_queue(
             name=name,
             flavors=[FLAVOR],
             image='worker',
@@ -120,6 +120,8 @@ def queues(projects: dict[str, Any], accounts: dict[str, str]) -> None:
             price_core_hour=PRICES[name],
             submitters={'projects': [accounts[submitter].removeprefix('project:')]},
         )
+        for customer in (submitter, 'admin'):
+            projects[customer].accept_queue(made.id)
     projects['admin'].update_queue('render', share=SHARE)
 
 

@@ -139,7 +139,7 @@ def users(bed: JobsBed, cloud: Cloud) -> dict[str, User]:
     ids = {name: cloud.project_id(name) for name in USERS}
     for project in ids.values():
         admin.grant(f'project:{project}', GRANT * MICRO)
-    admin.create_queue(
+    made = admin.create_queue(
         name=QUEUE,
         flavors=[FLAVOR],
         image='worker',
@@ -150,9 +150,13 @@ def users(bed: JobsBed, cloud: Cloud) -> dict[str, User]:
         idle_seconds=IDLE,
         limits={'max_time_limit': 3600},
         submitters={'projects': list(ids.values())},
+        projects_trust_each_other=True,
     )
     admin.update_queue(QUEUE, share=1.0)
-    return {name: User(bed.market.connection(name).market, bed.witness.url) for name in USERS}
+    markets = {name: bed.market.connection(name).market for name in USERS}
+    for market in markets.values():
+        market.accept_queue(made.id)
+    return {name: User(market, bed.witness.url) for name, market in markets.items()}
 
 
 @pytest.fixture(scope='module')

@@ -22,6 +22,8 @@ from tests.support.offer_builders import forecast
 class BagsOfTasks(Jobs):
     """The queue `render` of the pages on jobs, and room for two small servers."""
 
+    accepted = True
+
     def step(self, text: str) -> None:
         if text != 'the bags negotiate':
             super().step(text)

@@ -33,7 +33,12 @@ class JobsBed:
 
 
 class Jobs(Stage):
-    """Operations has a queue `render`, which takes jobs of astronomy for a price; Alice has 1000 credits."""
+    """Operations has a queue `render`, which takes jobs of astronomy for a price; Alice has 1000 credits.
+
+    accepted: her project calls it so already
+    """
+
+    accepted = False
 
     def prepare(self) -> None:
         self._jobs = JobService(self.service.market.stores, self.bed.clock.wall)
@@ -44,6 +49,9 @@ class Jobs(Stage):
             '--image', 'debian-13', '--submitter', PEOPLE['alice'].project_id, '--price', '0.06',
             '--share', '0.33',
         )  # fmt: skip
+        if self.accepted:
+            (queue,) = self.service.market.stores.queues.named('render')
+            self.must('alice', 'queue', 'accept', queue.id)
 
     def step(self, text: str) -> None:
         if found := re.fullmatch(r'after (\d+) minutes', text):
@@ -122,7 +130,7 @@ class Jobs(Stage):
 
     def _has_worked(self, name: str, hours: int) -> None:
         """A morning: it fills, and is above its share for an hour with short jobs."""
-        queue = self.service.market.stores.queues.queue(name)
+        queue = next(iter(self.service.market.stores.queues.named(name)), None)
         assert queue is not None or name == 'all'
         last = int(self.bed.clock.wall()) // HOUR * 60
         cores = (4.0, 12.0, 20.0, 16.0)
@@ -153,6 +161,8 @@ def scripts(page: Path) -> dict[str, str]:
 
 class FromSlurm(Jobs):
     """The same, with a job `prepare` that others come after."""
+
+    accepted = True
 
     def prepare(self) -> None:
         super().prepare()

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from nova_market.core.job.queue import StoredQueue
+from nova_market.core.job.queue import QueueName, StoredQueue
 from nova_market.core.job.record import StoredJob
 from tests.support.job_records import QUOTAS, new_jobs
 from tests.support.market.api import ALICE, Market
@@ -14,10 +14,13 @@ MEMBER = f'member@{ALICE}'
 
 
 def make_queue(market: Market, token: str = MEMBER, **parts: Any) -> dict[str, Any]:
-    """A queue of Alice's."""
+    """A queue of Alice's; its submitters call it by its name."""
     answer = market.call('POST', '/v1/queues', token, json={**QUEUE, **parts})
     assert answer.status_code == 201, answer.json
     made: dict[str, Any] = answer.json['queue']
+    for project in made['submitters']['projects']:
+        name = QueueName(project_id=project, name=made['name'], user_id='u')
+        market.stores.queues.accept(made['id'], name, 9)
     return made
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nova_market.core.job.forecast import document_of
-from nova_market.core.job.queue import StoredQueue
+from nova_market.core.job.queue import QueueName, StoredQueue
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import MINT, Posting, Reason, account
 from nova_market.db.database import Database
@@ -115,6 +115,7 @@ def _sell(stores: Any, region: Region) -> None:
         flavors=('small',), image='debian', price_core_hour=int(region.price * 1e6),
     )  # fmt: skip
     stores.queues.create(queue, 9)
+    stores.queues.accept(queue.id, QueueName(project_id=alice, name='night', user_id='u'), 9)
     seen = forecast(at=time.time())
     published = replace(seen, queues={queue.id: seen.queues[id_of('night')]})
     stores.states.write(STATE, document_of(published))
