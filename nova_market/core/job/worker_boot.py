@@ -4,10 +4,13 @@
 Implements rule JW1 of doc/source/specs/worker.rst for the context that a virtual machine of SVMSched is
 started with (section 4.2.3). A script for /bin/sh is what cloud-init and CirrOS both run, once in the life of
 a server, so one form serves all images: with Python 3.6 the guest runs worker.py, and worker.sh otherwise.
+worker.py is compressed, as Python can unpack it: the two agents as they are fill what Nova takes.
 """
 
+import base64
 import re
 import shlex
+import zlib
 from dataclasses import dataclass
 
 from nova_market.errors import BadAmount
@@ -22,7 +25,10 @@ CREDENTIAL = re.compile(r'[A-Za-z0-9_-]{43}', re.ASCII)
 END = 'END_OF_NOVA_MARKET_FILE'
 
 START = """
-if python3 -c 'import sys; sys.exit(sys.version_info < (3, 6))' 2>/dev/null; then
+if python3 -c 'import sys, zlib; sys.exit(sys.version_info < (3, 6))' 2>/dev/null; then
+    python3 -I -c 'import base64, sys, zlib
+sys.stdout.buffer.write(zlib.decompress(base64.b64decode(sys.stdin.buffer.read())))' \\
+        <"$PLACE/worker.py.z" >"$PLACE/worker.py"
     set -- python3 -I "$PLACE/worker.py" --url "$URL" --worker "$WORKER" --user "$AS" \\
         --credential-file "$PLACE/credential" --directory "$PLACE/jobs"
     [ ! -s "$PLACE/ca.pem" ] || set -- "$@" --cacert "$PLACE/ca.pem"
@@ -37,15 +43,15 @@ setsid "$@" </dev/null >>"$PLACE/log" 2>&1 &
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerBoot:
-    """url: of the market API, as the guest reaches it; user: of the image, whom jobs run as
-
+    """url: of the market API, as the guest reaches it
+    user: of the image, whom jobs run as; '' = each has a uid of its own
     certificates: of the API, in PEM, where the image has not got them; '' = none
     """
 
     url: str
     worker_id: str
     credential: str
-    user: str = 'nobody'
+    user: str = ''
     certificates: str = ''
     directory: str = DIRECTORY
 
@@ -70,7 +76,7 @@ def worker_user_data(boot: WorkerBoot, python_agent: str, shell_agent: str) -> s
     files = {
         'credential': f'{boot.credential}\n',
         'ca.pem': boot.certificates,
-        'worker.py': python_agent,
+        'worker.py.z': base64.encodebytes(zlib.compress(python_agent.encode(), 9)).decode(),
         'worker.sh': shell_agent,
     }
     parts += [_file(name, text) for name, text in files.items() if text]

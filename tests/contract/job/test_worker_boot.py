@@ -57,7 +57,7 @@ def test_user_data_starts_an_agent(database, place, python):
         subprocess.run(['busybox', 'sh', str(script)], check=True, env={'PATH': path}, timeout=60)
         job_id = bed.run('id -un; exit 5')
         assert bed.ended(job_id).exit_code == 5
-        assert bed.output(job_id) == b'nobody\n'
+        assert bed.output(job_id) == b'nova-job\n'
         running = list(processes_with('worker.py' if python else 'worker.sh'))
         lines = [Path(f'/proc/{one}/cmdline').read_bytes() for one in running]
         assert any(str(directory).encode() in line for line in lines)
@@ -75,7 +75,7 @@ def test_user_data_fits_into_nova():
     assert len(base64.b64encode(script.encode())) <= 65_535
     assert script.startswith('#!/bin/sh\n')
     with pytest.raises(BadAmount, match=f'Nova takes {MAX_USER_DATA}'):
-        worker_user_data(boot(certificates='x' * 20_000), *AGENTS)
+        worker_user_data(boot(certificates='x' * 30_000), *AGENTS)
 
 
 @pytest.mark.parametrize(
