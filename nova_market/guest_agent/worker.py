@@ -3,6 +3,7 @@
 
 Implements SVMSched, section 4.2.3, by doc/source/specs/worker.rst (JW1 to JW9): asks for a job, runs its
 script as an unprivileged user under its time limit, and sends heartbeats with its output, and a result.
+Nothing of a job is left for the next one: as root it gives each a uid of its own, and ends and removes by it.
 
 This one file needs Python 3.6 and nothing besides, so it can be copied into any guest; worker.sh is the same
 for guests without Python. The credential comes from a file or the environment: all users see command lines.
@@ -25,7 +26,7 @@ import time
 import urllib.error
 import urllib.request
 from http.client import HTTPException
-from typing import IO, Any, Callable, Dict, List, Optional, Sequence
+from typing import IO, Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 PROGRAM = 'nova-market-worker'
 AGENT = 'python 1'
@@ -44,30 +45,58 @@ UNANSWERED = (OSError, ValueError, HTTPException)
 """No connection, TLS or time; no JSON; no HTTP, or less of it than was promised."""
 BUSY = {408, 429, 500, 502, 503, 504}
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+CLONE_NEWNS, CLONE_NEWIPC = 0x20000, 0x8000000  # linux/sched.h
 
 RUN_VARIABLE = 'NOVA_MARKET_RUN'
 """Names the directory of its attempt to each process of a job."""
 
-EXIT_USAGE, EXIT_DENIED = 2, 3
+EXIT_USAGE, EXIT_DENIED, EXIT_LEFT = 2, 3, 4
+LEFT = 'something of a job can neither be ended nor removed: no other job runs here'
+
+JOB_USER = 'nova-job'
+FIRST_UID, UIDS = 70000, 30000
+"""Jobs have these in turn: above those of people, and below those that user namespaces are given."""
+OPEN = [os.path.realpath(one) for one in ('/tmp', '/var/tmp', '/dev/shm') if os.path.isdir(one)]
+"""Where a job may write besides its own directory: the guest's other file systems are read-only to it."""
 
 LAUNCH = """
-import json, os, sys
+import ctypes, json, os, sys
 place, uid, gid, name = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
-with open(place, encoding='utf-8') as file:
+kept = [place + '/work'] + sys.argv[5].split(':')
+with open(place + '/environment', encoding='utf-8') as file:
     environment = json.load(file)
-if os.getuid() == 0:
+libc = ctypes.CDLL(None)
+def mount(at, flags, source=None):
+    libc.mount(source and os.fsencode(source), os.fsencode(at), None, flags, None)
+if uid and os.getuid() == 0:
+    if libc.unshare(0x20000) == 0:  # CLONE_NEWNS
+        mount('/', 0x84000)  # MS_REC|MS_SLAVE
+        for one in kept:
+            mount(one, 0x5000, one)  # MS_REC|MS_BIND
+        with open('/proc/self/mounts', 'rb') as file:
+            for source, at, kind in [line.split()[:3] for line in file]:
+                at = at.decode('unicode_escape').encode('latin-1')
+                ours = source.startswith(b'/dev/') or kind in b'devtmpfs overlay ramfs rootfs tmpfs zfs'.split()
+                if ours and os.fsdecode(at) not in kept and os.path.exists(at):
+                    mount(at, 0x1021 | os.statvfs(at).f_flag & 14)  # MS_REMOUNT|MS_BIND|MS_RDONLY
+        mount('/etc/passwd', 0x1000, place + '/passwd')
     os.initgroups(name, gid)
     os.setgid(gid)
     os.setuid(uid)
+    libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS: a setuid program could begin what is not of this uid
+os.chdir(kept[0])
 os.umask(0o022)
 try:
-    os.execve(sys.argv[5], sys.argv[5:], environment)
+    os.execve(sys.argv[6], sys.argv[6:], environment)
 except OSError as error:
-    sys.stderr.write('{}: {}\\n'.format(sys.argv[5], error.strerror))
+    sys.stderr.write('{}: {}\\n'.format(sys.argv[6], error.strerror))
     os._exit(127 if isinstance(error, FileNotFoundError) else 126)
 """
 """Becomes the job's user and then the script. The environment of a job comes in a file: it must not reach a
 process of root, as it may name a library to load."""
+
+KILL = 'import os, sys; os.setuid(int(sys.argv[1])); os.kill(-1, int(sys.argv[2]))'
+"""All processes of a uid in one instant: one that begins others all the time cannot outrun it."""
 
 
 class Wrong(Exception):
@@ -224,9 +253,10 @@ class Output:
 
 
 class Processes:
-    """Everything that the agent has begun: orphans come back to it, so nothing escapes."""
+    """Everything that a job has begun: what is of its uid; without one (0), what comes back as an orphan."""
 
-    def __init__(self) -> None:
+    def __init__(self, uid: int) -> None:
+        self._uid = uid
         self.user = self.system = 0.0
         self.rss_kib = 0
         self.ended = {}  # type: Dict[int, int]
@@ -245,58 +275,115 @@ class Processes:
             self.system += used.ru_stime
             self.rss_kib = max(self.rss_kib, used.ru_maxrss)
 
-    def signal(self, number: int) -> bool:
-        """Send it to all; whether there was one."""
-        found = descendants(os.getpid())
-        for pid in found:
+    def signal(self, number: int) -> None:
+        """Send it to all."""
+        if self._uid:
+            command = [sys.executable, '-I', '-S', '-c', KILL, str(self._uid), str(number)]
             try:
-                os.kill(pid, number)
-            except ProcessLookupError:
-                pass
-        return bool(found)
+                subprocess.call(command, stderr=subprocess.DEVNULL)
+                return
+            except OSError as error:  # the job has filled the table of processes
+                log(error)
+        signal_each(self.found(), number)
 
-    def end(self) -> None:
-        """All of them, whatever they begin meanwhile; one that waits for a disk is left after a while."""
+    def found(self) -> List[int]:
+        """Those that have not ended, with one that has not become the job's user yet."""
+        there = list(processes())
+        below = [os.getpid()]
+        for one in below:
+            below += [pid for pid, parent, _ in there if parent == one and pid not in below]
+        return below[1:] + [pid for pid, _, uid in there if uid == self._uid > 0]
+
+    def end(self) -> bool:
+        """All of them, whatever they begin meanwhile. False: one waits for a disk, and is left."""
         for _ in range(100):
-            if not self.signal(signal.SIGKILL):
+            found = self.found()
+            if not found:
                 break
+            self.signal(signal.SIGKILL)
+            signal_each(found, signal.SIGKILL)
             time.sleep(0.02)
             self.reap()
         self.reap()
+        return not found
 
 
-def descendants(root: int) -> List[int]:
-    """Processes that descend from this one and have not ended; children after their parents."""
-    children = {}  # type: Dict[int, List[int]]
+def signal_each(pids: Iterable[int], number: int) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
+
+def processes() -> Iterator[Tuple[int, int, int]]:
+    """Pid, parent and uid of all that have not ended."""
     for name in os.listdir('/proc'):
         if name.isdigit():
             try:
-                with open('/proc/{}/stat'.format(name), 'rb') as file:
-                    state, parent = file.read().rpartition(b')')[2].split()[:2]
-            except (OSError, ValueError):
+                with open('/proc/{}/status'.format(name), 'rb') as file:
+                    of = dict(line.split(b':', 1) for line in file)
+                if of[b'State'].split()[0] not in b'ZX':
+                    yield int(name), int(of[b'PPid']), int(of[b'Uid'].split()[0])
+            except (OSError, ValueError, KeyError):
                 continue
-            if state not in b'ZX':
-                children.setdefault(int(parent), []).append(int(name))
-    found = [root]
-    seen = {root}
-    for pid in found:
-        found += [one for one in children.get(pid, []) if one not in seen]
-        seen.update(children.get(pid, []))
-    return found[1:]
 
 
-def end_strays(place: str) -> None:
-    """What an agent before this one has left in this directory."""
-    mark = '{}={}/'.format(RUN_VARIABLE, place).encode()
-    for name in os.listdir('/proc'):
+def files_of(uid: int, places: Iterable[str]) -> Iterator[str]:
+    """What is of this uid in directories of others; not what is in its own ones."""
+    for top in places:
+        for place, directories, names in os.walk(top):
+            for name in directories + names:
+                path = os.path.join(place, name)
+                try:
+                    mine = os.lstat(path).st_uid == uid
+                except OSError:
+                    continue
+                if mine and name in directories:
+                    directories.remove(name)
+                if mine:
+                    yield path
+
+
+def remove(path: str) -> None:
+    """A file, or a directory with all that is in it; whoever wants to know looks whether it is there."""
+    try:
+        if os.path.islink(path) or not os.path.isdir(path):
+            os.unlink(path)
+        shutil.rmtree(path, ignore_errors=True)
+    except (OSError, RecursionError) as error:
+        log('{}: {}'.format(path, error))
+
+
+def cleansed(uid: int) -> bool:
+    """End all processes of this uid, and remove its files; whether nothing is left of it."""
+    if not uid or os.getuid():
+        return True
+    for _ in range(3):
+        ended, found = Processes(uid).end(), list(files_of(uid, [*OPEN, '/dev/mqueue']))
+        if ended and not found:
+            return True
+        for path in found:
+            remove(path)
+    return False
+
+
+def end_strays(place: str) -> bool:
+    """What an agent before this one has left in this directory; whether nothing is left."""
+    mark, clean = '{}={}/'.format(RUN_VARIABLE, place).encode(), True
+    for pid, _, _ in processes():
         try:
-            with open('/proc/{}/environ'.format(int(name)), 'rb') as file:
+            with open('/proc/{}/environ'.format(pid), 'rb') as file:
                 if mark in file.read():
-                    os.kill(int(name), signal.SIGKILL)
-        except (OSError, ValueError):
+                    os.kill(pid, signal.SIGKILL)
+        except OSError:
             continue
     for name in os.listdir(place):
-        shutil.rmtree(os.path.join(place, name), ignore_errors=True)
+        run = os.path.join(place, name)
+        if os.path.isdir(os.path.join(run, 'work')):
+            clean = cleansed(os.stat(os.path.join(run, 'work')).st_uid) and clean
+        remove(run)
+    return clean
 
 
 class Pulse(threading.Thread):
@@ -345,7 +432,8 @@ class Run:
         self._job, self._user = job, user
         self._place = os.path.join(place, '{}.{}'.format(job['id'], job['attempt']))
         self._work = os.path.join(self._place, 'work')
-        self._processes = Processes()
+        self._uid = 0 if os.getuid() else user.pw_uid
+        self._processes = Processes(self._uid)
         self._output = None  # type: Optional[Output]
         self._began = 0.0
         self._main = self._checkpoint = 0
@@ -354,7 +442,7 @@ class Run:
 
     def begin(self) -> None:
         """:raises OSError: it cannot be started."""
-        shutil.rmtree(self._place, ignore_errors=True)
+        remove(self._place)
         for path, mode in ((self._place, 0o711), (self._work, 0o700)):
             os.mkdir(path)
             os.chmod(path, mode)
@@ -365,11 +453,16 @@ class Run:
         self._write('environment', json.dumps(dict(environment, **self._job['environment'])), 0o600)
         self._write('script', self._job['script'], 0o500, mine=False)
         self._write('checkpoint', self._job['checkpoint'], 0o500, mine=False)
+        with open('/etc/passwd', encoding='utf-8', errors='surrogateescape') as file:
+            me = [str(one) for one in (*self._user[:5], self._work, '/bin/sh')]
+            self._write('passwd', '{}{}\n'.format(file.read(), ':'.join(me)), 0o644)
         if os.getuid() == 0:
             os.chown(self._work, self._user.pw_uid, self._user.pw_gid)
         source, self._sink = os.pipe()
         whole = os.path.join(self._place, 'output') if self._job['output_url'] else None
         self._output = Output(source, whole, self._job['output_limit'])
+        if self._uid:  # the objects of the job before go with their namespace
+            ctypes.CDLL(None).unshare(CLONE_NEWIPC)
         self._began = time.monotonic()
         self._main = self._launched('script')
 
@@ -432,11 +525,14 @@ class Run:
                 found['uploaded'] = False
         return found
 
-    def clean(self) -> None:
-        self._processes.end()
+    def clean(self) -> bool:
+        """Whether nothing of it is left."""
+        ended = self._processes.end()
         for begun in self._kept:
             begun.returncode = 0  # it was waited for by `Processes`
-        shutil.rmtree(self._place, ignore_errors=True)
+        clean = cleansed(self._uid)
+        remove(self._place)
+        return ended and clean and not os.path.exists(self._place)
 
     def _launched(self, name: str) -> int:
         """Start a script of the job as its user, in a session of its own; its pid."""
@@ -444,11 +540,11 @@ class Run:
         with open(path, 'rb') as file:
             command = [path] if file.read(2) == b'#!' else ['/bin/sh', path]
         user = [str(self._user.pw_uid), str(self._user.pw_gid), self._user.pw_name]
-        place = os.path.join(self._place, 'environment')
+        given = [self._place, *user, ':'.join(OPEN), *command]
         begun = subprocess.Popen(
-            [sys.executable, '-I', '-S', '-c', LAUNCH, place, *user, *command],
+            [sys.executable, '-I', '-S', '-c', LAUNCH, *given],
             stdin=subprocess.DEVNULL, stdout=self._sink, stderr=subprocess.STDOUT,
-            cwd=self._work, env={}, start_new_session=True,
+            cwd='/', env={}, start_new_session=True,
         )  # fmt: skip
         # whoever forgets it has subprocess wait for it, and its status is gone
         self._kept.append(begun)
@@ -465,8 +561,9 @@ class Run:
 class Agent:
     """Runs job after job until it is told to exit."""
 
-    def __init__(self, api: Api, place: str, user: pwd.struct_passwd) -> None:
+    def __init__(self, api: Api, place: str, user: Optional[pwd.struct_passwd]) -> None:
         self._api, self._place, self._user = api, place, user
+        self._clean, self._turn = True, os.getpid() * 97  # others than an agent before has used
 
     def run(self) -> int:
         """The exit status."""
@@ -478,7 +575,10 @@ class Agent:
                     return 0
                 if answer['order'] == 'run':
                     self._job(answer['job'], float(answer.get('seconds') or 10))
-                    continue
+                    if self._clean:
+                        continue
+                    log(LEFT)
+                    return EXIT_LEFT
             except Refused as error:
                 log(error)
                 return EXIT_DENIED
@@ -486,7 +586,10 @@ class Agent:
 
     def _job(self, job: Dict[str, Any], interval: float) -> None:
         """One attempt. :raises Refused: the credential is not accepted any more."""
-        run = Run(job, self._place, self._user)
+        self._turn += 1
+        uid = FIRST_UID + self._turn % UIDS
+        own = pwd.struct_passwd((JOB_USER, 'x', uid, uid, '', '/', '/bin/sh'))
+        run = Run(job, self._place, self._user or own)
         try:
             # nothing is started before the API has noted that it is
             order = self._api.insist('heartbeat', run.name(), lambda: False)['order']
@@ -502,7 +605,7 @@ class Agent:
             if error.status == 401:
                 raise
         finally:
-            run.clean()
+            self._clean = run.clean()
 
     def _ran(self, run: Run, interval: float) -> Dict[str, Any]:
         """The result of a run; empty where nobody wants it."""
@@ -525,14 +628,15 @@ def parser() -> argparse.ArgumentParser:
         prog=PROGRAM,
         description='Runs the jobs of a queue inside a worker, one after the other.',
         epilog='The credential is read from --credential-file or {}. Exit status: 0 the market has no '
-        'more work, 2 wrong usage, 3 the credential is not accepted.'.format(CREDENTIAL_VARIABLE),
+        'more work, 2 wrong usage, 3 the credential is not accepted, 4 something of a job is '
+        'left.'.format(CREDENTIAL_VARIABLE),
     )
     add = made.add_argument
     add('--url', required=True, help='of the market API, such as https://cloud.example/market')
     add('--worker', metavar='ID', required=True, help='which worker this is')
     add('--credential-file', metavar='FILE', help='only its owner should be able to read it')
-    add('--user', default='nobody', help='whom jobs run as; default: %(default)s')
-    add('--allow-root', action='store_true', help='--user may be root')
+    add('--user', help='whom jobs run as, and nothing else; default: each job has a uid of its own')
+    add('--allow-root', action='store_true', help='--user may be root: nothing keeps jobs apart')
     add('--directory', default=DIRECTORY, help='of running jobs; default: %(default)s')
     add('--timeout', type=float, default=30.0, help='seconds for a request, default 30')
     add(
@@ -553,7 +657,9 @@ def configured(given: argparse.Namespace) -> Agent:
                 credential = file.read(1000).strip()
         else:
             credential = os.environ.pop(CREDENTIAL_VARIABLE, '').strip()
-        user = pwd.getpwnam(given.user) if os.getuid() == 0 else pwd.getpwuid(os.getuid())
+        user = pwd.getpwnam(given.user) if given.user else None
+        if os.getuid():
+            user = pwd.getpwuid(os.getuid())
         os.makedirs(given.directory, exist_ok=True)
         os.chmod(given.directory, 0o711)  # jobs go through it to their own
         place = os.path.realpath(given.directory)
@@ -565,7 +671,7 @@ def configured(given: argparse.Namespace) -> Agent:
         ) from None
     if not credential:
         raise Wrong('no credential: give --credential-file or ' + CREDENTIAL_VARIABLE)
-    if user.pw_uid == 0 and not given.allow_root:
+    if user and user.pw_uid == 0 and not given.allow_root:
         raise Wrong('jobs would run as root: give another --user, or --allow-root')
     url = '{}/v1/worker/{}'.format(given.url.rstrip('/'), given.worker)
     return Agent(Api(url, credential, given.timeout, given.cacert), place, user)
@@ -589,8 +695,13 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         lock = alone(given.directory)
         if lock is None:
             raise Wrong('--directory {}: another agent runs there'.format(given.directory))
-        end_strays(os.path.realpath(given.directory))
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        if not end_strays(os.path.realpath(given.directory)):
+            log(LEFT)
+            return EXIT_LEFT
+        libc = ctypes.CDLL(None)
+        libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        if os.getuid() == 0 and libc.unshare(CLONE_NEWNS | CLONE_NEWIPC):
+            log('there are no namespaces: IPC and directories that all may write to are not kept from jobs')
     except Wrong as error:
         log(error)
         return EXIT_USAGE

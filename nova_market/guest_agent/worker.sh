@@ -3,8 +3,8 @@
 # nova-market-worker for guests without Python: POSIX sh with BusyBox 1.34 or newer, or with curl.
 #
 # Speaks the protocol of doc/source/specs/worker.rst in its text form, and does what worker.py does, with four
-# differences: it has no max_rss_mib; a script that exits with 129 to 192 counts as ended by a signal; a process that
-# leaves its session and clears its environment outlives its job; whole outputs are stored where there is curl.
+# differences: it has no max_rss_mib; a script that exits with 129 to 192 counts as ended by a signal; jobs are kept
+# apart as far as there are setpriv or nsenter, and unshare; whole outputs are stored where there is curl.
 #
 # The credential is in the body of each request, which is a file: a command line can be seen by every user.
 #
@@ -22,7 +22,7 @@ fail() { log "$*"; exit 2; }
 
 [ $# -ge 3 ] || fail 'give URL WORKER_ID CREDENTIAL_FILE [USER [DIRECTORY]]'
 URL=${1%/}/v1/worker/$2
-USER_NAME=${4:-nobody}
+USER_NAME=${4:-} # empty: each job has a uid of its own
 PLACE=${5:-/var/lib/nova-market-worker}
 TIMEOUT=${NOVA_MARKET_TIMEOUT:-30}
 [ -r "$3" ] || fail "$3: give a file with the credential of this worker"
@@ -31,9 +31,12 @@ CREDENTIAL=$(cat "$3")
 SESSION=$(tr -dc 'A-Za-z0-9' < /dev/urandom | head -c 43)
 ME=$(id -u)
 [ "$ME" = 0 ] || USER_NAME=$(id -un)
-id -u "$USER_NAME" >/dev/null 2>&1 || fail "there is no user $USER_NAME: give another one"
-if [ "$(id -u "$USER_NAME")" = 0 ] && [ -z "${NOVA_MARKET_ALLOW_ROOT:-}" ]; then
-    fail 'jobs would run as root: give another user, or set NOVA_MARKET_ALLOW_ROOT=1'
+if [ "$USER_NAME" ]; then
+    JOB_UID=$(id -u "$USER_NAME" 2>/dev/null) || fail "there is no user $USER_NAME: give another one"
+    JOB_GID=$(id -g "$USER_NAME")
+    if [ "$JOB_UID" = 0 ] && [ -z "${NOVA_MARKET_ALLOW_ROOT:-}" ]; then
+        fail 'jobs would run as root: give another user, or set NOVA_MARKET_ALLOW_ROOT=1'
+    fi
 fi
 
 # --- requests: begun, and looked at until they have ended, so that time limits are kept meanwhile ---------------
@@ -160,40 +163,89 @@ marked() { # grep of BusyBox sees nothing behind a zero byte
     { tr '\000' '\n' < "$1/environ"; } 2>/dev/null | grep -qF "NOVA_MARKET_RUN=$MARK"
 }
 
-members() { # pids of what the job has begun: in its sessions, or with its mark in their environment
+members() { # pids of what the job has begun: of its uid; without one in its sessions, or with its mark
     for one in /proc/[0-9]*; do
-        { read -r line < "$one/stat"; } 2>/dev/null || continue
+        if [ "$APART" ]; then
+            while read -r name value _; do
+                case $name$value in
+                    State:[ZX]) break ;;
+                    Uid:*) [ "$value" != "$JOB_UID" ] || echo "${one#/proc/}"; break ;;
+                esac
+            done < "$one/status"
+            continue
+        fi
+        read -r line < "$one/stat" || continue
         # shellcheck disable=SC2086 # state, parent, group, session
         case $line in *') '*) set -- ${line##*) } ;; *) set -- ? ? ? ? ;; esac
         case $1 in Z | X) continue ;; esac
         if [ "$4" = "${MAIN:-none}" ] || [ "$4" = "${SAVER:-none}" ] || marked "$one"; then
             echo "${one#/proc/}"
         fi
-    done
+    done 2>/dev/null
+}
+
+as_job() { # COMMAND...: becomes it as the user of the job. A setuid program could begin what is not of its uid
+    # shellcheck disable=SC2016,SC2086 # expanded inside; words of a command
+    case $WAY in
+        setpriv) set -- setpriv --no-new-privs --reuid "$JOB_UID" --regid "$JOB_GID" $OF_GROUPS "$@" ;;
+        nsenter) set -- $BOUND nsenter -S "$JOB_UID" -G "$JOB_GID" "$@" ;;
+        su) set -- $BOUND su -s /bin/sh "$USER_NAME" -c 'exec "$0" "$@"' "$@" ;;
+    esac
+    # shellcheck disable=SC2086
+    [ -z "$SPACE" ] || set -- $SPACE sh -c "$MOUNTS" "$RUN" "$@"
+    exec "$@"
 }
 
 signal_all() { # SIGNAL: whether there was a process
     found=$(members)
+    [ "$found" ] || return
+    # all of a uid in one instant: one that begins others all the time cannot outrun it
+    [ "$APART" ] && (SPACE=''; as_job sh -c "kill -$1 -1") 2>/dev/null && return
     # shellcheck disable=SC2086 # several pids
-    [ "$found" ] && kill "-$1" $found 2>/dev/null
-    [ "$found" ]
+    kill "-$1" $found 2>/dev/null
+    :
 }
 
-end_all() {
+end_all() { # whether none is left
     left=50
-    while [ $left -gt 0 ] && signal_all KILL; do left=$((left - 1)); nap; done
+    while signal_all KILL; do
+        left=$((left - 1))
+        [ $left -gt 0 ] || return
+        nap
+    done
+}
+
+files() { # ACTION...: of the job's uid where all may write
+    # shellcheck disable=SC2086 # several directories
+    find $OPEN $OTHERS "$WIRE/mqueue" -user "$JOB_UID" -prune "$@" 2>/dev/null
+}
+
+objects() { # as ipcrm takes them: what the job has made of System V IPC
+    awk -v uid="$JOB_UID" 'FNR == 1 { kind = "-" substr("qms", ++n, 1) }
+        $(kind == "-s" ? 7 : 10) == uid { print kind, $2 }
+        ' /proc/sysvipc/msg /proc/sysvipc/shm /proc/sysvipc/sem 2>/dev/null
+}
+
+clean() { # ends and removes what the job has begun and made outside of its directory; whether nothing is left
+    end_all || return
+    [ "$APART" ] || return 0
+    mkdir -p "$WIRE/mqueue"
+    mount -t mqueue mqueue "$WIRE/mqueue" 2>/dev/null
+    files -exec rm -rf {} +
+    # shellcheck disable=SC2046 # several words
+    ipcrm $(objects) 2>/dev/null
+    [ -z "$(files; objects)" ]
+    set -- $?
+    umount "$WIRE/mqueue" 2>/dev/null
+    return "$1"
 }
 
 launch() { # NAME: runs a script of the job as its user, in a session of its own; its end goes to ended.NAME
     (
         cd "$RUN/work" || exit 1
-        # shellcheck disable=SC2016 # expanded by the shells inside
-        ( exec setsid sh -c 'echo $$ > "$1/control/pid.$2"
-            [ "$3" ] || exec /bin/sh "$1/start" "$2"
-            [ -z "$4" ] || exec setpriv --reuid "$3" --regid "$4" --init-groups /bin/sh "$1/start" "$2"
-            exec su -s /bin/sh "$3" -c '\''exec /bin/sh "$0" "$1"'\'' "$1/start" "$2"' \
-            sh "$RUN" "$1" "$AS" "$GROUP"
-        ) </dev/null >"$RUN/control/pipe" 2>&1 # redirected inside: "Terminated" of this shell is not output
+        # shellcheck disable=SC2016 # expanded by the shell inside
+        ( as_job setsid sh -c 'echo $$ >&4; exec /bin/sh "$0" "$1" 4>&-' "$RUN/start" "$1"
+        ) </dev/null >"$RUN/control/pipe" 2>&1 4>"$RUN/control/pid.$1" # inside: "Terminated" is not output
         echo $? > "$RUN/control/code.$1"
         times >> "$RUN/control/code.$1"
         mv "$RUN/control/code.$1" "$RUN/control/ended.$1"
@@ -258,7 +310,7 @@ prepare() { # the directory of an attempt
     mkfifo "$RUN/control/pipe" && texts || return 1
     # shellcheck disable=SC2016 # expanded when it runs
     {
-        printf "PATH='%s' USER='%s'\n" "$(printf %s "$PATH" | sed "s/'/'\\\\''/g")" "$USER_NAME"
+        printf "PATH='%s' USER='%s'\n" "$(printf %s "$PATH" | sed "s/'/'\\\\''/g")" "${USER_NAME:-$OWN}"
         echo 'run=${0%/start}; NOVA_MARKET_RUN=$run; HOME=$run/work; TMPDIR=$HOME'
         echo 'export PATH HOME TMPDIR USER NOVA_MARKET_RUN'
         echo 'first=$(head -c 2 "$run/$1")'
@@ -266,7 +318,9 @@ prepare() { # the directory of an attempt
         echo 'if [ "$first" = "#!" ]; then exec "$run/$1"; else exec /bin/sh "$run/$1"; fi'
     } > "$RUN/start"
     chmod 500 "$RUN/script" "$RUN/checkpoint" && chmod 400 "$RUN/environment" || return 1
-    [ -z "$AS" ] || chown "$AS" "$RUN/work" "$RUN/script" "$RUN/checkpoint" "$RUN/environment"
+    cat /etc/passwd > "$RUN/passwd"
+    [ -z "$OWN" ] || echo "$OWN:x:$JOB_UID:$JOB_GID::$RUN/work:/bin/sh" >> "$RUN/passwd"
+    [ "$ME" != 0 ] || chown "$JOB_UID" "$RUN/work" "$RUN/script" "$RUN/checkpoint" "$RUN/environment"
 }
 
 watch() { # until the script has ended, by itself (END is empty) or by an order
@@ -353,6 +407,7 @@ run_job() { # one attempt of one job
     TIME_LIMIT=$(number next time_limit 0) INTERVAL=$(number next seconds 10)
     RUN=$PLACE/$JOB.$ATTEMPT MARK=$PLACE/$JOB.$ATTEMPT MAIN='' SAVER=''
     END='' ORDER='' NOTICE=0 BEATING='' TROUBLE='' BEGAN=0
+    [ -z "$OWN" ] || next_uid
     identity > "$WIRE/body.heartbeat"
     insist heartbeat # nothing is started before the API has noted that it is
     [ "$STATUS" = 200 ] || return
@@ -378,24 +433,63 @@ run_job() { # one attempt of one job
     fi
     [ -z "$BEATING" ] || until requested heartbeat; do nap; done
     if [ "$ORDER" != abandoned ]; then insist result; fi
-    rm -rf "$RUN"
+    clean && rm -rf "$RUN" && return
+    log "something of the job can neither be ended nor removed: no other job runs here"
+    leave 4
 }
 
 leave() {
-    [ -z "${MARK:-}" ] || end_all
+    clean
     rm -rf "$WIRE" "${RUN:-$WIRE}" "$PLACE/lock"
     exit "$1"
 }
-trap 'leave 0' TERM INT
+# --- what keeps jobs apart: a uid, and mounts where all that the guest has besides OPEN is read-only ---------------
 
-AS='' GROUP=''
-if [ "$ME" = 0 ]; then
-    AS=$USER_NAME GROUP=$(id -g "$AS")
+next_uid() { TURN=$(((TURN + 1) % 30000)); JOB_UID=$((70000 + TURN)); JOB_GID=$JOB_UID; }
+can() { (as_job true) 2>/dev/null; }
+
+MARK=$PLACE/ APART='' OWN='' WAY='' BOUND='' SPACE='' OPEN='' OTHERS='' TURN=$(($$ * 97)) # others than the last agent's
+if [ "$ME" = 0 ] && [ "${JOB_UID:-1}" != 0 ]; then
+    APART=1 OF_GROUPS=--init-groups WAY=setpriv
+    if [ -z "$USER_NAME" ]; then OWN=nova-job OF_GROUPS=--clear-groups; next_uid; fi
+    setpriv --no-new-privs true 2>/dev/null && BOUND='setpriv --no-new-privs'
     # su of util-linux stays, and kills its job two seconds after SIGTERM; that of BusyBox becomes the job
-    setpriv --reuid "$AS" --regid "$GROUP" --init-groups true 2>/dev/null || GROUP=''
+    can || { WAY=nsenter; [ "$OWN" ] && can; } || WAY=su
+    if [ "$OWN" ] && [ $WAY = su ]; then
+        log 'neither setpriv nor nsenter gives a job a uid of its own: jobs run as nobody'
+        OWN='' USER_NAME=nobody JOB_UID=$(id -u nobody) JOB_GID=''
+    fi
+    for one in /tmp /var/tmp /dev/shm; do OPEN="$OPEN $(cd $one 2>/dev/null && pwd -P)"; done
+    OTHERS=/dev/mqueue SPACE='unshare -m'
+    command -v ipcrm >/dev/null 2>&1 || SPACE="$SPACE -i"
+    if ! $SPACE true 2>/dev/null; then
+        SPACE=''
+        log 'without unshare jobs write where all may: that is searched four levels deep'
+        OTHERS=$(find / -maxdepth 4 '(' -path /proc -o -path /sys ')' -prune \
+            -o -type d -perm -2 -prune -print 2>/dev/null)
+    fi
 fi
-MARK=$PLACE/
-end_all # what an agent before this one has left
+# shellcheck disable=SC2016 # expanded inside
+MOUNTS="OPEN='$OPEN'"'
+{   for at in $OPEN "$0/work"; do mount -o rbind "$at" "$at"; done
+    while read -r from at kind _; do
+        case $from:$kind in
+            /dev/* | *:devtmpfs | *:overlay | *:ramfs | *:rootfs | *:tmpfs | *:zfs) ;;
+            *) continue ;;
+        esac
+        case " $OPEN $0/work " in *" $at "*) ;; *) mount -o remount,bind,ro "$at" ;; esac
+    done < /proc/mounts
+    mount -o bind "$0/passwd" /etc/passwd
+    cd "$0/work"
+} 2>/dev/null
+exec "$@"'
+trap 'leave 0' TERM INT
+for one in "$PLACE"/*.[0-9]*/work; do # what an agent before this one has left
+    # shellcheck disable=SC2012 # there may be no stat
+    left_by=$(ls -ldn "$one" 2>/dev/null | awk '{ print $3 }')
+    case $left_by in '' | 0) ;; *) (JOB_UID=$left_by; clean) || leave 4 ;; esac
+done
+clean
 rm -rf "$PLACE"/*.[0-9]*
 while :; do
     printf 'credential=%s\nsession=%s\nagent=sh 1\nclock=%s\n' "$CREDENTIAL" "$SESSION" "$(date +%s)" > "$WIRE/body.next"

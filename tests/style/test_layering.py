@@ -248,7 +248,7 @@ def test_an_allowed_import_passes(module: str, source: str) -> None:
     assert violations(source, module) == []
 
 
-LONGEST = {'nova_market.guest_agent.worker': 620}
+LONGEST = {'nova_market.guest_agent.worker': 730}
 """Lines of a file, 400 otherwise. A guest gets this one as a single file."""
 
 

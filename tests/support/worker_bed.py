@@ -2,7 +2,7 @@
 """Both agents of workers as real processes, against the real API over HTTP on 127.0.0.1.
 
 What the service of jobs does (an attempt is stored, a worker is to stop) is written here by hand. Jobs run as
-nobody when the tests run as root.
+users of their own when the tests run as root.
 """
 
 import contextlib
@@ -203,14 +203,14 @@ class WorkerBed:
             self._server.server_close()
             self._thread = None
 
-    def start(self, kind: str, user: str = 'nobody') -> subprocess.Popen[str]:
-        """The agent; what it writes goes to the file `log`."""
+    def start(self, kind: str, user: str = '', path: str = '') -> subprocess.Popen[str]:
+        """The agent; what it writes goes to the file `log`. path: where its programs are."""
         credential = self.path / 'credential'
         credential.write_text(f'{CREDENTIAL}\n')
         credential.chmod(0o600)
         given = [f'http://127.0.0.1:{self.port}', WORKER, str(credential), user]
         directory = str(self.path / 'jobs')
-        environment = {'PATH': os.environ['PATH'], 'NOVA_MARKET_TIMEOUT': '5'}
+        environment = {'PATH': path or os.environ['PATH'], 'NOVA_MARKET_TIMEOUT': '5'}
         if kind == 'python':
             words = ['--url', '--worker', '--credential-file', '--user', '--timeout', '--directory']
             values = [*given, '5', directory]

@@ -51,7 +51,7 @@ def database_server():
 def bed(database):
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory)
-        place.chmod(0o711)  # jobs run as nobody below it; the directories of pytest are closed
+        place.chmod(0o711)  # jobs have no rights below it; the directories of pytest are closed
         found = WorkerBed(make_market(database, worker_pace=PACE, wall=time.time), place)
         found.serve()
         yield found
@@ -115,7 +115,7 @@ def test_the_environment_arrives_as_it_was_given(bed, kind):
 
 
 def test_a_job_runs_as_somebody_who_may_nothing(bed, kind):
-    """As nobody, in a directory of its own that goes with it; it finds the credential nowhere."""
+    """As a user of its own, in a directory of its own that goes with it; it finds the credential nowhere."""
     script = f"""id -un; pwd; [ "$PWD" = "$HOME" ] && [ "$PWD" = "$TMPDIR" ] && touch "$TMPDIR/file"
     cat {bed.path}/credential 2>&- && echo it can read the credential
     ls "$HOME/../control" "{bed.path}/jobs/wire" 2>&- && echo it can look into the agent
@@ -128,7 +128,7 @@ def test_a_job_runs_as_somebody_who_may_nothing(bed, kind):
     bed.start(kind)
     assert bed.ended(job_id).exit_code == 0
     lines = bed.output(job_id).decode().splitlines()
-    assert lines[0] == 'nobody' and lines[-1] == 'end'
+    assert lines[0] == 'nova-job' and lines[-1] == 'end'
     assert not [line for line in lines if line.startswith('it ')]
     bed.until(lambda: not Path(lines[1]).exists())
 
@@ -387,6 +387,6 @@ def test_worker_py_is_one_file_for_old_pythons():
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason='without root nobody else can be')
-def test_the_tests_run_jobs_as_nobody():
+def test_the_tests_run_jobs_as_others():
     """So that the tests above show what they state."""
     assert os.getuid() == 0
