@@ -184,12 +184,17 @@ members() { # pids of what the job has begun: of its uid; without one in its ses
     done 2>/dev/null
 }
 
+quoted() { printf "'%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")"; }
+
 as_job() { # COMMAND...: becomes it as the user of the job. A setuid program could begin what is not of its uid
-    # shellcheck disable=SC2016,SC2086 # expanded inside; words of a command
+    # shellcheck disable=SC2086 # words of a command
     case $WAY in
         setpriv) set -- setpriv --no-new-privs --reuid "$JOB_UID" --regid "$JOB_GID" $OF_GROUPS "$@" ;;
         nsenter) set -- $BOUND nsenter -S "$JOB_UID" -G "$JOB_GID" "$@" ;;
-        su) set -- $BOUND su -s /bin/sh "$USER_NAME" -c 'exec "$0" "$@"' "$@" ;;
+        su) # that of BusyBox takes options of the command for its own
+            line='exec'
+            for word in "$@"; do line="$line $(quoted "$word")"; done
+            set -- $BOUND su -s /bin/sh "$USER_NAME" -c "$line" ;;
     esac
     # shellcheck disable=SC2086
     [ -z "$SPACE" ] || set -- $SPACE sh -c "$MOUNTS" "$RUN" "$@"
@@ -310,7 +315,7 @@ prepare() { # the directory of an attempt
     mkfifo "$RUN/control/pipe" && texts || return 1
     # shellcheck disable=SC2016 # expanded when it runs
     {
-        printf "PATH='%s' USER='%s'\n" "$(printf %s "$PATH" | sed "s/'/'\\\\''/g")" "${USER_NAME:-$OWN}"
+        printf 'PATH=%s USER=%s\n' "$(quoted "$PATH")" "${USER_NAME:-$OWN}"
         echo 'run=${0%/start}; NOVA_MARKET_RUN=$run; HOME=$run/work; TMPDIR=$HOME'
         echo 'export PATH HOME TMPDIR USER NOVA_MARKET_RUN'
         echo 'first=$(head -c 2 "$run/$1")'
@@ -360,8 +365,8 @@ code() { head -n 1 "$RUN/control/ended.$1" 2>/dev/null; }
 used() { # user and system seconds of what the launching shells have waited for
     cat "$RUN/control/ended.script" "$RUN/control/ended.checkpoint" 2>/dev/null | awk '
         function s(text) { split(text, part, "m"); return part[1] * 60 + part[2] }
-        NF == 2 && ++lines % 2 == 0 { user += s($1); system += s($2) }
-        END { printf "user_seconds=%.2f\nsystem_seconds=%.2f\n", user, system }'
+        NF == 2 && ++lines % 2 == 0 { user += s($1); kernel += s($2) }
+        END { printf "user_seconds=%.2f\nsystem_seconds=%.2f\n", user, kernel }'
 }
 
 upload() { # the whole output, with heartbeats meanwhile

@@ -203,7 +203,9 @@ class WorkerBed:
             self._server.server_close()
             self._thread = None
 
-    def start(self, kind: str, user: str = '', path: str = '') -> subprocess.Popen[str]:
+    def start(
+        self, kind: str, user: str = '', path: str = '', no_curl: bool = False
+    ) -> subprocess.Popen[str]:
         """The agent; what it writes goes to the file `log`. path: where its programs are."""
         credential = self.path / 'credential'
         credential.write_text(f'{CREDENTIAL}\n')
@@ -217,7 +219,7 @@ class WorkerBed:
             given = [word for pair in zip(words, values, strict=True) for word in pair]
         else:
             given.append(directory)
-        if kind == 'busybox':
+        if no_curl or kind == 'busybox':
             environment['NOVA_MARKET_NO_CURL'] = '1'
         with (self.path / 'log').open('a') as log:
             begun = subprocess.Popen(
