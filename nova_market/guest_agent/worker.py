@@ -382,7 +382,7 @@ def end_strays(place: str) -> bool:
         run = os.path.join(place, name)
         if os.path.isdir(os.path.join(run, 'work')):
             clean = cleansed(os.stat(os.path.join(run, 'work')).st_uid) and clean
-        remove(run)
+        shutil.rmtree(run, ignore_errors=True)
     return clean
 
 

@@ -69,6 +69,7 @@ if [ "$OLD" ] && [ "$OLD" != $$ ] && grep -qs "worker" "/proc/$OLD/cmdline"; the
 fi
 echo $$ > "$PLACE/lock"
 WIRE=$PLACE/wire
+umount "$WIRE/mqueue" 2>/dev/null
 rm -rf "$WIRE"
 (umask 077 && mkdir "$WIRE") || fail "$WIRE: it cannot be made"
 
@@ -234,15 +235,10 @@ objects() { # as ipcrm takes them: what the job has made of System V IPC
 clean() { # ends and removes what the job has begun and made outside of its directory; whether nothing is left
     end_all || return
     [ "$APART" ] || return 0
-    mkdir -p "$WIRE/mqueue"
-    mount -t mqueue mqueue "$WIRE/mqueue" 2>/dev/null
     files -exec rm -rf {} +
     # shellcheck disable=SC2046 # several words
     ipcrm $(objects) 2>/dev/null
     [ -z "$(files; objects)" ]
-    set -- $?
-    umount "$WIRE/mqueue" 2>/dev/null
-    return "$1"
 }
 
 launch() { # NAME: runs a script of the job as its user, in a session of its own; its end goes to ended.NAME
@@ -445,6 +441,7 @@ run_job() { # one attempt of one job
 
 leave() {
     clean
+    umount "$WIRE/mqueue" 2>/dev/null
     rm -rf "$WIRE" "${RUN:-$WIRE}" "$PLACE/lock"
     exit "$1"
 }
@@ -465,7 +462,8 @@ if [ "$ME" = 0 ] && [ "${JOB_UID:-1}" != 0 ]; then
         OWN='' USER_NAME=nobody JOB_UID=$(id -u nobody) JOB_GID=''
     fi
     for one in /tmp /var/tmp /dev/shm; do OPEN="$OPEN $(cd $one 2>/dev/null && pwd -P)"; done
-    OTHERS=/dev/mqueue SPACE='unshare -m'
+    mkdir "$WIRE/mqueue" && mount -t mqueue mqueue "$WIRE/mqueue" 2>/dev/null # queues of POSIX are files there
+    SPACE='unshare -m'
     command -v ipcrm >/dev/null 2>&1 || SPACE="$SPACE -i"
     if ! $SPACE true 2>/dev/null; then
         SPACE=''
