@@ -300,7 +300,8 @@ class Processes:
             found = self.found()
             if not found:
                 break
-            self.signal(signal.SIGKILL)
+            if self._uid:
+                self.signal(signal.SIGKILL)
             signal_each(found, signal.SIGKILL)
             time.sleep(0.02)
             self.reap()
@@ -348,9 +349,12 @@ def files_of(uid: int, places: Iterable[str]) -> Iterator[str]:
 def remove(path: str) -> None:
     """A file, or a directory with all that is in it; whoever wants to know looks whether it is there."""
     try:
-        if os.path.islink(path) or not os.path.isdir(path):
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
             os.unlink(path)
-        shutil.rmtree(path, ignore_errors=True)
+    except FileNotFoundError:
+        pass
     except (OSError, RecursionError) as error:
         log('{}: {}'.format(path, error))
 
@@ -563,7 +567,7 @@ class Agent:
 
     def __init__(self, api: Api, place: str, user: Optional[pwd.struct_passwd]) -> None:
         self._api, self._place, self._user = api, place, user
-        self._clean, self._turn = True, os.getpid() * 97  # others than an agent before has used
+        self._clean, self._turn = True, os.getpid() * 97  # not where an agent before this one has been
 
     def run(self) -> int:
         """The exit status."""

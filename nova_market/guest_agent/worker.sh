@@ -242,6 +242,7 @@ clean() { # ends and removes what the job has begun and made outside of its dire
 }
 
 launch() { # NAME: runs a script of the job as its user, in a session of its own; its end goes to ended.NAME
+    LAUNCHED=$1
     (
         cd "$RUN/work" || exit 1
         # shellcheck disable=SC2016 # expanded by the shell inside
@@ -251,7 +252,11 @@ launch() { # NAME: runs a script of the job as its user, in a session of its own
         times >> "$RUN/control/code.$1"
         mv "$RUN/control/code.$1" "$RUN/control/ended.$1"
     ) 2>/dev/null 3>&- &
-    until [ -s "$RUN/control/pid.$1" ] || [ -e "$RUN/control/ended.$1" ]; do nap; done
+    launched
+}
+
+launched() { # waits until the last one that is launched is of the job's uid: what is not yet is found by nobody
+    until [ -s "$RUN/control/pid.$LAUNCHED" ] || [ -e "$RUN/control/ended.$LAUNCHED" ]; do nap; done
 }
 
 keep() { # what the job writes: its last bytes in `before` and `latest`, and the first LIMIT ones in `whole`
@@ -434,23 +439,30 @@ run_job() { # one attempt of one job
     fi
     [ -z "$BEATING" ] || until requested heartbeat; do nap; done
     if [ "$ORDER" != abandoned ]; then insist result; fi
-    clean && rm -rf "$RUN" && return
-    log "something of the job can neither be ended nor removed: no other job runs here"
+    LAUNCHED=''
+    if ! clean || ! rm -rf "$RUN"; then give_up; fi
+}
+
+give_up() {
+    log 'something of a job can neither be ended nor removed: no other job runs here'
     leave 4
 }
 
 leave() {
+    [ -z "$LAUNCHED" ] || launched
     clean
     umount "$WIRE/mqueue" 2>/dev/null
     rm -rf "$WIRE" "${RUN:-$WIRE}" "$PLACE/lock"
     exit "$1"
 }
+
 # --- what keeps jobs apart: a uid, and mounts where all that the guest has besides OPEN is read-only ---------------
 
 next_uid() { TURN=$(((TURN + 1) % 30000)); JOB_UID=$((70000 + TURN)); JOB_GID=$JOB_UID; }
 can() { (as_job true) 2>/dev/null; }
 
-MARK=$PLACE/ APART='' OWN='' WAY='' BOUND='' SPACE='' OPEN='' OTHERS='' TURN=$(($$ * 97)) # others than the last agent's
+MARK=$PLACE/ LAUNCHED='' APART='' OWN='' WAY='' BOUND='' SPACE='' OPEN='' OTHERS=''
+TURN=$(($$ * 97)) # not where an agent before this one has been
 if [ "$ME" = 0 ] && [ "${JOB_UID:-1}" != 0 ]; then
     APART=1 OF_GROUPS=--init-groups WAY=setpriv
     if [ -z "$USER_NAME" ]; then OWN=nova-job OF_GROUPS=--clear-groups; next_uid; fi
@@ -490,9 +502,9 @@ trap 'leave 0' TERM INT
 for one in "$PLACE"/*.[0-9]*/work; do # what an agent before this one has left
     # shellcheck disable=SC2012 # there may be no stat
     left_by=$(ls -ldn "$one" 2>/dev/null | awk '{ print $3 }')
-    case $left_by in '' | 0) ;; *) (JOB_UID=$left_by; clean) || leave 4 ;; esac
+    case $left_by in '' | 0) ;; *) (JOB_UID=$left_by; clean) || give_up ;; esac
 done
-clean
+clean || give_up
 rm -rf "$PLACE"/*.[0-9]*
 while :; do
     printf 'credential=%s\nsession=%s\nagent=sh 1\nclock=%s\n' "$CREDENTIAL" "$SESSION" "$(date +%s)" > "$WIRE/body.next"
