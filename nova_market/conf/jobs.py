@@ -42,9 +42,9 @@ to the service itself, no worker is declared lost for its silence.
         'worker_user',
         default='',
         help="""
-User of the image whom jobs run as. Empty: each job has a uid of its own, from 70000 to 99999, which no user of
-an image may have. Set it where jobs need the groups of a user. It must exist in the images of all queues, and
-nothing else may run as this user: all its processes are ended, and its files in `/tmp`, `/var/tmp` and
+User of the image whom jobs run as. Empty: each job has a uid of its own, from 70000 to 99999, which no user
+of an image may have. Set it where jobs need the groups of a user. It must exist in the images of all queues,
+and nothing else may run as this user: all its processes are ended, and its files in `/tmp`, `/var/tmp` and
 `/dev/shm` are removed, after each job.
 """,
     ),

@@ -74,9 +74,10 @@ if uid and os.getuid() == 0:
         for one in kept:
             mount(one, 0x5000, one)  # MS_REC|MS_BIND
         with open('/proc/self/mounts', 'rb') as file:
+            kinds = b'devtmpfs overlay ramfs rootfs tmpfs zfs'.split()
             for source, at, kind in [line.split()[:3] for line in file]:
                 at = at.decode('unicode_escape').encode('latin-1')
-                ours = source.startswith(b'/dev/') or kind in b'devtmpfs overlay ramfs rootfs tmpfs zfs'.split()
+                ours = source.startswith(b'/dev/') or kind in kinds
                 if ours and os.fsdecode(at) not in kept and os.path.exists(at):
                     mount(at, 0x1021 | os.statvfs(at).f_flag & 14)  # MS_REMOUNT|MS_BIND|MS_RDONLY
         mount('/etc/passwd', 0x1000, place + '/passwd')
@@ -567,7 +568,8 @@ class Agent:
 
     def __init__(self, api: Api, place: str, user: Optional[pwd.struct_passwd]) -> None:
         self._api, self._place, self._user = api, place, user
-        self._clean, self._turn = True, os.getpid() * 97  # not where an agent before this one has been
+        self._clean = True
+        self._turn = os.getpid() * 97  # not where an agent before this one has been
 
     def run(self) -> int:
         """The exit status."""
@@ -705,7 +707,9 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         libc = ctypes.CDLL(None)
         libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         if os.getuid() == 0 and libc.unshare(CLONE_NEWNS | CLONE_NEWIPC):
-            log('there are no namespaces: IPC and directories that all may write to are not kept from jobs')
+            log(
+                'there are no namespaces: IPC and directories that all may write to are not kept from jobs'
+            )
     except Wrong as error:
         log(error)
         return EXIT_USAGE

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nothing of a job is left for the next one on the same worker (JW7), with every set of programs of a guest.
 
-`python` is worker.py. All others are worker.sh: `curl` in the system's sh, with and without unshare; `busybox`
-with BusyBox's programs alone; `bare` with none of those that give a job a uid or mounts of its own.
+`python` is worker.py. All others are worker.sh: `curl` in the system's sh, with and without unshare;
+`busybox` with BusyBox's programs alone; `bare` with none of those that give a job a uid or mounts of its own.
 """
 
 import os
@@ -35,12 +35,14 @@ made = ctypes.CDLL("librt.so.1").mq_open(b"/left-{n}", os.O_CREAT | os.O_RDWR, 0
 print("queue", made >= 0)'
 """
 COUNT_IPC = """
-for kind in shm msg sem; do echo "$kind $(awk -v uid={uid} '$0 ~ " " uid " "' /proc/sysvipc/$kind | wc -l)"; done
+for kind in shm msg sem; do
+    echo "$kind $(awk -v uid={uid} '$0 ~ " " uid " "' /proc/sysvipc/$kind | wc -l)"
+done
 /usr/bin/python3 -c 'import ctypes, os
 print("queue", ctypes.CDLL("librt.so.1").mq_open(b"/left-{n}", os.O_RDWR) >= 0)'
 """
 BARE_USERS = ['games', 'news', 'uucp', 'irc']
-"""Whom jobs of `bare` run as, as each process of the test run has one of its own: all that the user runs is ended."""
+"""Whom jobs of `bare` run as, one for each process of the test run: all that the user runs is ended."""
 
 WITH_UNSHARE = [one for one in KINDS if one in ('python', 'curl', 'busybox')]
 
@@ -127,18 +129,20 @@ def stray() -> Iterator[str]:
 
 
 def test_files_are_gone(bed, kind):
-    """Of /tmp, /var/tmp and /dev/shm, however deep and whatever their mode; and a job cannot write elsewhere."""
+    """Of /tmp, /var/tmp and /dev/shm, however deep and whatever their mode; a job cannot write elsewhere."""
     start(bed, kind)
     n = number()
     places = [f'{one}/left-{n}' for one in ('/tmp', '/var/tmp', '/dev/shm')]
     script = f"""umask 077; for one in {' '.join(places)}; do
-        mkdir -p $one/a/b && echo secret > $one/a/b/c && echo secret > $one.file && ln -s / $one.link || exit 1
+        mkdir -p $one/a/b && echo secret > $one/a/b/c || exit 1
+        echo secret > $one.file && ln -s / $one.link || exit 1
         chmod 1777 $one; chmod 0 $one/a
     done
     echo secret > /run/lock/left-{n}
     id -u; exit 0"""
     first = lines(bed, script)
-    left = [one for place in [*places, f'/run/lock/left-{n}'] for one in (place, f'{place}.file', f'{place}.link')]
+    places.append(f'/run/lock/left-{n}')
+    left = [f'{place}{end}' for place in places for end in ('', '.file', '.link')]
     second = lines(bed, f'id -u; ls -d {" ".join(left)} 2>/dev/null; exit 0')
     assert len(second) == 1
     assert not [one for one in left if os.path.lexists(one)]
@@ -146,7 +150,7 @@ def test_files_are_gone(bed, kind):
 
 
 def test_ipc_is_gone(bed, kind):
-    """Shared memory, queues and semaphores of System V, and a queue of POSIX; the checkpoint script sees them."""
+    """Shared memory, queues and semaphores of System V, and a queue of POSIX."""
     start(bed, kind)
     n = number()
     made = lines(bed, 'id -u' + MAKE_IPC.replace('{n}', str(n)))
@@ -157,13 +161,16 @@ def test_ipc_is_gone(bed, kind):
 
 ESCAPES = {
     'a daemon without its environment': """
-        (setsid env -i sh -c 'sh -c "exec sleep {stray}" & exit' &) </dev/null >/dev/null 2>&1; sleep 0.3""",
+        (setsid env -i sh -c 'sh -c "exec sleep {stray}" & exit' &) </dev/null >/dev/null 2>&1
+        sleep 0.3""",
     'it ignores SIGTERM': """
-        (trap '' TERM HUP INT; setsid env -i sh -c 'while :; do sleep {stray}; done' &) >/dev/null 2>&1; sleep 0.3""",
+        (trap '' TERM HUP INT; setsid env -i sh -c 'while :; do sleep {stray}; done' &) >/dev/null 2>&1
+        sleep 0.3""",
     'it begins itself anew': """
         echo '[ $2 -lt 2000 ] || exec sleep $1
         setsid sh "$0" "$1" $(($2 + 1)) & exit' > again
-        for one in 1 2 3; do env -i PATH=$PATH setsid sh ./again {stray} 0 >/dev/null 2>&1 & done; sleep 0.3""",
+        for one in 1 2 3; do env -i PATH=$PATH setsid sh ./again {stray} 0 >/dev/null 2>&1 & done
+        sleep 0.3""",
 }
 
 
@@ -198,7 +205,8 @@ def test_a_job_has_a_name_a_home_and_no_rights(bed, kind):
     """Programs that insist on a name find one. Nothing that all may write to takes what would stay there."""
     start(bed, kind)
     script = """/usr/bin/python3 -c 'import os, pwd; me = pwd.getpwuid(os.getuid())
-print(me.pw_name, me.pw_dir == os.getcwd() == os.environ["HOME"], {os.getgid(), *os.getgroups()} == {os.getuid()})'
+print(me.pw_name, me.pw_dir == os.getcwd() == os.environ["HOME"], end=" ")
+print({os.getgid(), *os.getgroups()} == {os.getuid()})'
     grep NoNewPrivs /proc/self/status; echo > /dev/null"""
     with tempfile.NamedTemporaryFile(dir='/run') as everybody:
         os.chmod(everybody.name, 0o666)
@@ -227,7 +235,9 @@ def test_an_agent_ends_where_something_is_left(bed, kind):
     """Here a file that even root cannot remove: no job runs where something of another one is."""
     begun = start(bed, kind)
     left = Path(f'/tmp/left-{number()}')
-    job_id = bed.run(f'echo secret > {left}; echo ready; while [ ! -e {bed.path}/go ]; do sleep 0.1; done')
+    job_id = bed.run(
+        f'echo secret > {left}; echo ready; while [ ! -e {bed.path}/go ]; do sleep 0.1; done'
+    )
     bed.written(job_id, b'ready')
     subprocess.run(['chattr', '+i', str(left)], check=True)
     try:

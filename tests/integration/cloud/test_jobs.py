@@ -160,7 +160,7 @@ def events(projects: dict[str, Any], job_id: str) -> dict[tuple[str, int], float
 
 @pytest.mark.usefixtures('queues')
 def test_the_first_job(bed: JobsBed, projects: dict[str, Any]):
-    """From one command to its exit code and output: a server boots, runs it as a user of its own, and is there still."""
+    """From one command to its exit code and output: a server boots, gives it a user, and is there still."""
     began = time.monotonic()
     script = 'id -un; echo "$MARKET_QUEUE on $(uname -s)"; exit 7'
     words = ('job', 'create', '--queue', 'render', '--time-limit', '10m', '--name', 'first')

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both agents in a real guest, from the user data of its config drive on: nothing is left of a job (JW1, JW7).
+"""Both agents in a real guest, from the user data of its config drive: nothing is left of a job (JW1, JW7).
 
-The test guest has BusyBox's programs, its root is an initramfs, and its agent is worker.sh. With Debian's Python beside
-them it is worker.py. It reaches the API, which runs here, through QEMU's own network.
+The test guest has BusyBox's programs, its root is an initramfs, and its agent is worker.sh. With Debian's
+Python beside them it is worker.py. It reaches the API, which runs here, through QEMU's own network.
 """
 
 import os
@@ -32,7 +32,16 @@ HOST = '10.0.2.2'
 BOOT = 300.0
 """Seconds until a job has ended, with a guest under emulation that boots."""
 
-NOT_NEEDED = ('test', 'idlelib', 'lib2to3', 'ensurepip', 'config-*', 'tkinter', 'unittest', '__pycache__')
+NOT_NEEDED = (
+    'test',
+    'idlelib',
+    'lib2to3',
+    'ensurepip',
+    'config-*',
+    'tkinter',
+    'unittest',
+    '__pycache__',
+)
 
 FIRST = """
 mkdir -p /tmp/left/deep && echo secret > /tmp/left/deep/file && echo secret > /tmp/left.file || exit 1
@@ -84,7 +93,10 @@ def add_python(root: Path) -> None:
     add_program(root, program)
     (root / 'usr/bin/python3').symlink_to(program)
     shutil.copytree(
-        library, root / library.lstrip('/'), ignore=shutil.ignore_patterns(*NOT_NEEDED), symlinks=True
+        library,
+        root / library.lstrip('/'),
+        ignore=shutil.ignore_patterns(*NOT_NEEDED),
+        symlinks=True,
     )
     for one in Path(library).glob('lib-dynload/*.so'):
         for needed in libraries(one):
@@ -107,7 +119,9 @@ def image(place: Path, python: bool) -> tuple[Path, Path]:
         file.write(bytes(-file.tell() % 512))
         file.flush()
         names = subprocess.run(['find', '.'], cwd=root, check=True, capture_output=True).stdout
-        subprocess.run(['cpio', '-oH', 'newc', '--quiet'], cwd=root, input=names, stdout=file, check=True)
+        subprocess.run(
+            ['cpio', '-oH', 'newc', '--quiet'], cwd=root, input=names, stdout=file, check=True
+        )
     return place / 'guest' / 'vmlinuz', made
 
 
