@@ -44,11 +44,14 @@ class Witness:
 
     def __init__(self, address: str) -> None:
         self.seen: Counter[str] = Counter()
-        seen = self.seen
+        self._answers = threading.Event()
+        self._answers.set()
+        seen, answers = self.seen, self._answers
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 seen[self.path.strip('/')] += 1
+                answers.wait()
                 self.send_response(200)
                 self.send_header('Content-Length', '0')
                 self.end_headers()
@@ -60,6 +63,15 @@ class Witness:
         self.url = f'http://{address}:{self._server.server_port}'
         self._thread = threading.Thread(target=self._server.serve_forever)
         self._thread.start()
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Jobs that start meanwhile wait for its answer, however long the others take to boot."""
+        self._answers.clear()
+        try:
+            yield
+        finally:
+            self._answers.set()
 
     def close(self) -> None:
         self._server.shutdown()

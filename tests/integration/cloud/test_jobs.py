@@ -188,22 +188,23 @@ def test_a_production_job_preempts_the_newest_best_effort_job(
     bed: JobsBed, projects: dict[str, Any]
 ):
     """Eight best-effort jobs fill both hosts; one production job takes the room of the newest."""
-    submit(bed, projects, 'night', range(SLOTS - 1))
-    until(lambda: len(jobs_of(projects, 'night', 'starting', 'running')) == SLOTS - 1)
-    submit(bed, projects, 'night', range(SLOTS - 1, EACH))
-    passed = until(lambda: len(running(projects, 'night')) == SLOTS)
-    say(f'{SLOTS} jobs run in guests {passed:.1f} s after their submission')
-    hosts = Counter(one['Host'] for one in bed.cloud.servers().values())
-    assert hosts == {'h1': SLOTS // 2, 'h2': SLOTS // 2}
-    # the one that was chosen last, also where Nova had no room for the first try of another
-    began = {
-        one.id: events(projects, one.id)['starting', one.attempt]
-        for one in running(projects, 'night')
-    }
-    newest = [name for name, when in began.items() if when == max(began.values())]
-    urgent = submit(bed, projects, 'render', range(1))[0]
-    until(lambda: displaced(projects))
-    (victim,) = displaced(projects)
+    with bed.witness.holding():
+        submit(bed, projects, 'night', range(SLOTS - 1))
+        until(lambda: len(jobs_of(projects, 'night', 'starting', 'running')) == SLOTS - 1)
+        submit(bed, projects, 'night', range(SLOTS - 1, EACH))
+        passed = until(lambda: len(running(projects, 'night')) == SLOTS)
+        say(f'{SLOTS} jobs run in guests {passed:.1f} s after their submission')
+        hosts = Counter(one['Host'] for one in bed.cloud.servers().values())
+        assert hosts == {'h1': SLOTS // 2, 'h2': SLOTS // 2}
+        # the one that was chosen last, also where Nova had no room for the first try of another
+        began = {
+            one.id: events(projects, one.id)['starting', one.attempt]
+            for one in running(projects, 'night')
+        }
+        newest = [name for name, when in began.items() if when == max(began.values())]
+        urgent = submit(bed, projects, 'render', range(1))[0]
+        until(lambda: displaced(projects))
+        (victim,) = displaced(projects)
     assert victim in newest
     until(lambda: projects['emil'].get_job(urgent).started_at)
     mine, theirs = events(projects, urgent), events(projects, victim)
