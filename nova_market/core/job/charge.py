@@ -118,10 +118,13 @@ class Displacement:
 
 
 def compensation_due(order: Displacement, now: float) -> int:
-    """What the job will owe the other one, whatever it has in reserve."""
-    job, victim = order.job, order.victim
-    own = victim.project_id in (job.project_id, order.victim_queue.project_id)
-    if own or victim.saves or victim.preempt_action in KEPT:
+    """What the job will owe the other one, whatever it has in reserve.
+
+    Nothing between two of the three projects that are one: a seller that displaces does not charge.
+    """
+    job, victim, seller = order.job, order.victim, order.victim_queue.project_id
+    same = len({job.project_id, victim.project_id, seller}) < 3
+    if same or victim.saves or victim.preempt_action in KEPT:
         return 0
     seconds = [_seconds(one, now) for one in order.parts]
     cores = min(victim.cores * len(seconds), job.cores * job.servers)

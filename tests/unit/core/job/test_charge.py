@@ -153,6 +153,12 @@ def test_who_is_owed_nothing(victim):
     assert compensation_due(displacing(victim), START + HOUR) == 0
 
 
+def test_a_seller_that_displaces_its_customer_owes_nothing_as_it_charges_nothing():
+    """Otherwise who lost an hour would gain its price."""
+    seller = priced('d', project='red')
+    assert compensation_due(displacing(by=seller), START + HOUR) == 0
+
+
 def test_a_short_job_does_not_owe_for_days_that_it_displaced():
     """It takes a core for ten minutes at most, so it owes ten minutes of one, however wide the other is."""
     short = priced('d', project='green', time_limit=600)
