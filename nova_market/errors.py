@@ -53,6 +53,10 @@ class KeyReused(NovaMarketError):
     """A posting's key belongs to a different posting already."""
 
 
+class BadRow(NovaMarketError):
+    """What is stored in a row, or was read of a server or a host, cannot be: names it and what it may be."""
+
+
 class BadWorkload(NovaMarketError):
     """Jobs that no machine can have run, or a log that is none: names the job or the line."""
 

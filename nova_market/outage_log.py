@@ -51,13 +51,14 @@ class OutageLog:
         *,
         kind: str = '',
         level: int = logging.WARNING,
-        exc_info: bool = False,
+        exc_info: bool | Exception = False,
     ) -> bool:
         """An attempt failed. Is this news: the first failure of its kind in this outage?
 
         kind: failures that an operator must see separately have kinds of their own.
         level: of the line when it is news.
-        exc_info: with the traceback of the exception that is handled now, instead of the reason.
+        exc_info: with the traceback of this exception, True: of the one that is handled now, instead of the
+            reason.
         """
         with self._lock:
             news = kind not in self._kinds and len(self._kinds) < KINDS

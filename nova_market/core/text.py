@@ -11,3 +11,8 @@ def shown(value: object) -> str:
     if value is None or isinstance(value, (bool, int, float)):
         return repr(value)
     return f'a value of type {type(value).__name__}'
+
+
+def printable(text: str, most: int) -> str:
+    """What every database, log and terminal can take of a text: one line, at most so many characters."""
+    return ''.join(one if one.isprintable() else '?' for one in text[:most])

@@ -26,7 +26,9 @@ from sqlalchemy.exc import DBAPIError, ResourceClosedError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from nova_market.db.connection_pool import PARAMETER
+from nova_market.db.sound_rows import OPTION
 from nova_market.errors import DatabaseUnavailable, SchemaBehind
+from nova_market.row_boundary import RowBoundary
 
 Result = TypeVar('Result')
 Work = Callable[Concatenate[Connection, ...], Result]
@@ -75,6 +77,8 @@ class Database:
         self._manager.configure(**given | ours)
         self._manager.append_on_engine_create(_prepare)
         self._patience = patience
+        self.boundary = RowBoundary()
+        """Of all rows that are read of it; services have their own steps in it too."""
 
     @property
     def engine(self) -> Engine:
@@ -108,6 +112,7 @@ class Database:
     ) -> Result:
         def once() -> Result:
             with _transaction(manager.get_engine(), writes=writes) as connection:
+                connection.execution_options(**{OPTION: self.boundary})
                 return work(connection, *arguments)
 
         with translated():

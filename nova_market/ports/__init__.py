@@ -41,6 +41,7 @@ from nova_market.ports.notice import MailSender, NoticeOutbox, NoticeStore, Webh
 from nova_market.ports.offer import OfferStore
 from nova_market.ports.power import ComputeServices, PowerActuator, PowerStore
 from nova_market.ports.region import ChildRegions, RegionReply
+from nova_market.ports.set_aside import SetAsideStore
 from nova_market.ports.usage import UsageHistory, UsageStore
 
 __all__ = [
@@ -84,6 +85,7 @@ __all__ = [
     'RegionReply',
     'RoundStore',
     'ServerOwners',
+    'SetAsideStore',
     'SlotStore',
     'StateFile',
     'Transport',

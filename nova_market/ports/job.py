@@ -207,6 +207,12 @@ class AttemptStore(Protocol):
     def attempts(self, job_ids: Sequence[str]) -> Mapping[str, Sequence[StoredAttempt]]:
         """All attempts of these jobs, by job, in order of number and rank."""
 
+    def attempts_of(self, job_id: str) -> Sequence[StoredAttempt]:
+        """The same of one job.
+
+        :raises errors.BadRow: one of them cannot be read.
+        """
+
     def report(self, report: AttemptReport) -> StoredAttempt:
         """Keep a heartbeat or a result; the attempt as it was *before*.
 

@@ -41,7 +41,7 @@ class LeaseStore(Protocol):
         """Newest first; before: number of the last one of a page, 0: from the newest."""
 
     def calendar(self) -> tuple[int, Sequence[StoredLease]]:
-        """(the turn, all leases that are not over, by number)."""
+        """(the turn, all leases that are not over, by number; what one may hold that cannot be read)."""
 
     def change(
         self, steps: Sequence[LeaseStep], turn: int | None = None, by: str = ''

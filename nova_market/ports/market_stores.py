@@ -38,7 +38,7 @@ class LedgerStore(Protocol):
         """Micro-credits by account; an account that does not exist is left out."""
 
     def posted(self, keys: Sequence[str]) -> Mapping[str, Posting]:
-        """What is written under these keys; a key that is not taken is left out."""
+        """What is written under these keys, but for those that are not taken, or are set aside."""
 
     def statement(
         self, name: AccountId, before: int | None = None, limit: int = 100

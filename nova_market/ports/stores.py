@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stores of the market as one value."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nova_market.ports import AccountStore, BidStore, History, LedgerStore, RoundStore
+from nova_market.row_boundary import RowBoundary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,3 +16,5 @@ class MarketStores:
     bids: BidStore
     rounds: RoundStore
     history: History
+    boundary: RowBoundary = field(default_factory=RowBoundary)
+    """Of the database that they are in."""

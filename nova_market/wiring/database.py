@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opens the configured database."""
 
+import time
+from collections.abc import Sequence
+
 from oslo_config import cfg
 
+from nova_market.core.set_aside import SetAside
 from nova_market.db import schema
 from nova_market.db.database import Database
+from nova_market.db.set_aside import DatabaseSetAside
+from nova_market.ports import Clock
+from nova_market.services.set_aside import SetAsideReport
 
 
 def connect(conf: cfg.ConfigOpts) -> Database:
@@ -20,3 +27,13 @@ def ready(conf: cfg.ConfigOpts) -> Database:
     database = connect(conf)
     schema.check(database)
     return database
+
+
+def set_aside_of(service: str, database: Database) -> Sequence[SetAside]:
+    """What a service has set aside of this database, as it was kept last."""
+    return DatabaseSetAside(database, time.time).list(service=service)
+
+
+def set_aside_report(service: str, database: Database, clock: Clock) -> SetAsideReport:
+    """What a service has set aside of this database, kept in it."""
+    return SetAsideReport(service, database.boundary, DatabaseSetAside(database, clock.wall))
