@@ -12,16 +12,18 @@ from dataclasses import replace
 from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
-from sqlalchemy import Connection, Row, and_, delete, exists, insert, select, update
+from sqlalchemy import Connection, Row, Select, and_, delete, exists, insert, select, update
 
-from nova_market.core.ledger.account import Account
+from nova_market.core.ledger.account import ACCOUNT_BOUNDS, Account
 from nova_market.core.ledger.money import MAX_AMOUNT, credit_text
 from nova_market.core.ledger.posting import KINDS, SINGLE, AccountId, kind_of
 from nova_market.core.ledger.posting import account as account_id
+from nova_market.core.row_check import checked
 from nova_market.db.database import Database
 from nova_market.db.ledger import MAX_PAGE, lock_accounts, slices
 from nova_market.db.ledger_tables import ID_LENGTH, accounts, postings
 from nova_market.db.market_tables import bids
+from nova_market.db.sound_rows import sound_page, sound_row
 from nova_market.errors import BadAmount, Conflict, UnknownAccount
 
 NAME = re.compile(rf'[!-~]{{1,{ID_LENGTH}}}')
@@ -61,8 +63,7 @@ class DatabaseAccounts:
 
     def account(self, name: AccountId) -> Account | None:
         """One account, None when it was never opened."""
-        rows = self._database.read(_rows, select(accounts).where(accounts.c.id == name))
-        return _account(rows[0]) if rows else None
+        return self._database.read(_one, name)
 
     def list(
         self, project_id: str | None = None, after: str = '', limit: int = 1000
@@ -71,8 +72,7 @@ class DatabaseAccounts:
         query = select(accounts).where(accounts.c.id > after, accounts.c.closed.is_(False))
         if project_id is not None:
             query = query.where(accounts.c.project_id == project_id)
-        query = query.order_by(accounts.c.id).limit(min(limit, MAX_PAGE))
-        return [_account(row) for row in self._database.read(_rows, query)]
+        return self._database.read(_some, query.order_by(accounts.c.id), min(limit, MAX_PAGE))
 
     def set(self, name: AccountId, changed: Mapping[str, Any]) -> Account:
         """Change what is named of SETTINGS, nothing else; the account as it is then.
@@ -141,7 +141,8 @@ def _open_budget(connection: Connection, own: AccountId, budget: Account, most: 
 def _set(connection: Connection, name: AccountId, changed: Mapping[str, Any]) -> Account:
     if unknown := sorted(changed.keys() - set(SETTINGS)):
         raise BadAmount(f'{unknown[0]!r:.80} of {name}: give one of {", ".join(SETTINGS)}')
-    found = _account(lock_accounts(connection, [name])[name])
+    row = lock_accounts(connection, [name])[name]
+    found = sound_row(connection, 'account', row, _account)
     if found.closed:
         raise UnknownAccount(f'account {name} is closed')
     stored = replace(found, **changed)
@@ -170,12 +171,17 @@ def _settings(one: Account) -> dict[str, object]:
     return {name: getattr(one, name) for name in SETTINGS}
 
 
-def _rows(connection: Connection, query: object) -> list[Row[Any]]:
-    return list(connection.execute(query))  # type: ignore[call-overload]
+def _one(connection: Connection, name: AccountId) -> Account | None:
+    row = connection.execute(select(accounts).where(accounts.c.id == name)).first()
+    return sound_row(connection, 'account', row, _account) if row else None
+
+
+def _some(connection: Connection, query: Select[Any], limit: int) -> list[Account]:
+    return sound_page(connection, 'account', query, limit, _account)
 
 
 def _account(row: Row[Any]) -> Account:
-    return Account(
+    made = Account(
         id=AccountId(row.id),
         project_id=row.project_id,
         name=row.name,
@@ -185,3 +191,4 @@ def _account(row: Row[Any]) -> Account:
         balance=row.balance,
         closed=row.closed,
     )
+    return checked(made, ACCOUNT_BOUNDS)

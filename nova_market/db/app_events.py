@@ -13,6 +13,7 @@ from oslo_db.exception import DBDuplicateEntry, RetryRequest
 from sqlalchemy import Connection, Row, Table, insert, select, update
 
 from nova_market.core.app.record import MAX_EVENTS, AppEvent, AppReport, HookReport
+from nova_market.core.row_check import checked
 from nova_market.db.app_tables import (
     app_events,
     app_hooks,
@@ -23,6 +24,7 @@ from nova_market.db.app_tables import (
 from nova_market.db.database import Database
 from nova_market.db.event_log import EventLog
 from nova_market.db.ledger import MAX_PAGE, slices
+from nova_market.db.sound_rows import sound_rows
 from nova_market.errors import Conflict
 
 REPORT = tuple(field.name for field in fields(AppReport))
@@ -95,18 +97,30 @@ def _report(connection: Connection, table: Table, given: Mapping[str, Any]) -> N
 
 def _reports(connection: Connection, app_ids: Sequence[str]) -> dict[str, list[AppReport]]:
     found: dict[str, list[AppReport]] = {}
-    for row in _latest(connection, app_reports, app_ids):
-        one = AppReport(**{name: getattr(row, name) for name in REPORT})
+    rows = _latest(connection, app_reports, app_ids)
+    for one in sound_rows(connection, 'report', rows, _report_of, _name_of):
         found.setdefault(one.app_id, []).append(one)
     return found
 
 
 def _hooks(connection: Connection, app_ids: Sequence[str]) -> dict[str, list[HookReport]]:
     found: dict[str, list[HookReport]] = {}
-    for row in _latest(connection, app_hooks, app_ids):
-        one = HookReport(**{name: getattr(row, name) for name in HOOKS})
+    rows = _latest(connection, app_hooks, app_ids)
+    for one in sound_rows(connection, 'hooks', rows, _hooks_of, _name_of):
         found.setdefault(one.app_id, []).append(one)
     return found
+
+
+def _report_of(row: Row[Any]) -> AppReport:
+    return checked(AppReport(**{name: getattr(row, name) for name in REPORT}))
+
+
+def _hooks_of(row: Row[Any]) -> HookReport:
+    return checked(HookReport(**{name: getattr(row, name) for name in HOOKS}))
+
+
+def _name_of(row: Row[Any]) -> str:
+    return f'{row.app_id}/{row.server_id}'
 
 
 def _latest(connection: Connection, table: Table, app_ids: Sequence[str]) -> Iterator[Row[Any]]:

@@ -15,7 +15,9 @@ from oslo_db.exception import DBDuplicateEntry, RetryRequest
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
 from nova_market.core.app.record import (
+    APP_BOUNDS,
     ENDED,
+    SLOT_BOUNDS,
     AppState,
     DesiredServerState,
     DesiredState,
@@ -23,6 +25,7 @@ from nova_market.core.app.record import (
     StoredSlot,
 )
 from nova_market.core.ledger.posting import account
+from nova_market.core.row_check import checked
 from nova_market.db.app_tables import (
     app_events,
     app_hooks,
@@ -33,8 +36,11 @@ from nova_market.db.app_tables import (
 )
 from nova_market.db.database import Database
 from nova_market.db.ledger import MAX_PAGE, lock_accounts
-from nova_market.errors import BadAmount, Conflict
+from nova_market.db.sound_rows import sound_page, sound_row, sound_rows
+from nova_market.errors import BadAmount, BadRow, Conflict
+from nova_market.row_boundary import READ
 
+SERVERS = f'{READ} its servers'
 COLUMNS = tuple(field.name for field in fields(StoredApp))
 ROW = tuple(apps.c[name] for name in COLUMNS)
 """Without user_data: what is read of all applications at once should be short."""
@@ -83,7 +89,7 @@ class DatabaseApps:
         query = select(*ROW).where(apps.c.id > after)
         if project_id is not None:
             query = query.where(apps.c.project_id == project_id)
-        return self._database.read(_rows, query.order_by(apps.c.id).limit(min(limit, MAX_PAGE)))
+        return self._database.read(_page, query.order_by(apps.c.id), min(limit, MAX_PAGE))
 
     def change(self, app_id: str, changed: Mapping[str, Any], generation: int) -> StoredApp:
         """What the owner may change; the application as it is then.
@@ -267,7 +273,7 @@ def _drop(connection: Connection, slots: Sequence[StoredSlot]) -> None:
 
 def _app(connection: Connection, app_id: str) -> StoredApp | None:
     row = connection.execute(select(*ROW).where(apps.c.id == app_id)).first()
-    return _stored(row) if row else None
+    return sound_row(connection, 'app', row, _stored) if row else None
 
 
 def _has(connection: Connection, app_id: str, values: Mapping[str, Any]) -> bool:
@@ -302,22 +308,37 @@ def _trust_ended(connection: Connection, app_id: str, trust_id: str) -> None:
     connection.execute(ended)
 
 
-def _rows(connection: Connection, query: object) -> list[StoredApp]:
-    return [_stored(row) for row in connection.execute(query)]  # type: ignore[call-overload]
+def _rows(connection: Connection, query: Select[Any]) -> list[StoredApp]:
+    return sound_rows(connection, 'app', connection.execute(query), _stored)
+
+
+def _page(connection: Connection, query: Select[Any], limit: int) -> list[StoredApp]:
+    return sound_page(connection, 'app', query, limit, _stored)
 
 
 def _slots(connection: Connection, app_id: str) -> list[StoredSlot]:
     query = select(app_servers).where(app_servers.c.app_id == app_id)
-    query = query.order_by(app_servers.c.component, app_servers.c.number)
-    return [_slot(row) for row in connection.execute(query)]
+    rows = list(connection.execute(query.order_by(app_servers.c.component, app_servers.c.number)))
+    return sound_row(connection, 'app', rows, _own_slots, _app_of, SERVERS) if rows else []
 
 
 def _all_slots(connection: Connection) -> dict[str, list[StoredSlot]]:
     query = select(app_servers).join(apps, apps.c.id == app_servers.c.app_id)
     query = query.where(apps.c.closed.is_(False))
     query = query.order_by(app_servers.c.app_id, app_servers.c.component, app_servers.c.number)
-    found = (_slot(row) for row in connection.execute(query))
-    return {app_id: list(group) for app_id, group in groupby(found, key=lambda one: one.app_id)}
+    rows = connection.execute(query)
+    whole = [list(group) for _, group in groupby(rows, key=lambda row: row.app_id)]
+    # of an application without one of its servers that one would be deleted, or made once more
+    found = sound_rows(connection, 'app', whole, _own_slots, _app_of, SERVERS)
+    return {slots[0].app_id: slots for slots in found}
+
+
+def _own_slots(rows: Sequence[Row[Any]]) -> list[StoredSlot]:
+    return [_slot(row) for row in rows]
+
+
+def _app_of(rows: Sequence[Row[Any]]) -> str:
+    return str(rows[0].app_id)
 
 
 def _values(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -331,11 +352,15 @@ def _stored(row: Row[Any]) -> StoredApp:
     values = {name: getattr(row, name) for name in COLUMNS}
     for name in DOCUMENTS & values.keys():
         values[name] = json.loads(values[name])
-    return StoredApp(
+    made = StoredApp(
         **{**values, 'wish': DesiredState(row.wish), 'state': AppState(row.state)},
     )
+    if not all(isinstance(getattr(made, name), dict) for name in DOCUMENTS & values.keys()):
+        raise BadRow('template, memory and figures must be documents')
+    return checked(made, APP_BOUNDS)
 
 
 def _slot(row: Row[Any]) -> StoredSlot:
     values = {name: getattr(row, name) for name in SLOT}
-    return StoredSlot(**{**values, 'intention': DesiredServerState(row.intention)})
+    made = StoredSlot(**{**values, 'intention': DesiredServerState(row.intention)})
+    return checked(made, SLOT_BOUNDS)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, func, or_, select, update
 
 from nova_market.core.job.record import QUEUED
 from nova_market.core.tender.bag import BagProgress, BagState, StoredBag, TaskState
@@ -19,6 +19,9 @@ from nova_market.db.bag_rows import LIVE_STATES
 from nova_market.db.bag_tables import bag_tasks, bags
 from nova_market.db.job_tables import jobs
 from nova_market.db.ledger import slices
+from nova_market.db.sound_rows import unknown_word
+
+KNOWN = frozenset(map(str, TaskState))
 
 
 def read_progress(connection: Connection, ids: Sequence[str]) -> dict[str, BagProgress]:
@@ -35,7 +38,8 @@ def end_if_over(connection: Connection, bag: StoredBag, now: float) -> None:
     """A bag without a task that waits or has a job that goes on has ended."""
     if bag.state is BagState.FILLING or bag.ended_at:
         return
-    live = (bag_tasks.c.bag_id == bag.id) & bag_tasks.c.state.in_(LIVE_STATES)
+    goes_on = or_(bag_tasks.c.state.in_(LIVE_STATES), unknown_word(bag_tasks.c.state, TaskState))
+    live = (bag_tasks.c.bag_id == bag.id) & goes_on
     if connection.execute(select(bag_tasks.c.row).where(live).limit(1)).first() is not None:
         return
     values: dict[str, Any] = {'ended_at': now, 'next_at': 0.0, 'round_at': 0.0, 'again': False}
@@ -86,7 +90,11 @@ def _counted(connection: Connection, ids: Sequence[str]) -> dict[str, BagProgres
             .group_by(table.bag_id)
         )
         queued |= {row.bag_id: int(row.tasks) for row in connection.execute(waits)}
-    return {name: _summed(found, queued.get(name, 0)) for name, found in rows.items()}
+    # others are set aside where they are read
+    return {
+        name: _summed([row for row in found if row.state in KNOWN], queued.get(name, 0))
+        for name, found in rows.items()
+    }
 
 
 def _summed(rows: Sequence[Any], queued: int) -> BagProgress:

@@ -8,11 +8,14 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, or_, select
 
+from nova_market.core.row_check import check_fields, checked
 from nova_market.core.tender.bag import (
+    BAG_BOUNDS,
     LIVE,
     MAX_EVENTS,
+    TASK_BOUNDS,
     BagEvent,
     BagState,
     StoredBag,
@@ -25,6 +28,7 @@ from nova_market.db.app_tables import REASON_LENGTH
 from nova_market.db.apps import packed
 from nova_market.db.bag_tables import bag_events, bag_tasks, bags
 from nova_market.db.event_log import EventLog
+from nova_market.db.sound_rows import sound_row, sound_rows, unknown_word
 
 DOCUMENT = ('roles', 'queues', 'defaults')
 BAG = tuple(one.name for one in fields(StoredBag) if one.name not in {*DOCUMENT, 'number'})
@@ -53,7 +57,7 @@ def stored_bag(row: Row[Any]) -> StoredBag:
         'defaults': document['defaults'],
         'number': found['number'],
     }
-    return StoredBag(**values)
+    return checked(StoredBag(**values), BAG_BOUNDS)
 
 
 def task_values(task: StoredTask) -> dict[str, Any]:
@@ -74,7 +78,7 @@ def stored_task(row: Row[Any]) -> StoredTask:
         'environment': json.loads(values['environment']),
         'state': TaskState(values['state']),
     }
-    return StoredTask(**values)
+    return checked(StoredTask(**values), TASK_BOUNDS)
 
 
 def changed_values(changed: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,9 +101,12 @@ def waiting_tasks(connection: Connection, bag_id: str) -> WaitingTasks:
         table.importance,
         table.tried_at,
         table.flavors,
+        table.state,
     )
-    mine = (table.bag_id == bag_id) & (table.state == str(TaskState.WAITING))
-    rows = list(connection.execute(query.where(mine).order_by(table.row)))
+    waits = or_(table.state == str(TaskState.WAITING), unknown_word(table.state, TaskState))
+    mine = (table.bag_id == bag_id) & waits
+    every = list(connection.execute(query.where(mine).order_by(table.row)))
+    rows = sound_rows(connection, 'task', every, _checked, lambda row: f'{bag_id}/{row.row}')
     kinds: dict[tuple[bytes, int], int] = {}
     group = [kinds.setdefault((bytes(row.flavors), row.time_limit), len(kinds)) for row in rows]
     deadline = np.array([row.deadline for row in rows], dtype=np.float64)
@@ -115,14 +122,27 @@ def waiting_tasks(connection: Connection, bag_id: str) -> WaitingTasks:
         tried_at=np.array([row.tried_at for row in rows], dtype=np.float64),
         group=np.array(group, dtype=np.int64),
         kinds=tuple((tuple(json.loads(names)), limit) for names, limit in kinds),
+        unread=len(every) - len(rows),
     )
+
+
+def _checked(row: Row[Any]) -> Row[Any]:
+    """Itself. One at a time: what is made of all of them below is of arrays."""
+    held = {**row._mapping, 'flavors': tuple(json.loads(row.flavors))}
+    check_fields(StoredTask, {**held, 'state': TaskState(row.state)}, TASK_BOUNDS)
+    return row
+
+
+def task_name(row: Row[Any]) -> str:
+    """As a task is named among what is set aside."""
+    return f'{row.bag_id}/{row.row}'
 
 
 def locked_bag(connection: Connection, bag_id: str) -> StoredBag | None:
     """Nobody else changes it or its tasks until this transaction ends."""
     query = select(bags).where(bags.c.id == bag_id).with_for_update()
     row = connection.execute(query).first()
-    return stored_bag(row) if row else None
+    return sound_row(connection, 'bag', row, stored_bag) if row else None
 
 
 def _listed(names: Sequence[str]) -> bytes:

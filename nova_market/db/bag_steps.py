@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, or_, select, update
 
 from nova_market.core.job.record import ENDED, JobWish, StoredJob
 from nova_market.core.tender.bag import (
@@ -22,7 +22,7 @@ from nova_market.core.tender.bag import (
     TaskState,
     WaitingTasks,
 )
-from nova_market.core.tender.stored_offer import OfferState, StoredOffer
+from nova_market.core.tender.stored_offer import StoredOffer
 from nova_market.db.bag_progress import end_if_over
 from nova_market.db.bag_rows import (
     BAG_EVENTS,
@@ -30,6 +30,7 @@ from nova_market.db.bag_rows import (
     locked_bag,
     stored_bag,
     stored_task,
+    task_name,
     waiting_tasks,
 )
 from nova_market.db.bag_tables import bag_contents, bag_tasks, bags
@@ -37,8 +38,10 @@ from nova_market.db.bags import DatabaseOwnBags
 from nova_market.db.job_submission import jobs_by_ids
 from nova_market.db.job_tables import jobs
 from nova_market.db.ledger import slices
+from nova_market.db.offer_rows import SETTLED
 from nova_market.db.offer_tables import offers
 from nova_market.db.offers import open_offer, release_offer
+from nova_market.db.sound_rows import boundary_of, sound_row, sound_rows, unknown_word
 
 OVER = tuple(str(state) for state in ENDED)
 PLACED, WAITING, TAKING = TaskState.PLACED, TaskState.WAITING, TaskState.TAKING
@@ -93,13 +96,15 @@ class DatabaseBags(DatabaseOwnBags):
 
 def _due(connection: Connection, now: float, limit: int) -> list[StoredBag]:
     mine = (bags.c.state == str(BagState.OPEN)) & (bags.c.next_at > 0) & (bags.c.next_at <= now)
-    query = select(bags).where(mine).order_by(bags.c.next_at, bags.c.number).limit(limit)
-    return [stored_bag(row) for row in connection.execute(query)]
+    most = limit + boundary_of(connection).count('bag')
+    query = select(bags).where(or_(mine, unknown_word(bags.c.state, BagState)))
+    rows = connection.execute(query.order_by(bags.c.next_at, bags.c.number).limit(most))
+    return sound_rows(connection, 'bag', rows, stored_bag)
 
 
 def _task(connection: Connection, bag_id: str, row: int) -> StoredTask | None:
     found = connection.execute(select(bag_tasks).where(_of(bag_id, row))).first()
-    return stored_task(found) if found else None
+    return sound_row(connection, 'task', found, stored_task, task_name) if found else None
 
 
 def _content(connection: Connection, bag_id: str, digest: str) -> dict[str, Any]:
@@ -110,13 +115,14 @@ def _content(connection: Connection, bag_id: str, digest: str) -> dict[str, Any]
 
 def _taking(connection: Connection, limit: int) -> list[StoredTask]:
     query = select(bag_tasks).where(bag_tasks.c.state == str(TAKING))
-    rows = connection.execute(query.order_by(bag_tasks.c.bag_id, bag_tasks.c.row).limit(limit))
-    return [stored_task(row) for row in rows]
+    most = limit + boundary_of(connection).count('task')
+    rows = connection.execute(query.order_by(bag_tasks.c.bag_id, bag_tasks.c.row).limit(most))
+    return sound_rows(connection, 'task', rows, stored_task, task_name)
 
 
 def _ended(connection: Connection, limit: int) -> list[tuple[StoredTask, StoredJob | None, int]]:
     # an offer that is accepted still waits for what comes back of a late job (services.tender.settling)
-    settled = offers.c.state != str(OfferState.ACCEPTED)
+    settled = offers.c.state.in_(SETTLED)
     query = (
         select(bag_tasks, offers.c.refunded)
         .outerjoin(jobs, jobs.c.id == bag_tasks.c.job_id)
@@ -129,12 +135,22 @@ def _ended(connection: Connection, limit: int) -> list[tuple[StoredTask, StoredJ
             ),
         )
         .order_by(bag_tasks.c.bag_id, bag_tasks.c.row)
-        .limit(limit)
+        .limit(limit + boundary_of(connection).count('task'))
     )
-    rows = list(connection.execute(query))
-    found = [(stored_task(row), int(row.refunded or 0)) for row in rows]
+
+    def ended(row: Row[Any]) -> tuple[StoredTask, int]:
+        return stored_task(row), int(row.refunded or 0)
+
+    rows = connection.execute(query)
+    found = sound_rows(connection, 'task', rows, ended, task_name)
     there = jobs_by_ids(connection, [task.job_id for task, _ in found])
-    return [(task, there.get(task.job_id), refunded) for task, refunded in found]
+    # a job that cannot be read is not gone
+    unread = boundary_of(connection).unread('job')
+    return [
+        (task, there.get(task.job_id), refunded)
+        for task, refunded in found
+        if task.job_id not in unread
+    ]
 
 
 def _unwanted(connection: Connection, limit: int) -> list[str]:

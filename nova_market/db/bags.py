@@ -33,11 +33,13 @@ from nova_market.db.bag_rows import (
     locked_bag,
     stored_bag,
     stored_task,
+    task_name,
     task_values,
 )
 from nova_market.db.bag_tables import bag_contents, bag_events, bag_tasks, bags
 from nova_market.db.database import Database
 from nova_market.db.ledger import MAX_PAGE, slices
+from nova_market.db.sound_rows import sound_page, sound_row
 from nova_market.errors import BadBag, BagEnded, KeyReused, TooManyBags
 
 WAIT = (str(TaskState.WAITING), str(TaskState.TAKING))
@@ -186,7 +188,7 @@ def _insert_tasks(connection: Connection, bag_id: str, new: NewTasks) -> None:
 
 def _bag(connection: Connection, bag_id: str) -> StoredBag | None:
     row = connection.execute(select(bags).where(bags.c.id == bag_id)).first()
-    return stored_bag(row) if row else None
+    return sound_row(connection, 'bag', row, stored_bag) if row else None
 
 
 def _there(connection: Connection, bag_id: str) -> StoredBag:
@@ -212,8 +214,7 @@ def _page(connection: Connection, chosen: BagFilter, before: int, limit: int) ->
         query = query.where(bags.c.state.in_([str(one) for one in chosen.states]))
     if before:
         query = query.where(bags.c.number < before)
-    rows = connection.execute(query.order_by(bags.c.number.desc()).limit(limit))
-    return [stored_bag(row) for row in rows]
+    return sound_page(connection, 'bag', query.order_by(bags.c.number.desc()), limit, stored_bag)
 
 
 def _tasks(
@@ -222,8 +223,8 @@ def _tasks(
     query = select(bag_tasks).where(bag_tasks.c.bag_id == bag_id, bag_tasks.c.row > after)
     if state is not None:
         query = query.where(bag_tasks.c.state == str(state))
-    rows = connection.execute(query.order_by(bag_tasks.c.row).limit(limit))
-    return [stored_task(row) for row in rows]
+    query = query.order_by(bag_tasks.c.row)
+    return sound_page(connection, 'task', query, limit, stored_task, task_name)
 
 
 def _events(

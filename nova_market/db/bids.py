@@ -4,7 +4,6 @@
 Implements rule B1 of doc/source/specs/market.rst. Units: micro-credits per period, cores, MiB.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -14,10 +13,12 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from nova_market.core.ledger.money import MAX_AMOUNT
 from nova_market.core.ledger.posting import AccountId
-from nova_market.core.market.bid import StoredBid
+from nova_market.core.market.bid import BID_BOUNDS, StoredBid
+from nova_market.core.row_check import checked
 from nova_market.db.database import Database
 from nova_market.db.ledger import MAX_PAGE, lock_accounts, slices
 from nova_market.db.market_tables import bids
+from nova_market.db.sound_rows import sound_page, sound_row, sound_rows
 from nova_market.errors import BadAmount, Conflict, UnknownAccount
 
 COLUMNS = tuple(field.name for field in fields(StoredBid))
@@ -66,8 +67,9 @@ def _check(bid: StoredBid) -> None:
         if not isinstance(amount, int) or not 0 <= amount <= MAX_AMOUNT:
             raise BadAmount(f'{name} bid {amount!r:.80}: give 0 to {MAX_AMOUNT} micro-credits')
     for name, limit in (('max_cpu', bid.max_cpu), ('max_memory_mib', bid.max_memory_mib)):
-        if limit is not None and not (math.isfinite(limit) and limit > 0):
-            raise BadAmount(f'{name} {limit!r:.80}: give a finite number above 0')
+        least, most = BID_BOUNDS[name]
+        if limit is not None and not least <= limit <= most:
+            raise BadAmount(f'{name} {limit!r:.80}: give {least:g} to {most:g}')
 
 
 def _put(connection: Connection, bid: StoredBid, now: float) -> StoredBid:
@@ -96,14 +98,16 @@ def _put(connection: Connection, bid: StoredBid, now: float) -> StoredBid:
 
 def _bid(connection: Connection, server_id: str) -> StoredBid | None:
     row = connection.execute(select(bids).where(bids.c.server_id == server_id)).first()
-    return _stored(row) if row else None
+    return sound_row(connection, 'bid', row, _stored, _server_of) if row else None
 
 
 def _of(connection: Connection, server_ids: Sequence[str]) -> dict[str, StoredBid]:
     found: dict[str, StoredBid] = {}
     for part in slices(sorted(set(server_ids))):
         query = select(bids).where(bids.c.server_id.in_(part))
-        found |= {row.server_id: _stored(row) for row in connection.execute(query)}
+        rows = connection.execute(query)
+        own = sound_rows(connection, 'bid', rows, _stored, _server_of)
+        found |= {one.server_id: one for one in own}
     return found
 
 
@@ -113,8 +117,8 @@ def _list(
     query = select(bids).where(bids.c.server_id > after)
     if project_id is not None:
         query = query.where(bids.c.project_id == project_id)
-    rows = connection.execute(query.order_by(bids.c.server_id).limit(limit))
-    return [_stored(row) for row in rows]
+    query = query.order_by(bids.c.server_id)
+    return sound_page(connection, 'bid', query, limit, _stored, _server_of)
 
 
 def _remove(connection: Connection, server_ids: Sequence[str]) -> int:
@@ -124,4 +128,8 @@ def _remove(connection: Connection, server_ids: Sequence[str]) -> int:
 
 def _stored(row: Row[Any]) -> StoredBid:
     values = {name: getattr(row, name) for name in COLUMNS}
-    return StoredBid(**{**values, 'payer': AccountId(row.payer)})
+    return checked(StoredBid(**{**values, 'payer': AccountId(row.payer)}), BID_BOUNDS)
+
+
+def _server_of(row: Row[Any]) -> str:
+    return str(row.server_id)

@@ -8,8 +8,10 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, Table, delete, insert, select
 
+from nova_market.core.row_check import TIME, checked
 from nova_market.db.app_tables import ACTION_LENGTH, REASON_LENGTH
 from nova_market.db.apps import packed
+from nova_market.db.sound_rows import sound_page
 
 LENGTHS = {'action': ACTION_LENGTH, 'reason': REASON_LENGTH}
 
@@ -64,23 +66,24 @@ class EventLog(Generic[EventT]):
         query = select(self._table).where(self._table.c[self._owner] == owner, *only)
         if before is not None:
             query = query.where(self._table.c.id < before)
-        return self._read(connection, query.order_by(self._table.c.id.desc()).limit(limit))
+        return self._events(connection, query.order_by(self._table.c.id.desc()), limit)
 
     def since(self, connection: Connection, after: int, limit: int) -> list[EventT]:
         """Of all things, oldest first. after: number of the last one that is known"""
         query = select(self._table).where(self._table.c.id > after).order_by(self._table.c.id)
-        return self._read(connection, query.limit(limit))
+        return self._events(connection, query, limit)
 
     def _values(self, event: EventT) -> dict[str, Any]:
         found = {name: getattr(event, name) for name in self._plain}
         cut = {name: found[name][:length] for name, length in LENGTHS.items()}
         return {**found, **cut, 'numbers': packed(event.numbers)}
 
-    def _read(self, connection: Connection, query: Select[Any]) -> list[EventT]:
-        return [self._event(row) for row in connection.execute(query)]
+    def _events(self, connection: Connection, query: Select[Any], limit: int) -> list[EventT]:
+        kind = f'{self._owner.removesuffix("_id")} event'
+        return sound_page(connection, kind, query, limit, self._event)
 
     def _event(self, row: Row[Any]) -> EventT:
         found = row._mapping
         values: dict[str, Any] = {name: found[name] for name in self._plain}
         values |= {'numbers': json.loads(found['numbers']), 'number': found['id']}
-        return self._kind(**values)
+        return checked(self._kind(**values), {'at': TIME})

@@ -6,9 +6,10 @@ names, from the worker that runs it, and once.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, Row, delete, select, update
 
 from nova_market.core.job.queue import StoredWorker
 from nova_market.core.job.record import (
@@ -32,7 +33,9 @@ from nova_market.db.job_rows import (
 )
 from nova_market.db.job_tables import job_attempts, job_workers
 from nova_market.db.ledger import MAX_PAGE, slices
-from nova_market.errors import AttemptEnded, UnknownAttempt
+from nova_market.db.sound_rows import sound_row, sound_rows
+from nova_market.errors import AttemptEnded, BadRow, UnknownAttempt
+from nova_market.row_boundary import READ
 
 
 class DatabaseJobAttempts:
@@ -44,6 +47,16 @@ class DatabaseJobAttempts:
     def attempts(self, job_ids: Sequence[str]) -> Mapping[str, Sequence[StoredAttempt]]:
         """All attempts of these jobs, by job, in order of number and rank."""
         return self._database.read(_attempts, tuple(job_ids))
+
+    def attempts_of(self, job_id: str) -> Sequence[StoredAttempt]:
+        """The same of one job.
+
+        :raises BadRow: one of them cannot be read.
+        """
+        found = self._database.read(_attempts, (job_id,)).get(job_id)
+        if found is None and job_id in self._database.boundary.unread('job'):
+            raise BadRow(f'attempts of job {job_id} cannot be read')
+        return found or ()
 
     def report(self, report: AttemptReport) -> StoredAttempt:
         """Keep a heartbeat or a result; the attempt as it was before.
@@ -105,9 +118,20 @@ def _attempts(connection: Connection, job_ids: Sequence[str]) -> dict[str, list[
     for part in slices(sorted(set(job_ids))):
         query = select(*ATTEMPT_COLUMNS).where(job_attempts.c.job_id.in_(part))
         keys = (job_attempts.c.job_id, job_attempts.c.number, job_attempts.c.rank)
-        for row in connection.execute(query.order_by(*keys)):
-            found.setdefault(row.job_id, []).append(stored_attempt(row))
+        rows = connection.execute(query.order_by(*keys))
+        whole = [list(group) for _, group in groupby(rows, key=lambda row: row.job_id)]
+        # a job without one of its attempts would be taken to have lost it
+        for parts in sound_rows(connection, 'job', whole, _parts, _job_of, f'{READ} its attempts'):
+            found[parts[0].job_id] = parts
     return found
+
+
+def _parts(rows: Sequence[Row[Any]]) -> list[StoredAttempt]:
+    return [stored_attempt(row) for row in rows]
+
+
+def _job_of(rows: Sequence[Row[Any]]) -> str:
+    return str(rows[0].job_id)
 
 
 def _report(connection: Connection, report: AttemptReport) -> StoredAttempt:
@@ -123,7 +147,7 @@ def _report(connection: Connection, report: AttemptReport) -> StoredAttempt:
             f'worker {report.worker_id} does not run attempt {report.number} of job {report.job_id}: '
             'ask for work'
         )
-    before = stored_attempt(row)
+    before = sound_row(connection, 'attempt', row, stored_attempt, lambda one: str(one.job_id))
     if before.state in OPEN_ATTEMPT:
         if changes := _changes(before, report):
             connection.execute(update(job_attempts).where(*chosen).values(**changes))
@@ -185,14 +209,14 @@ def _output(connection: Connection, job_id: str, number: int, rank: int) -> Atte
 
 def _worker(connection: Connection, worker_id: str) -> StoredWorker | None:
     row = connection.execute(select(job_workers).where(job_workers.c.id == worker_id)).first()
-    return stored_worker(row) if row else None
+    return sound_row(connection, 'worker', row, stored_worker) if row else None
 
 
 def _by_ids(connection: Connection, worker_ids: Sequence[str]) -> list[StoredWorker]:
     found: list[StoredWorker] = []
     for part in slices(sorted(set(worker_ids))):
         query = select(job_workers).where(job_workers.c.id.in_(part)).order_by(job_workers.c.id)
-        found.extend(stored_worker(row) for row in connection.execute(query))
+        found += sound_rows(connection, 'worker', connection.execute(query), stored_worker)
     return found
 
 
@@ -200,7 +224,8 @@ def _workers(connection: Connection, queue_id: str | None) -> list[StoredWorker]
     query = select(job_workers)
     if queue_id is not None:
         query = query.where(job_workers.c.queue_id == queue_id)
-    return [stored_worker(row) for row in connection.execute(query.order_by(job_workers.c.id))]
+    rows = connection.execute(query.order_by(job_workers.c.id))
+    return sound_rows(connection, 'worker', rows, stored_worker)
 
 
 def _seen(

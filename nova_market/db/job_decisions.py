@@ -11,11 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, bindparam, delete, insert, or_, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, insert, or_, select, update
 
 from nova_market.core.job.queue import StoredWorker
 from nova_market.core.job.record import (
     ACTIVE,
+    JOB_BOUNDS,
     OPEN_ATTEMPT,
     AfterCondition,
     AttemptState,
@@ -31,6 +32,7 @@ from nova_market.core.job.store_values import (
     JobStep,
     WaitingRows,
 )
+from nova_market.core.row_check import check_fields
 from nova_market.db.job_events import JOB_EVENTS
 from nova_market.db.job_rows import (
     JOB_COLUMNS,
@@ -44,7 +46,9 @@ from nova_market.db.job_submission import WAIT
 from nova_market.db.job_tables import job_attempts, job_workers, jobs
 from nova_market.db.jobs import DatabaseJobs
 from nova_market.db.ledger import slices
+from nova_market.db.sound_rows import boundary_of, sound_rows, unknown_word
 from nova_market.errors import BadAmount
+from nova_market.row_boundary import READ
 
 ROWS = (
     'id', 'queue_id', 'project_id', 'flavor', 'reason_code', 'number', 'kind', 'priority', 'weight', 'cores',
@@ -55,6 +59,7 @@ DECIDED = ('state', 'ended_at', 'excluded', 'by_cloud', 'exit_code', 'text')
 """What the service changes of an attempt that is there; the rest is its worker's."""
 
 OF_AGENT = frozenset({'seen_at', 'clock_offset', 'session'})
+AFTER = f'{READ} what it comes after'
 GOING = tuple(str(state) for state in ACTIVE)
 
 
@@ -63,7 +68,7 @@ class DatabaseJobDecisions(DatabaseJobs):
 
     def waiting(self) -> WaitingRows:
         """All that wait, by number."""
-        return _columns(self._database.read(_waiting))
+        return self._database.read(_waiting)
 
     def active(self) -> Sequence[StoredJob]:
         """All that are starting, running, preempting or suspended, by number."""
@@ -86,9 +91,42 @@ class DatabaseJobDecisions(DatabaseJobs):
             self._database.write(_explain, tuple(explanations))
 
 
-def _waiting(connection: Connection) -> list[tuple[Any, ...]]:
+def _waiting(connection: Connection) -> WaitingRows:
     query = select(*(jobs.c[name] for name in ROWS)).where(jobs.c.state == str(JobState.WAITING))
-    return [tuple(row) for row in connection.execute(query.order_by(jobs.c.number))]
+    rows = [tuple(row) for row in connection.execute(query.order_by(jobs.c.number))]
+    try:
+        found = _columns(rows)
+        kinds = {row[ROWS.index('kind')] for row in rows}
+        whole = _is_sound(found) and kinds <= set(map(str, JobKind))
+    except (TypeError, ValueError, OverflowError):
+        found, whole = _columns([]), False
+    if whole and boundary_of(connection).unread('job').isdisjoint(found.ids):
+        return found
+    stage = f'{READ} as it waits'
+    return _columns(sound_rows(connection, 'job', rows, _checked, lambda row: str(row[0]), stage))
+
+
+def _is_sound(found: WaitingRows) -> bool:
+    """Whether each row keeps to what a job keeps to: 100,000 are not looked at one by one."""
+    columns = {
+        'number': found.number, 'priority': found.priority, 'weight': found.weight,
+        'servers': found.servers, 'time_limit': found.time_limit, 'value': found.value,
+        'submitted_at': found.submitted_at, 'not_before': found.not_before, 'cores': found.amount,
+    }  # fmt: skip
+    within = (
+        bool(((column >= least) & (column <= most)).all())
+        for name, column in columns.items()
+        for least, most in [JOB_BOUNDS.get(name, (-np.inf, np.inf))]
+    )
+    texts = (found.ids, found.queue_ids, found.project_ids, found.flavors, found.reasons)
+    never = bool((found.expected_start > JOB_BOUNDS['expected_start'][1]).any())
+    return not never and all(within) and all(set(map(type, one)) <= {str} for one in texts)
+
+
+def _checked(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    held = dict(zip(ROWS, row, strict=True))
+    check_fields(StoredJob, {**held, 'kind': str(JobKind(held['kind']))}, JOB_BOUNDS)
+    return row
 
 
 def _columns(rows: Sequence[tuple[Any, ...]]) -> WaitingRows:
@@ -129,35 +167,46 @@ def _columns(rows: Sequence[tuple[Any, ...]]) -> WaitingRows:
 
 
 def _active(connection: Connection) -> list[StoredJob]:
-    query = select(*JOB_COLUMNS).where(jobs.c.state.in_(GOING)).order_by(jobs.c.number)
-    return [stored_job(row) for row in connection.execute(query)]
+    mine = or_(jobs.c.state.in_(GOING), unknown_word(jobs.c.state, JobState))
+    query = select(*JOB_COLUMNS).where(mine).order_by(jobs.c.number)
+    return sound_rows(connection, 'job', connection.execute(query), stored_job)
 
 
 def _held(connection: Connection) -> list[HeldJob]:
     query = select(jobs.c.id, jobs.c.after, jobs.c.after_condition)
     query = query.where(jobs.c.state == str(JobState.HELD)).order_by(jobs.c.number)
     rows = list(connection.execute(query))
-    after = {row.id: after_of(row.after) for row in rows}
+    after: dict[str, tuple[str, ...]] = dict(
+        sound_rows(connection, 'job', rows, _after, stage=AFTER)
+    )
     states = _states(connection, sorted({name for names in after.values() for name in names}))
-    return [
-        HeldJob(
+
+    def held(row: Row[Any]) -> HeldJob:
+        # what cannot be read of a job that it comes after may not have ended
+        found = (state for name in after[row.id] for state in states.get(name, ()))
+        return HeldJob(
             id=row.id,
             condition=AfterCondition(row.after_condition),
-            states=tuple(state for name in after[row.id] for state in states.get(name, ())),
+            states=tuple(map(JobState, found)),
         )
-        for row in rows
-    ]
+
+    there = [row for row in rows if row.id in after]
+    return sound_rows(connection, 'job', there, held, stage=f'{AFTER} as it is now')
 
 
-def _states(connection: Connection, names: Sequence[str]) -> dict[str, list[JobState]]:
+def _after(row: Row[Any]) -> tuple[str, tuple[str, ...]]:
+    return str(row.id), after_of(row.after)
+
+
+def _states(connection: Connection, names: Sequence[str]) -> dict[str, list[str]]:
     """States of jobs by id, and of the elements of arrays by the array's."""
-    found: dict[str, list[JobState]] = {}
+    found: dict[str, list[str]] = {}
     for part in slices(names):
         for column in (jobs.c.id, jobs.c.array_id):
             for name, state in connection.execute(
                 select(column, jobs.c.state).where(column.in_(part)).order_by(jobs.c.number)
             ):
-                found.setdefault(str(name), []).append(JobState(state))
+                found.setdefault(str(name), []).append(state)
     return found
 
 

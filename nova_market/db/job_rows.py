@@ -2,6 +2,7 @@
 """Rows of jobs, attempts and workers as values, and back."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import fields
 from enum import StrEnum
@@ -9,8 +10,15 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from nova_market.core.job.queue import DesiredWorkerState, StoredWorker, WorkerState
+from nova_market.core.job.queue import (
+    WORKER_BOUNDS,
+    DesiredWorkerState,
+    StoredWorker,
+    WorkerState,
+)
 from nova_market.core.job.record import (
+    ATTEMPT_BOUNDS,
+    JOB_BOUNDS,
     AfterCondition,
     AttemptState,
     JobKind,
@@ -21,9 +29,11 @@ from nova_market.core.job.record import (
     StoredAttempt,
     StoredJob,
 )
+from nova_market.core.row_check import checked
 from nova_market.db.app_tables import REASON_LENGTH
 from nova_market.db.apps import packed
 from nova_market.db.job_tables import CODE_LENGTH, job_attempts, jobs
+from nova_market.errors import BadRow
 
 JOB = tuple(field.name for field in fields(StoredJob))
 PLAIN = tuple(name for name in JOB if name not in {'reason', 'after', 'array_id'})
@@ -71,12 +81,18 @@ def stored_job(row: Row[Any]) -> StoredJob:
             text=found['reason_text'],
             numbers=json.loads(numbers) if numbers else {},
         )
-    return StoredJob(**values)
+    return checked(StoredJob(**values), JOB_BOUNDS)
 
 
 def after_of(content: bytes | None) -> tuple[str, ...]:
-    """The ids in the column `after`."""
-    return tuple(json.loads(content)['after']) if content else ()
+    """The ids in the column `after`.
+
+    :raises BadRow: it holds others than texts.
+    """
+    found = tuple(json.loads(content)['after']) if content else ()
+    if not all(isinstance(one, str) for one in found):
+        raise BadRow(f'after is {found!r:.80}: it must be ids of jobs')
+    return found
 
 
 def attempt_values(attempt: StoredAttempt) -> dict[str, Any]:
@@ -88,8 +104,12 @@ def attempt_values(attempt: StoredAttempt) -> dict[str, Any]:
 def stored_attempt(row: Row[Any]) -> StoredAttempt:
     """A row of job_attempts."""
     values = {name: row._mapping[name] for name in ATTEMPT}
-    values |= {'state': AttemptState(values['state']), 'usage': json.loads(values['usage'])}
-    return StoredAttempt(**values)
+    usage = json.loads(values['usage'])
+    values |= {
+        'state': AttemptState(values['state']),
+        'usage': {name: used for name, used in usage.items() if math.isfinite(used)},
+    }
+    return checked(StoredAttempt(**values), ATTEMPT_BOUNDS)
 
 
 def worker_values(worker: StoredWorker) -> dict[str, Any]:
@@ -104,7 +124,7 @@ def stored_worker(row: Row[Any]) -> StoredWorker:
         'state': WorkerState(values['state']),
         'intention': DesiredWorkerState(values['intention']),
     }
-    return StoredWorker(**values)
+    return checked(StoredWorker(**values), WORKER_BOUNDS)
 
 
 def _reason_values(reason: JobReason | None) -> dict[str, Any]:

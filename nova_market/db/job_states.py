@@ -16,6 +16,11 @@ from nova_market.db.apps import packed
 from nova_market.db.database import Database
 from nova_market.db.job_tables import job_states
 from nova_market.db.notice_queue import queue_notices
+from nova_market.db.sound_rows import boundary_of
+from nova_market.row_boundary import READ
+
+PARSE = 'parse'
+"""Stage of whoever has read a document, and makes of it what it needs."""
 
 
 class DatabaseJobStates:
@@ -25,7 +30,7 @@ class DatabaseJobStates:
         self._database = database
 
     def read(self, name: str) -> Mapping[str, Any]:
-        """What was written last under this name; {}: nothing yet."""
+        """What was written last under this name; {}: nothing yet, or what cannot be read."""
         return self._database.read(_read, name)
 
     def write(self, name: str, document: Mapping[str, Any]) -> None:
@@ -50,7 +55,9 @@ class DatabaseJobStates:
 def _read(connection: Connection, name: str) -> dict[str, Any]:
     query = select(job_states.c.document).where(job_states.c.name == name)
     found = connection.execute(query).scalar()
-    return dict(json.loads(found)) if found else {}
+    with boundary_of(connection).row('document', name, READ):
+        return dict(json.loads(found)) if found else {}
+    return {}
 
 
 def _write(connection: Connection, name: str, document: bytes) -> None:
@@ -75,6 +82,7 @@ def _locked(connection: Connection, name: str) -> bytes | None:
 
 
 def _put(connection: Connection, name: str, document: bytes, *, there: bool) -> None:
+    boundary_of(connection).works('document', name, READ, PARSE)
     if there:
         own = job_states.c.name == name
         changed = {'document': document, 'version': job_states.c.version + 1}

@@ -21,6 +21,7 @@ from nova_market.db.apps import packed
 from nova_market.db.job_rows import JOB_COLUMNS, job_values, stored_job
 from nova_market.db.job_tables import job_contents, job_projects, job_queues, jobs
 from nova_market.db.ledger import post_in, slices
+from nova_market.db.sound_rows import sound_rows
 from nova_market.errors import KeyReused, QueueChanged, QueueClosed, QueueFull, TooManyJobs
 
 WAIT = tuple(str(state) for state in QUEUED)
@@ -102,7 +103,7 @@ def jobs_by_ids(connection: Connection, job_ids: Sequence[str]) -> dict[str, Sto
     found: dict[str, StoredJob] = {}
     for part in slices(job_ids):
         rows = connection.execute(select(*JOB_COLUMNS).where(jobs.c.id.in_(part)))
-        found |= {row.id: stored_job(row) for row in rows}
+        found |= {one.id: one for one in sound_rows(connection, 'job', rows, stored_job)}
     return found
 
 

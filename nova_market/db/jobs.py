@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, Row, select, update
 
 from nova_market.core.job.billing import another_hold, rest_release
 from nova_market.core.job.charge import is_free, reserve_of
@@ -32,6 +32,7 @@ from nova_market.db.job_submission import StoredBefore, jobs_by_ids, store_new, 
 from nova_market.db.job_tables import job_contents, job_queues, jobs
 from nova_market.db.ledger import MAX_PAGE, post_in, slices
 from nova_market.db.queue_rows import stored_queue
+from nova_market.db.sound_rows import sound_page, sound_row
 from nova_market.errors import Conflict
 
 BY_NAME = {'project_id', 'queue_id', 'user_id', 'array_id', 'name'}
@@ -84,7 +85,7 @@ class DatabaseJobs:
 
 def _job(connection: Connection, job_id: str) -> StoredJob | None:
     row = connection.execute(select(*JOB_COLUMNS).where(jobs.c.id == job_id)).first()
-    return stored_job(row) if row else None
+    return sound_row(connection, 'job', row, stored_job) if row else None
 
 
 def _members(connection: Connection, ids: Sequence[str]) -> dict[str, str]:
@@ -107,8 +108,7 @@ def _page(connection: Connection, chosen: JobFilter, before: int, limit: int) ->
         query = query.where(jobs.c.state.in_([str(state) for state in chosen.states]))
     if before:
         query = query.where(jobs.c.number < before)
-    rows = connection.execute(query.order_by(jobs.c.number.desc()).limit(limit))
-    return [stored_job(row) for row in rows]
+    return sound_page(connection, 'job', query.order_by(jobs.c.number.desc()), limit, stored_job)
 
 
 def _want(
@@ -118,7 +118,7 @@ def _want(
     row = connection.execute(query.with_for_update()).first()
     if row is None:
         return None
-    job = stored_job(row)
+    job = sound_row(connection, 'job', row, stored_job)
     changed = _wanted(job, wish, by, now)
     if not changed:
         return job
@@ -175,7 +175,7 @@ def _money(
     if not job.cost_limit or state is None:
         return (), 0
     row = connection.execute(select(job_queues).where(job_queues.c.id == job.queue_id)).one()
-    queue = stored_queue(row)
+    queue = sound_row(connection, 'queue', row, stored_queue)
     if is_free(job, queue):
         return (), 0
     if state is not JobState.WAITING:
@@ -188,8 +188,10 @@ def _money(
 
 def _content(connection: Connection, content_id: str) -> JobContent | None:
     row = connection.execute(select(job_contents).where(job_contents.c.id == content_id)).first()
-    if row is None:
-        return None
+    return sound_row(connection, 'content', row, _stored_content) if row else None
+
+
+def _stored_content(row: Row[Any]) -> JobContent:
     return JobContent(
         id=row.id,
         script=row.script.decode(),

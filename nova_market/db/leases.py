@@ -9,6 +9,7 @@ its events change in one transaction.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, and_, exists, func, insert, select, update
@@ -24,6 +25,7 @@ from nova_market.core.ledger.posting import Posting
 from nova_market.db.database import Database
 from nova_market.db.lease_rows import (
     LEASE_EVENTS,
+    held_leases,
     lease_values,
     put_nodes,
     remove_leases,
@@ -31,8 +33,9 @@ from nova_market.db.lease_rows import (
 )
 from nova_market.db.lease_tables import lease_nodes, leases
 from nova_market.db.ledger import MAX_PAGE, post_in
+from nova_market.db.sound_rows import boundary_of, filled
 from nova_market.db.turns import LEASES, read_turn, take_turn
-from nova_market.errors import KeyReused, LeaseChanged, TooManyLeases
+from nova_market.errors import BadRow, KeyReused, LeaseChanged, TooManyLeases
 
 LIVE = leases.c.state.not_in([str(state) for state in OVER])
 NEVER = ('number', 'id', 'payer_id', 'user_id', 'created_at')
@@ -73,7 +76,7 @@ class DatabaseLeases:
         return self._database.read(_page, chosen, before, min(limit, MAX_PAGE))
 
     def calendar(self) -> tuple[int, Sequence[StoredLease]]:
-        """(the turn, all leases that are not over, by number)."""
+        """(the turn, all leases that are not over, by number; what one may hold that cannot be read)."""
         return self._database.read(_calendar)
 
     def change(
@@ -147,7 +150,11 @@ def book_in(
 
 
 def _lease(connection: Connection, lease_id: str) -> StoredLease | None:
-    return _by_ids(connection, [lease_id]).get(lease_id)
+    """:raises BadRow: it is there, and cannot be read."""
+    found = _by_ids(connection, [lease_id]).get(lease_id)
+    if found is None and lease_id in boundary_of(connection).unread('lease'):
+        raise BadRow(f'lease {lease_id} cannot be read')
+    return found
 
 
 def _by_ids(connection: Connection, ids: Sequence[str]) -> dict[str, StoredLease]:
@@ -172,15 +179,15 @@ def _page(
         query = query.where(leases.c.start < chosen.until)
     if before:
         query = query.where(leases.c.number < before)
-    rows = connection.execute(query.order_by(leases.c.number.desc()).limit(limit))
-    return stored_leases(connection, rows)
+    newest = query.order_by(leases.c.number.desc())
+    return filled(connection, newest, limit, partial(stored_leases, connection))
 
 
 def _calendar(connection: Connection) -> tuple[int, list[StoredLease]]:
     # the turn first: what is booked after it was read is refused
     turn = read_turn(connection, LEASES)
     rows = connection.execute(select(leases).where(LIVE).order_by(leases.c.number))
-    return turn, stored_leases(connection, rows)
+    return turn, held_leases(connection, rows)
 
 
 def _is_done(

@@ -21,8 +21,10 @@ from sqlalchemy import Connection, Row, bindparam, func, insert, literal, select
 from nova_market.core.ledger.account import StatementLine
 from nova_market.core.ledger.money import MAX_AMOUNT, credit_text
 from nova_market.core.ledger.posting import AccountId, Book, Posting, Reason
+from nova_market.core.row_check import checked
 from nova_market.db.database import Database
 from nova_market.db.ledger_tables import KEY_LENGTH, accounts, horizons, postings
+from nova_market.db.sound_rows import sound_row, sound_rows
 from nova_market.errors import BadAmount, KeyReused, PeriodPurged, UnknownAccount
 
 Item = TypeVar('Item')
@@ -56,8 +58,8 @@ class DatabaseLedger:
         return self._database.read(_balances, names)
 
     def posted(self, keys: Sequence[str]) -> Mapping[str, Posting]:
-        """What is written under these keys; a key that is not taken is left out."""
-        return self._database.read(_posted, tuple(keys))
+        """What is written under these keys, but for those that are not taken, or are set aside."""
+        return self._database.read(_readable, tuple(keys))
 
     def statement(
         self, name: AccountId, before: int | None = None, limit: int = 100
@@ -201,21 +203,36 @@ def _refuse_purged(connection: Connection, rows: Sequence[Mapping[str, object]])
 
 
 def _posted(connection: Connection, keys: Sequence[str]) -> dict[str, Posting]:
-    found: dict[str, Posting] = {}
+    """:raises BadRow: one of them cannot be read: it must not be posted once more."""
+    return {
+        row.posting_key: sound_row(connection, 'posting', row, _posting, _key_of)
+        for row in _rows_of(connection, keys)
+    }
+
+
+def _readable(connection: Connection, keys: Sequence[str]) -> dict[str, Posting]:
+    rows = _rows_of(connection, keys)
+    return {one.key: one for one in sound_rows(connection, 'posting', rows, _posting, _key_of)}
+
+
+def _rows_of(connection: Connection, keys: Sequence[str]) -> Iterator[Row[Any]]:
     for part in slices(keys):
-        query = select(postings).where(postings.c.posting_key.in_(part))
-        found |= {row.posting_key: _posting(row) for row in connection.execute(query)}
-    return found
+        yield from connection.execute(select(postings).where(postings.c.posting_key.in_(part)))
+
+
+def _key_of(row: Row[Any]) -> str:
+    return str(row.posting_key)
 
 
 def _posting(row: Row[Any]) -> Posting:
-    return Posting(
+    made = Posting(
         key=row.posting_key,
         reason=Reason(row.reason),
         debit=AccountId(row.debit),
         credit=AccountId(row.credit),
         amount=row.amount,
     )
+    return checked(made)
 
 
 def _balances(connection: Connection, names: Sequence[AccountId]) -> dict[AccountId, int]:
@@ -238,7 +255,11 @@ def _statement(
     both = [select(side(column)) for column in (postings.c.debit, postings.c.credit)]  # type: ignore[call-overload]
     lines = union_all(*both).subquery()
     query = select(lines).order_by(lines.c.id.desc()).limit(limit)
-    return [_line(row, name) for row in connection.execute(query)]
+    rows = list(connection.execute(query))
+    found = sound_rows(connection, 'posting', rows, lambda row: _line(row, name), _key_of)
+    if len(found) < len(rows) == limit:
+        found += _statement(connection, name, rows[-1].id, limit - len(found))
+    return found
 
 
 def _line(row: Row[Any], name: AccountId) -> StatementLine:

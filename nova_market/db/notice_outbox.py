@@ -11,12 +11,15 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, select, update
 
-from nova_market.core.notice.delivery import MOST_AT_ONCE, Queued, Recipient
+from nova_market.core.notice.delivery import MOST_AT_ONCE, QUEUED_BOUNDS, Queued, Recipient
 from nova_market.core.notice.preference import Channel
+from nova_market.core.row_check import checked
 from nova_market.db.database import Database
 from nova_market.db.ledger import slices
 from nova_market.db.notice_queue import WAITING
 from nova_market.db.notice_tables import notice_outbox
+from nova_market.db.sound_rows import boundary_of, sound_page, sound_rows, unknown_word
+from nova_market.errors import BadRow
 
 SENT = 'sent'
 GIVEN_UP = 'given_up'
@@ -80,17 +83,35 @@ def _of(recipient: Recipient) -> ColumnElement[bool]:
 def _recipients(connection: Connection, now: float, limit: int) -> list[Recipient]:
     columns = TABLE.project_id, TABLE.user_id, TABLE.channel
     query = select(*columns).where(TABLE.state == WAITING, TABLE.due_at <= now).group_by(*columns)
-    rows = connection.execute(query.order_by(func.min(TABLE.due_at), *columns).limit(limit))
-    return [
-        Recipient(project_id=row.project_id, user_id=row.user_id, channel=Channel(row.channel))
-        for row in rows
-    ]
+    boundary = boundary_of(connection)
+    most = limit + boundary.count('recipient') + boundary.count('notice')
+    rows = connection.execute(query.order_by(func.min(TABLE.due_at), *columns).limit(most))
+    # nobody sends one whose state is not known
+    lost = select(notice_outbox).where(unknown_word(TABLE.state, (WAITING, SENT, GIVEN_UP)))
+    sound_rows(connection, 'notice', connection.execute(lost.limit(limit)), _of_no_state, _number)
+    return sound_rows(connection, 'recipient', rows, _recipient, _name)
+
+
+def _of_no_state(row: Row[Any]) -> None:
+    raise BadRow(f'state is {row.state!r:.80}: it must be {WAITING}, {SENT} or {GIVEN_UP}')
+
+
+def _recipient(row: Row[Any]) -> Recipient:
+    return Recipient(project_id=row.project_id, user_id=row.user_id, channel=Channel(row.channel))
+
+
+def _name(row: Row[Any]) -> str:
+    return f'{row.project_id}/{row.user_id}/{row.channel}'
+
+
+def _number(row: Row[Any]) -> str:
+    return str(row.number)
 
 
 def _waiting(connection: Connection, recipient: Recipient) -> list[Queued]:
     query = select(notice_outbox).where(_of(recipient), TABLE.state == WAITING)
-    rows = connection.execute(query.order_by(TABLE.number).limit(MOST_AT_ONCE))
-    return [_queued(row, recipient) for row in rows]
+    given = query.order_by(TABLE.number), MOST_AT_ONCE, lambda row: _queued(row, recipient), _number
+    return sound_page(connection, 'notice', *given)
 
 
 def _recent(connection: Connection, recipient: Recipient, since: float) -> list[float]:
@@ -130,7 +151,7 @@ def _postpone(connection: Connection, recipient: Recipient, until: float) -> Non
 
 
 def _purge(connection: Connection, before: float) -> int:
-    over = and_(TABLE.state != WAITING, TABLE.done_at < before)
+    over = and_(TABLE.state.in_((SENT, GIVEN_UP)), TABLE.done_at < before)
     query = select(TABLE.number).where(over).order_by(TABLE.number).limit(BATCH)
     found = list(connection.execute(query.with_for_update()).scalars())
     for part in slices(found):
@@ -151,7 +172,7 @@ def _oldest(connection: Connection) -> float:
 
 
 def _queued(row: Row[Any], recipient: Recipient) -> Queued:
-    return Queued(
+    made = Queued(
         number=row.number,
         recipient=recipient,
         target=row.target,
@@ -165,3 +186,4 @@ def _queued(row: Row[Any], recipient: Recipient) -> Queued:
         tries=row.tries,
         tried_at=row.tried_at,
     )
+    return checked(made, QUEUED_BOUNDS)

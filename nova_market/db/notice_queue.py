@@ -12,9 +12,11 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, or_, select
 
 from nova_market.core.notice.notice import Notice
-from nova_market.core.notice.preference import Channel, Preference
+from nova_market.core.notice.preference import PREFERENCE_BOUNDS, Channel, Preference
+from nova_market.core.row_check import checked
 from nova_market.db.apps import packed
 from nova_market.db.notice_tables import EVENT_LENGTH, KEY_LENGTH, notice_outbox, notice_preferences
+from nova_market.db.sound_rows import sound_rows
 
 WAITING = 'waiting'
 PLAIN = tuple(one.name for one in fields(Preference) if one.name != 'events')
@@ -29,17 +31,23 @@ def queue_notices(connection: Connection, notices: Sequence[Notice]) -> int:
     query = select(notice_preferences).where(
         or_(table.project_id.in_(projects), table.all_projects.is_(True))
     )
-    wanted = [stored_preference(row) for row in connection.execute(query.order_by(table.number))]
-    rows = [
+    rows = connection.execute(query.order_by(table.number))
+    wanted = sound_rows(connection, 'preference', rows, stored_preference, user_of)
+    made = [
         outbox_row(one, channel, target, notice, notice.at + one.digest)
         for one in wanted
         for channel, target in one.targets()
         for notice in notices
         if one.wants(notice)
     ]
-    if rows:
-        connection.execute(insert(notice_outbox), rows)
-    return len(rows)
+    if made:
+        connection.execute(insert(notice_outbox), made)
+    return len(made)
+
+
+def user_of(row: Row[Any]) -> str:
+    """As what a user wants is named among what is set aside."""
+    return f'{row.project_id}/{row.user_id}'
 
 
 def outbox_row(
@@ -69,7 +77,8 @@ def stored_preference(row: Row[Any]) -> Preference:
     """A row as a value."""
     found = row._mapping
     events = tuple(json.loads(found['events'])['events'])
-    return Preference(**{name: found[name] for name in PLAIN}, events=events)
+    made = Preference(**{name: found[name] for name in PLAIN}, events=events)
+    return checked(made, PREFERENCE_BOUNDS)
 
 
 def preference_values(preference: Preference) -> dict[str, Any]:

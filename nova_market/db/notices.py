@@ -19,8 +19,10 @@ from nova_market.db.notice_queue import (
     outbox_row,
     preference_values,
     stored_preference,
+    user_of,
 )
 from nova_market.db.notice_tables import notice_outbox, notice_preferences
+from nova_market.db.sound_rows import sound_page, sound_row
 from nova_market.errors import TooManyCodes
 
 DAY = 86_400.0
@@ -68,7 +70,7 @@ def _own(project_id: str, user_id: str) -> ColumnElement[bool]:
 def _one(connection: Connection, project_id: str, user_id: str) -> Preference | None:
     query = select(notice_preferences).where(_own(project_id, user_id))
     row = connection.execute(query).first()
-    return stored_preference(row) if row else None
+    return sound_row(connection, 'preference', row, stored_preference, user_of) if row else None
 
 
 def _page(
@@ -86,8 +88,8 @@ def _page(
         query = query.where(table.user_id == user_id)
     behind = and_(table.project_id == after[0], table.user_id > after[1])
     query = query.where(or_(table.project_id > after[0], behind))
-    rows = connection.execute(query.order_by(table.project_id, table.user_id).limit(limit))
-    return [stored_preference(row) for row in rows]
+    query = query.order_by(table.project_id, table.user_id)
+    return sound_page(connection, 'preference', query, limit, stored_preference, user_of)
 
 
 def _set(

@@ -15,9 +15,10 @@ from nova_market.core.tender.outlook import FORECAST, ForecastMark, OfferRows
 from nova_market.db.job_tables import job_hosts, job_queues, job_states, job_workers
 from nova_market.db.offer_rows import promised_since
 from nova_market.db.offer_tables import offer_turns
+from nova_market.db.queue_figures import LARGEST, host_sizes
 from nova_market.db.queue_names import known_as
 from nova_market.db.queue_rows import stored_queue
-from nova_market.db.queues import LARGEST, host_sizes
+from nova_market.db.sound_rows import sound_row
 from nova_market.db.turns import OFFERS
 
 # Made once: to make them for each request takes as long as to run them.
@@ -61,12 +62,12 @@ def read_outlook(
     row = connection.execute(*chosen).first()
     if row is None:
         return None
-    queue = stored_queue(row)
+    queue = sound_row(connection, 'queue', row, stored_queue)
     version, document = _forecast(connection, row, known.version)
     at = known.at if document is None else float(document.get('at', now))
     return OfferRows(
         queue=queue,
-        hosts=host_sizes(row.sizes),
+        hosts=host_sizes(connection, row.sizes),
         idle=_idle(connection, queue, project_id),
         version=version,
         forecast=document,

@@ -11,12 +11,24 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, or_, select
 
+from nova_market.core.row_check import checked
 from nova_market.core.tender.offered_lease import offered_document, offered_lease
-from nova_market.core.tender.stored_offer import How, OfferKind, OfferState, StoredOffer
+from nova_market.core.tender.stored_offer import (
+    OFFER_BOUNDS,
+    How,
+    OfferKind,
+    OfferState,
+    StoredOffer,
+)
 from nova_market.db.apps import packed
 from nova_market.db.offer_tables import offers
+from nova_market.db.sound_rows import sound_rows
+from nova_market.errors import BadRow
 
 LIVE = (str(OfferState.OPEN), str(OfferState.HELD))
+SETTLED = tuple(str(state) for state in OfferState if state is not OfferState.ACCEPTED)
+"""Nothing of what was paid is owed any more; of a state that is not known nobody can say that."""
+
 PLAIN = tuple(
     field.name
     for field in fields(StoredOffer)
@@ -52,7 +64,7 @@ PROMISED = (
 def promised_since(connection: Connection, since: float, now: float) -> list[StoredOffer]:
     """Offers that are held now or were accepted since, in the order of their numbers."""
     rows = connection.execute(PROMISED, {'since': since, 'now': now})
-    return [stored_offer(row) for row in rows]
+    return sound_rows(connection, 'offer', rows, stored_offer)
 
 
 def offer_values(offer: StoredOffer) -> dict[str, Any]:
@@ -77,7 +89,7 @@ def stored_offer(row: Row[Any]) -> StoredOffer:
     found = row._mapping
     document = json.loads(found['flavors'])
     sizes: Iterable[Any] = document['flavors']
-    return StoredOffer(
+    made = StoredOffer(
         **{name: found[name] for name in PLAIN},
         flavors={name: (cores, memory, disk) for name, cores, memory, disk in sizes},
         prices=tuple(document.get('prices', ())),
@@ -87,3 +99,6 @@ def stored_offer(row: Row[Any]) -> StoredOffer:
         lease=offered_lease(document['lease']) if 'lease' in document else None,
         number=found['number'],
     )
+    if made.kind is OfferKind.JOB and made.flavor not in made.flavors:
+        raise BadRow(f'flavor is {made.flavor!r:.80}: it must be one of its flavors')
+    return checked(made, OFFER_BOUNDS)

@@ -26,14 +26,21 @@ from nova_market.core.tender.stored_offer import (
     StoredOffer,
 )
 from nova_market.db.database import Database
-from nova_market.db.job_rows import JOB_COLUMNS, stored_job
-from nova_market.db.job_submission import StoredBefore, store_new
+from nova_market.db.job_submission import StoredBefore, jobs_by_ids, store_new
 from nova_market.db.job_tables import job_attempts, jobs
 from nova_market.db.leases import book_in
 from nova_market.db.ledger import MAX_PAGE, post_in, slices
 from nova_market.db.offer_outlook import read_outlook
-from nova_market.db.offer_rows import LIVE, in_state, offer_values, promised_since, stored_offer
+from nova_market.db.offer_rows import (
+    LIVE,
+    SETTLED,
+    in_state,
+    offer_values,
+    promised_since,
+    stored_offer,
+)
 from nova_market.db.offer_tables import offers
+from nova_market.db.sound_rows import boundary_of, sound_page, sound_row, sound_rows, unknown_word
 from nova_market.db.turns import OFFERS, read_turn, take_turn
 from nova_market.errors import Conflict, OfferEnded, TooManyOffers
 
@@ -143,9 +150,12 @@ class DatabaseOffers:
         self._database.write(_close, offer_id, refunded)
 
 
+NO_JOB = tuple(str(kind) for kind in OfferKind if kind is not OfferKind.JOB)
+
+
 def some_offers(connection: Connection, older_than: float, batch: int) -> int:
     """Delete offers that ended before, those for jobs when these are settled; how many."""
-    settled = or_(offers.c.state != str(OfferState.ACCEPTED), offers.c.kind != str(OfferKind.JOB))
+    settled = or_(offers.c.state.in_(SETTLED), offers.c.kind.in_(NO_JOB))
     over = and_(settled, offers.c.valid_until < older_than)
     query = select(offers.c.number).where(over).order_by(offers.c.number).limit(batch)
     found = list(connection.execute(query.with_for_update()).scalars())
@@ -194,7 +204,7 @@ def _promised(connection: Connection, since: float, now: float) -> tuple[int, li
 
 def _offer(connection: Connection, offer_id: str) -> StoredOffer | None:
     row = connection.execute(select(offers).where(offers.c.id == offer_id)).first()
-    return stored_offer(row) if row else None
+    return sound_row(connection, 'offer', row, stored_offer) if row else None
 
 
 def _page(
@@ -210,8 +220,8 @@ def _page(
         query = query.where(or_(*(in_state(state, chosen.now) for state in chosen.states)))
     if before:
         query = query.where(offers.c.number < before)
-    rows = connection.execute(query.order_by(offers.c.number.desc()).limit(limit))
-    return [stored_offer(row) for row in rows]
+    newest = query.order_by(offers.c.number.desc())
+    return sound_page(connection, 'offer', newest, limit, stored_offer)
 
 
 def _accept(
@@ -266,7 +276,7 @@ def _release(connection: Connection, offer_id: str, now: float) -> StoredOffer |
     row = connection.execute(query.with_for_update()).first()
     if row is None:
         return None
-    offer = stored_offer(row)
+    offer = sound_row(connection, 'offer', row, stored_offer)
     state = offer.state_at(now)
     # an expired one is released too: whoever accepts it with a clock that is behind gets nothing
     if offer.state is OfferState.RELEASED:
@@ -298,13 +308,13 @@ def _due(connection: Connection, limit: int) -> list[tuple[StoredOffer, StoredJo
         .join(jobs, jobs.c.id == offers.c.job_id)
         .where(offers.c.state == str(OfferState.ACCEPTED), jobs.c.state.in_(ended))
         .order_by(offers.c.number)
-        .limit(limit)
+        .limit(limit + boundary_of(connection).count('offer'))
     )
-    found = [stored_offer(row) for row in connection.execute(query)]
-    by_id: dict[str, StoredJob] = {}
-    for part in slices([one.job_id for one in found]):
-        rows = connection.execute(select(*JOB_COLUMNS).where(jobs.c.id.in_(part)))
-        by_id |= {row.id: stored_job(row) for row in rows}
+    found = sound_rows(connection, 'offer', connection.execute(query), stored_offer)
+    # nobody asks for one whose state is not known
+    lost = select(offers).where(unknown_word(offers.c.state, OfferState)).limit(limit)
+    sound_rows(connection, 'offer', connection.execute(lost), stored_offer)
+    by_id = jobs_by_ids(connection, [one.job_id for one in found])
     ends = _ends(connection, list(by_id.values()))
     by_id |= {
         one.id: replace(one, ended_at=ends[one.id]) for one in by_id.values() if one.id in ends
@@ -339,10 +349,11 @@ def _check_live(connection: Connection, offer: StoredOffer, now: float) -> None:
     row = connection.execute(
         select(offers).where(offers.c.id == offer.id).with_for_update()
     ).first()
-    state = stored_offer(row).state_at(now) if row else OfferState.EXPIRED
+    found = sound_row(connection, 'offer', row, stored_offer) if row else None
+    state = found.state_at(now) if found else OfferState.EXPIRED
     if state not in (OfferState.OPEN, OfferState.HELD):
         raise OfferEnded(f'offer {offer.id} is {state}: ask for new ones')
-    if row is not None and stored_offer(row).holds > offer.holds:
+    if found is not None and found.holds > offer.holds:
         raise Conflict(f'offer {offer.id} was held meanwhile: try again')
 
 

@@ -9,15 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, insert, or_, select, update
 
 from nova_market.core.notice.notice import Notice
 from nova_market.core.rebalancing.plan import MoveState, PlanState, StoredMove, StoredPlan
+from nova_market.core.row_check import checked
 from nova_market.db.database import Database
 from nova_market.db.ledger import MAX_PAGE
 from nova_market.db.market_tables import plan_moves, plans
 from nova_market.db.notice_queue import queue_notices
+from nova_market.db.sound_rows import sound_page, sound_row, unknown_word
 from nova_market.errors import Conflict
+from nova_market.row_boundary import READ
 
 MOVE = tuple(field.name for field in fields(StoredMove))
 DECIDED = frozenset({PlanState.APPROVED, PlanState.REJECTED})
@@ -96,8 +99,8 @@ def _plan(connection: Connection, plan_id: str) -> StoredPlan | None:
     if row is None:
         return None
     query = select(plan_moves).where(plan_moves.c.plan_id == plan_id)
-    found = connection.execute(query.order_by(plan_moves.c.position))
-    return _stored(row, tuple(_stored_move(move) for move in found))
+    found = list(connection.execute(query.order_by(plan_moves.c.position)))
+    return sound_row(connection, 'plan', (row, found), _whole, lambda one: str(one[0].id))
 
 
 def _list(
@@ -105,11 +108,13 @@ def _list(
 ) -> list[StoredPlan]:
     query = select(plans)
     if state is not None:
-        query = query.where(plans.c.state == str(state))
+        # nobody asks for those whose state is not known: they are set aside here
+        lost = unknown_word(plans.c.state, PlanState)
+        query = query.where(or_(plans.c.state == str(state), lost))
     if before is not None:
         query = query.where(plans.c.created_at < before)
-    rows = connection.execute(query.order_by(plans.c.created_at.desc(), plans.c.id).limit(limit))
-    return [_stored(row, ()) for row in rows]
+    newest, stage = query.order_by(plans.c.created_at.desc(), plans.c.id), f'{READ} in a list'
+    return sound_page(connection, 'plan', newest, limit, lambda row: _stored(row, ()), stage=stage)
 
 
 def _advance(
@@ -141,8 +146,14 @@ def _move(
         raise Conflict(f'move {position} of {plan_id} is {found or "not stored"}, not {before}')
 
 
+def _whole(found: tuple[Row[Any], Sequence[Row[Any]]]) -> StoredPlan:
+    """Of a row of plans and those of its moves: without one of them it would be another plan."""
+    row, moves = found
+    return _stored(row, tuple(_stored_move(move) for move in moves))
+
+
 def _stored(row: Row[Any], moves: tuple[StoredMove, ...]) -> StoredPlan:
-    return StoredPlan(
+    made = StoredPlan(
         id=row.id,
         period=row.period,
         mode=row.mode,
@@ -152,8 +163,9 @@ def _stored(row: Row[Any], moves: tuple[StoredMove, ...]) -> StoredPlan:
         decided_at=row.decided_at,
         moves=moves,
     )
+    return checked(made)
 
 
 def _stored_move(row: Row[Any]) -> StoredMove:
     values = {name: getattr(row, name) for name in MOVE}
-    return StoredMove(**{**values, 'state': MoveState(row.state)})
+    return checked(StoredMove(**{**values, 'state': MoveState(row.state)}))

@@ -7,18 +7,21 @@ A step is written only in place of what it was decided from, so of two services 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry
-from sqlalchemy import Connection, and_, insert, select, update
+from sqlalchemy import Connection, Row, and_, insert, select, update
 
 from nova_market.core.power.host_step import HostState, Phase
 from nova_market.core.power.record import MAX_EVENTS, PowerEvent, StoredPower
 from nova_market.core.resource import HostName
+from nova_market.core.row_check import TIME, check_fields, checked
 from nova_market.db.app_tables import REASON_LENGTH
 from nova_market.db.database import Database
 from nova_market.db.event_log import EventLog
 from nova_market.db.ledger import MAX_PAGE
 from nova_market.db.power_tables import power_events, power_hosts
+from nova_market.db.sound_rows import sound_rows
 
 POWER_EVENTS = EventLog(power_events, PowerEvent, 'host', MAX_EVENTS)
 
@@ -57,15 +60,18 @@ class DatabasePower:
 
 
 def _hosts(connection: Connection) -> dict[HostName, StoredPower]:
-    found = {}
-    for row in connection.execute(select(power_hosts).order_by(power_hosts.c.host)):
-        times = {
-            name: otherwise if (value := row._mapping[name]) is None else value
-            for name, otherwise in UNSET.items()
-        }
-        state = HostState(phase=Phase(row.phase), held=row.held, **times)
-        found[HostName(row.host)] = StoredPower(state=state, why=row.why, revision=row.revision)
-    return found
+    rows = connection.execute(select(power_hosts).order_by(power_hosts.c.host))
+    return dict(sound_rows(connection, 'power of host', rows, _stored, lambda row: str(row.host)))
+
+
+def _stored(row: Row[Any]) -> tuple[HostName, StoredPower]:
+    times = {}
+    for name, otherwise in UNSET.items():
+        value = row._mapping[name]
+        check_fields(HostState, {} if value is None else {name: value}, {name: TIME})
+        times[name] = otherwise if value is None else value
+    state = HostState(phase=Phase(row.phase), held=row.held, **times)
+    return HostName(row.host), checked(StoredPower(state=state, why=row.why, revision=row.revision))
 
 
 def _change(

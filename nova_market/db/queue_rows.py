@@ -7,7 +7,8 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from nova_market.core.job.queue import QueueLimits, QueueState, StoredQueue
+from nova_market.core.job.queue import QUEUE_BOUNDS, QueueLimits, QueueState, StoredQueue
+from nova_market.core.row_check import checked
 from nova_market.db.apps import packed
 
 COLUMNS = (
@@ -29,10 +30,14 @@ def queue_values(queue: StoredQueue) -> dict[str, Any]:
 
 
 def stored_queue(row: Row[Any]) -> StoredQueue:
-    """Of a row of job_queues."""
+    """Of a row of job_queues.
+
+    :raises BadRow, KeyError, TypeError, ValueError: it is damaged.
+    """
     settings = json.loads(row.settings)
     for name in TUPLES:
         settings[name] = tuple(settings[name])
-    settings['limits'] = QueueLimits(**settings['limits'])
+    settings['limits'] = checked(QueueLimits(**settings['limits']))
     columns = {name: getattr(row, name) for name in COLUMNS}
-    return StoredQueue(**{**columns, **settings, 'state': QueueState(row.state)})
+    made = StoredQueue(**{**columns, **settings, 'state': QueueState(row.state)})
+    return checked(made, QUEUE_BOUNDS)

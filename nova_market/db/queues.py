@@ -1,25 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues, what their hosts could run, and what they did each minute.
+"""Queues.
 
-For rules J1 and J6 of doc/source/specs/jobs.rst (SVMSched, section 4.2). Whoever makes or changes a queue
-locks the rows of all queues, so that shares cannot exceed 1 and a quota holds however many ask at once: there
-are few queues, and they change seldom.
+For rule J1 of doc/source/specs/jobs.rst (SVMSched, section 4.2). Whoever makes or changes a queue locks the
+rows of all queues, so that shares cannot exceed 1 and a quota holds however many ask at once: there are few
+queues, and they change seldom.
 """
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
-from sqlalchemy import Connection, delete, func, insert, select, tuple_, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, tuple_, update
 
 from nova_market.core.job.queue import OF, QueueMinute, QueueName, QueueState, StoredQueue
 from nova_market.core.job.queue_request import shares_above_one
-from nova_market.core.job.record import ACTIVE, QUEUED, JobState
+from nova_market.core.job.record import ACTIVE, QUEUED
 from nova_market.core.job.store_values import QueueCount
-from nova_market.db.apps import packed
+from nova_market.db import queue_figures
 from nova_market.db.database import Database
 from nova_market.db.job_tables import (
     job_attempts,
@@ -37,6 +36,7 @@ from nova_market.db.ledger import MAX_PAGE, slices
 from nova_market.db.queue_names import accept, accepted, by_key, leave_name, reject, take_name
 from nova_market.db.queue_rows import COLUMNS, SETTINGS, queue_values, stored_queue
 from nova_market.db.queue_trusts import replaced_trusts, trust_ended
+from nova_market.db.sound_rows import sound_page, sound_row, sound_rows
 from nova_market.errors import (
     BadAmount,
     Conflict,
@@ -48,9 +48,6 @@ from nova_market.errors import (
 
 FIXED = frozenset({'id', 'project_id', 'generation', 'created_at', 'changed_at'})
 LIVE = tuple(str(state) for state in (*QUEUED, *ACTIVE))
-MINUTE = tuple(field.name for field in fields(QueueMinute))
-LARGEST = 'largest'
-
 
 ADMISSION_AGE = 10.0
 """Seconds for which admission takes a queue as it was read. The transaction that stores a job checks it."""
@@ -172,27 +169,29 @@ class DatabaseQueues:
 
     def note_hosts(self, sizes: Sequence[tuple[float, float, float]]) -> None:
         """Keep what the largest hosts have."""
-        self._database.write(_note_hosts, [list(one) for one in sizes])
+        self._database.write(queue_figures.note_hosts, [list(one) for one in sizes])
 
     def hosts(self) -> Sequence[tuple[float, float, float]]:
         """What was noted last."""
-        return self._database.read(_hosts)
+        return self._database.read(queue_figures.hosts)
 
     def note(self, minutes: Sequence[QueueMinute]) -> None:
         """Keep what queues did in a minute, over what is there for it."""
-        self._database.write(_note, tuple(minutes))
+        self._database.write(queue_figures.note, tuple(minutes))
 
     def minutes(
         self, queue_id: str, first: int, last: int, limit: int = 1000
     ) -> Sequence[QueueMinute]:
         """Minutes of one queue, oldest first."""
-        return self._database.read(_minutes, queue_id, first, last, min(limit, MAX_PAGE))
+        given = queue_id, first, last, min(limit, MAX_PAGE)
+        return self._database.read(queue_figures.minutes, *given)
 
 
 def _create(connection: Connection, queue: StoredQueue, most: int, rest: float) -> StoredQueue:
     others = _locked(connection)
     if queue.id in others:
-        return others[queue.id]  # ours, when the answer to an earlier try got lost
+        # ours, when the answer to an earlier try got lost
+        return sound_row(connection, 'queue', others[queue.id], stored_queue)
     own = sum(one.project_id == queue.project_id for one in others.values())
     if own >= most:
         raise TooManyQueues(f'the project has {own} queues: delete one first')
@@ -214,9 +213,10 @@ def _change(
     rest: float,
 ) -> StoredQueue:
     others = _locked(connection)
-    found = others.pop(queue_id, None)
-    if found is None:
+    row = others.pop(queue_id, None)
+    if row is None:
         raise Conflict(f'there is no queue {queue_id}')
+    found = sound_row(connection, 'queue', row, stored_queue)
     if found.state is QueueState.DELETING and changed.keys() != {'trust_id'}:
         raise QueueDeleting(f'queue {found.name} is being deleted')
     if found.generation != generation:
@@ -239,8 +239,13 @@ def _change(
     return made
 
 
-def _check_shares(made: StoredQueue, others: Mapping[str, StoredQueue]) -> None:
-    beside = {one.id: one.share for one in others.values() if one.aggregate == made.aggregate}
+def _check_shares(made: StoredQueue, others: Mapping[str, Row[Any]]) -> None:
+    """Against the rows of all others, also of those that are set aside."""
+    beside = {
+        one.id: one.share
+        for one in others.values()
+        if one.aggregate == made.aggregate and isinstance(one.share, int | float)
+    }
     total = shares_above_one({**beside, made.id: made.share})
     if made.share > 0 and total is not None:
         where = f'aggregate {made.aggregate}' if made.aggregate else 'the cloud'
@@ -259,7 +264,8 @@ def _accept(
 
 
 def _delete(connection: Connection, queue_id: str, now: float) -> StoredQueue | None:
-    found = _locked(connection).get(queue_id)
+    row = _locked(connection).get(queue_id)
+    found = None if row is None else sound_row(connection, 'queue', row, stored_queue)
     if found is None or found.state is QueueState.DELETING:
         return found
     live = select(func.count()).where(jobs.c.queue_id == queue_id, jobs.c.state.in_(LIVE))
@@ -293,31 +299,32 @@ def _remove(connection: Connection, queue_id: str, now: float) -> None:
     connection.execute(delete(job_queues).where(job_queues.c.id == queue_id))
 
 
-def _locked(connection: Connection) -> dict[str, StoredQueue]:
+def _locked(connection: Connection) -> dict[str, Row[Any]]:
     """All queues, which nobody else changes until this transaction ends."""
     # a row that is always there: locking no row locks nothing
-    connection.execute(select(job_hosts).where(job_hosts.c.name == LARGEST).with_for_update())
+    first = select(job_hosts).where(job_hosts.c.name == queue_figures.LARGEST)
+    connection.execute(first.with_for_update())
     rows = connection.execute(select(job_queues).order_by(job_queues.c.id).with_for_update())
-    return {row.id: stored_queue(row) for row in rows}
+    return {row.id: row for row in rows}
 
 
 def _queue(connection: Connection, name: str) -> StoredQueue | None:
     row = connection.execute(select(job_queues).where(by_key(name))).first()
-    return stored_queue(row) if row else None
+    return sound_row(connection, 'queue', row, stored_queue) if row else None
 
 
 def _named(connection: Connection, name: str) -> list[StoredQueue]:
     query = select(job_queues).where(job_queues.c.name == name)
-    return [
-        stored_queue(row) for row in connection.execute(query.order_by(job_queues.c.project_id))
-    ]
+    rows = connection.execute(query.order_by(job_queues.c.project_id))
+    return sound_rows(connection, 'queue', rows, stored_queue)
 
 
 def _admission(
     connection: Connection, names: Sequence[str]
 ) -> tuple[dict[str, StoredQueue], list[tuple[float, float, float]]]:
     found = {name: _queue(connection, name) for name in names}
-    return {name: one for name, one in found.items() if one is not None}, _hosts(connection)
+    there = {name: one for name, one in found.items() if one is not None}
+    return there, queue_figures.hosts(connection)
 
 
 def _queues(
@@ -328,8 +335,7 @@ def _queues(
     query = select(job_queues).where(tuple_(*order) > (name, project))
     if project_id is not None:
         query = query.where(job_queues.c.project_id == project_id)
-    rows = connection.execute(query.order_by(*order).limit(limit))
-    return [stored_queue(row) for row in rows]
+    return sound_page(connection, 'queue', query.order_by(*order), limit, stored_queue)
 
 
 def _names(connection: Connection, queue_ids: Sequence[str]) -> dict[str, str]:
@@ -345,45 +351,6 @@ def _counts(connection: Connection, queue_ids: Sequence[str]) -> dict[str, Queue
     query = select(jobs.c.queue_id, jobs.c.state, func.count()).where(jobs.c.state.in_(LIVE))
     for queue_id, state, count in connection.execute(query.group_by(jobs.c.queue_id, jobs.c.state)):
         if queue_id in found:
-            name = str(state) if JobState(state) in QUEUED else 'active'
+            name = str(state) if state in QUEUED else 'active'
             found[queue_id][name] += int(count)
     return {name: QueueCount(**counted) for name, counted in found.items()}
-
-
-def _note_hosts(connection: Connection, sizes: Sequence[Sequence[float]]) -> None:
-    change = update(job_hosts).where(job_hosts.c.name == LARGEST)
-    connection.execute(change.values(sizes=packed({'hosts': sizes})))
-
-
-def _hosts(connection: Connection) -> list[tuple[float, float, float]]:
-    found = connection.execute(
-        select(job_hosts.c.sizes).where(job_hosts.c.name == LARGEST)
-    ).scalar()
-    return host_sizes(found)
-
-
-def host_sizes(document: bytes | None) -> list[tuple[float, float, float]]:
-    """Cores, MiB and GiB of the largest hosts, of the document that is kept of them."""
-    return [tuple(one) for one in json.loads(document)['hosts']] if document else []
-
-
-def _note(connection: Connection, minutes: Sequence[QueueMinute]) -> None:
-    queues: dict[int, list[str]] = {}
-    for one in minutes:
-        queues.setdefault(one.minute, []).append(one.queue_id)
-    for number, names in queues.items():
-        for part in slices(names):
-            chosen = (job_minutes.c.minute == number, job_minutes.c.queue_id.in_(part))
-            connection.execute(delete(job_minutes).where(*chosen))
-    if minutes:
-        connection.execute(insert(job_minutes), [asdict(one) for one in minutes])
-
-
-def _minutes(
-    connection: Connection, queue_id: str, first: int, last: int, limit: int
-) -> list[QueueMinute]:
-    query = select(job_minutes).where(
-        job_minutes.c.queue_id == queue_id, job_minutes.c.minute.between(first, last)
-    )
-    rows = connection.execute(query.order_by(job_minutes.c.minute).limit(limit))
-    return [QueueMinute(**{name: getattr(row, name) for name in MINUTE}) for row in rows]

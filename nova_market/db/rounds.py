@@ -10,13 +10,16 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
-from sqlalchemy import Connection, Row, Table, insert, or_, select, update
+from sqlalchemy import Connection, Row, Select, Table, insert, or_, select, update
 
 from nova_market.core.ledger.posting import Posting
 from nova_market.core.market.record import (
+    ALLOCATION_BOUNDS,
+    PRICE_BOUNDS,
+    ROUND_BOUNDS,
     AllocationRecord,
     EconomyRecord,
     PowerRecord,
@@ -25,6 +28,7 @@ from nova_market.core.market.record import (
     RoundState,
 )
 from nova_market.core.notice.notice import Notice
+from nova_market.core.row_check import checked
 from nova_market.db.database import Database
 from nova_market.db.ledger import MAX_PAGE, hold, slices
 from nova_market.db.ledger_tables import UUID_LENGTH, horizons
@@ -38,7 +42,11 @@ from nova_market.db.market_tables import (
 )
 from nova_market.db.market_tables import economy as economy_table
 from nova_market.db.notice_queue import queue_notices
+from nova_market.db.sound_rows import sound_page, sound_row, sound_rows, unknown_word
 from nova_market.errors import Conflict, PeriodPurged
+from nova_market.row_boundary import READ
+
+Value = TypeVar('Value')
 
 ALLOCATION = tuple(field.name for field in fields(AllocationRecord))
 PRICE = tuple(field.name for field in fields(PriceRecord))
@@ -121,23 +129,22 @@ class DatabaseRounds:
         query = select(rounds)
         if before is not None:
             query = query.where(rounds.c.period < before)
-        query = query.order_by(rounds.c.period.desc()).limit(min(limit, MAX_PAGE))
-        return [_record(row, {}) for row in self._database.read(_rows, query)]
+        newest = query.order_by(rounds.c.period.desc())
+        return self._database.read(_sound, newest, min(limit, MAX_PAGE), _listed)
 
     def prices(self, first: int, last: int, resource: str | None = None) -> Sequence[PriceRecord]:
         """Prices of the periods first to last, inclusive, oldest first; at most 10,000."""
         query = select(prices).where(prices.c.period.between(first, last))
         if resource is not None:
             query = query.where(prices.c.resource == resource)
-        query = query.order_by(prices.c.period, prices.c.resource).limit(MAX_PAGE)
-        rows = self._database.read(_rows, query)
-        return [PriceRecord(**{name: getattr(row, name) for name in PRICE}) for row in rows]
+        query = query.order_by(prices.c.period, prices.c.resource)
+        return self._database.read(_sound, query, MAX_PAGE, _price)
 
     def economy(self, first: int, last: int, limit: int = MAX_PAGE) -> Sequence[EconomyRecord]:
         """The economy of the periods first to last, inclusive, oldest first."""
         query = select(economy_table).where(economy_table.c.period.between(first, last))
-        query = query.order_by(economy_table.c.period).limit(limit)
-        return [EconomyRecord(**row._mapping) for row in self._database.read(_rows, query)]
+        query = query.order_by(economy_table.c.period)
+        return self._database.read(_sound, query, limit, _economy)
 
     def powers(
         self,
@@ -158,8 +165,8 @@ class DatabaseRounds:
         )
         if project_id is not None:
             query = query.where(column.project_id == project_id)
-        query = query.order_by(column.period, column.project_id).limit(limit)
-        return [PowerRecord(**row._mapping) for row in self._database.read(_rows, query)]
+        query = query.order_by(column.period, column.project_id)
+        return self._database.read(_sound, query, limit, _power)
 
     def allocations(
         self, period: int, after: str = '', limit: int = MAX_PAGE, project_id: str | None = None
@@ -170,8 +177,8 @@ class DatabaseRounds:
         )
         if project_id is not None:
             query = query.where(allocations.c.project_id == project_id)
-        query = query.order_by(allocations.c.server_id).limit(min(limit, MAX_PAGE))
-        return [_allocation(row) for row in self._database.read(_rows, query)]
+        query = query.order_by(allocations.c.server_id)
+        return self._database.read(_sound, query, min(limit, MAX_PAGE), _allocation)
 
     def allocations_of(
         self, server_id: str, before: int | None = None, limit: int = 100
@@ -180,8 +187,8 @@ class DatabaseRounds:
         query = select(allocations).where(allocations.c.server_id == server_id)
         if before is not None:
             query = query.where(allocations.c.period < before)
-        query = query.order_by(allocations.c.period.desc()).limit(min(limit, MAX_PAGE))
-        return [_allocation(row) for row in self._database.read(_rows, query)]
+        newest = query.order_by(allocations.c.period.desc())
+        return self._database.read(_sound, newest, min(limit, MAX_PAGE), _allocation)
 
 
 def _begin(
@@ -256,37 +263,80 @@ def _confirm(
 
 
 def _unfinished(connection: Connection) -> list[RoundRecord]:
-    query = select(rounds).where(rounds.c.state.in_(OPEN)).order_by(rounds.c.period)
-    found = list(connection.execute(query))
-    return [_record(row, _document(connection, row.period)) for row in found]
+    mine = or_(rounds.c.state.in_(OPEN), unknown_word(rounds.c.state, RoundState))
+    query = select(rounds).where(mine).order_by(rounds.c.period)
+    whole = [(row, _encoded(connection, row.period)) for row in list(connection.execute(query))]
+    return sound_rows(connection, 'round', whole, _whole, lambda one: str(one[0].period))
 
 
 def _round(connection: Connection, period: int) -> RoundRecord | None:
     row = connection.execute(select(rounds).where(rounds.c.period == period)).first()
-    return _record(row, _document(connection, period)) if row else None
+    if row is None:
+        return None
+    whole = row, _encoded(connection, period)
+    return sound_row(connection, 'round', whole, _whole, lambda one: str(one[0].period))
 
 
-def _document(connection: Connection, period: int) -> Mapping[str, object]:
+def _encoded(connection: Connection, period: int) -> bytes:
     query = select(round_documents.c.content).where(round_documents.c.period == period)
-    query = query.order_by(round_documents.c.part)
-    encoded = b''.join(connection.execute(query).scalars())
-    document: Mapping[str, object] = json.loads(zlib.decompress(encoded)) if encoded else {}
-    return document
+    return b''.join(connection.execute(query.order_by(round_documents.c.part)).scalars())
+
+
+def _whole(found: tuple[Row[Any], bytes]) -> RoundRecord:
+    """Of a row of rounds and what is stored of its document."""
+    row, encoded = found
+    return _record(row, dict(json.loads(zlib.decompress(encoded))) if encoded else {})
 
 
 def _record(row: Row[Any], document: Mapping[str, object]) -> RoundRecord:
-    return RoundRecord(
+    made = RoundRecord(
         period=row.period,
         leader=row.leader,
         started_at=row.started_at,
         state=RoundState(row.state),
         document=document,
     )
+    return checked(made, ROUND_BOUNDS)
+
+
+def _listed(row: Row[Any]) -> RoundRecord:
+    return _record(row, {})
+
+
+def _price(row: Row[Any]) -> PriceRecord:
+    return checked(PriceRecord(**{name: getattr(row, name) for name in PRICE}), PRICE_BOUNDS)
+
+
+def _economy(row: Row[Any]) -> EconomyRecord:
+    return checked(EconomyRecord(**row._mapping))
+
+
+def _power(row: Row[Any]) -> PowerRecord:
+    return checked(PowerRecord(**row._mapping))
 
 
 def _allocation(row: Row[Any]) -> AllocationRecord:
-    return AllocationRecord(**{name: getattr(row, name) for name in ALLOCATION})
+    made = AllocationRecord(**{name: getattr(row, name) for name in ALLOCATION})
+    return checked(made, ALLOCATION_BOUNDS)
 
 
-def _rows(connection: Connection, query: object) -> list[Row[Any]]:
-    return list(connection.execute(query))  # type: ignore[call-overload]
+KIND: Mapping[Callable[[Row[Any]], Any], tuple[str, tuple[str, ...]]] = {
+    _listed: ('round', ('period',)),
+    _price: ('price', ('period', 'resource')),
+    _economy: ('economy', ('period',)),
+    _power: ('purchasing power', ('period', 'project_id')),
+    _allocation: ('allocation', ('period', 'server_id')),
+}
+"""By what makes a value of a row: how the row is called where it is set aside."""
+
+
+def _sound(
+    connection: Connection, query: Select[Any], limit: int, value_of: Callable[[Row[Any]], Value]
+) -> list[Value]:
+    kind, key = KIND[value_of]
+
+    def name_of(row: Row[Any]) -> str:
+        return '/'.join(str(getattr(row, name)) for name in key)
+
+    stage = f'{READ} in a list' if value_of is _listed else READ
+    return sound_page(connection, kind, query, limit, value_of, name_of, stage)

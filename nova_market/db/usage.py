@@ -4,23 +4,39 @@
 For rule U1 of doc/source/specs/usage.rst. Writers take turns by the lock of one row, the progress. A series'
 minute is counted when it is not there yet; ten minutes are rolled up, added to their day, and passed by the
 progress in one transaction. So each minute counts once in each table, wherever a writer dies, and also where
-the answer to a commit got lost.
+the answer to a commit got lost. A row that cannot be read stays as it is, and costs the use of its servers in
+its span.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
-from sqlalchemy import Connection, Table, and_, delete, func, insert, or_, select, update
+from sqlalchemy import (
+    Connection,
+    Row,
+    Select,
+    Table,
+    and_,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from nova_market.core.resource import Values
+from nova_market.core.timestamp import LATEST
 from nova_market.core.usage.history import Counted, SeriesUse
 from nova_market.core.usage.packing import kept, pack, unpack
 from nova_market.core.usage.resolution import DAY, LATE, TEN_MINUTES, Keeping, Resolution
 from nova_market.core.usage.use import AMOUNTS, Series, added
 from nova_market.db.database import Database
 from nova_market.db.ledger import slices
+from nova_market.db.sound_rows import sound_rows
 from nova_market.db.usage_tables import (
     SHARD,
     usage_days,
@@ -29,6 +45,7 @@ from nova_market.db.usage_tables import (
     usage_series,
     usage_ten_minutes,
 )
+from nova_market.errors import BadRow
 
 TABLES: Mapping[Resolution, Table] = {
     Resolution.MINUTE: usage_minutes,
@@ -44,6 +61,9 @@ MOST_REMEMBERED = 200_000
 
 Packed = tuple[Values, Values]
 """Numbers of series, rising, and their amounts."""
+
+MOST = 2**60
+"""Bound of a stored amount: days add up what is at most LONGEST in a minute, without reaching 2 ** 63."""
 
 
 class DatabaseUsage:
@@ -130,14 +150,30 @@ def _read(connection: Connection, wanted: Iterable[Series]) -> dict[Series, int]
 
 def _locked(connection: Connection) -> int:
     """How far minutes are rolled up; nobody else writes history until this transaction ends."""
-    found = connection.execute(select(usage_progress.c.at).where(ROLLED).with_for_update()).scalar()
+    found = _rolled(connection, select(usage_progress).where(ROLLED).with_for_update())
     if found is not None:
-        return int(found)
+        return found
     try:
         connection.execute(insert(usage_progress).values(name='rolled', at=0))
     except DBDuplicateEntry as error:
         raise RetryRequest(error) from error
     return 0
+
+
+def _rolled(connection: Connection, query: Select[tuple[object, ...]]) -> int | None:
+    """The progress, or the end of the newest ten minutes where it cannot be read; None before the first."""
+    rows = list(connection.execute(query))
+    found = sound_rows(connection, 'usage progress', rows, _progress, lambda row: str(row.name))
+    if found or not rows:
+        return found[0] if found else None
+    newest = connection.execute(select(func.max(usage_ten_minutes.c.at))).scalar()
+    return 0 if newest is None else int(newest) + TEN_MINUTES
+
+
+def _progress(row: Row[Any]) -> int:
+    if not isinstance(row.at, int) or not 0 <= row.at <= LATEST:
+        raise BadRow(f'at is {row.at!r:.80}: it must be a time')
+    return row.at
 
 
 def _add(connection: Connection, rows: Sequence[tuple[int, int, tuple[int, ...]]]) -> Counted:
@@ -149,9 +185,12 @@ def _add(connection: Connection, rows: Sequence[tuple[int, int, tuple[int, ...]]
         # the first of a series' minute counts: hosts repeat, they do not correct
         shards.setdefault((at, number // SHARD), {}).setdefault(number, amounts)
     before = _contents(connection, usage_minutes, list(shards))
-    new = 0
+    new = lost = 0
     for key, given in sorted(shards.items()):
         known = before.get(key, EMPTY)
+        if known is None:
+            lost += len(given)
+            continue
         there = set(known[0].tolist())
         fresh = sorted(number for number in given if number not in there)
         if not fresh:
@@ -160,7 +199,8 @@ def _add(connection: Connection, rows: Sequence[tuple[int, int, tuple[int, ...]]
         more = kept(np.array([given[number] for number in fresh], dtype=np.int64))
         merged = _merged([known, (np.array(fresh, dtype=np.int64), more)])
         _put(connection, usage_minutes, key, merged, exact=False, there=key in before)
-    return Counted(new=new, again=len(in_time) - new, late=len(rows) - len(in_time))
+    again = len(in_time) - new - lost
+    return Counted(new=new, again=again, late=len(rows) - len(in_time), lost=lost)
 
 
 EMPTY: Packed = (np.zeros(0, dtype=np.int64), np.zeros((0, len(AMOUNTS)), dtype=np.int64))
@@ -178,30 +218,45 @@ def _roll(connection: Connection, now: float) -> int:
         return 0
     query = select(usage_minutes).where(usage_minutes.c.at >= begin, usage_minutes.c.at < end)
     parts: dict[int, list[Packed]] = {}
-    for row in connection.execute(query):
-        parts.setdefault(row.shard, []).append(read_content(row))
+    for shard, content in _sound(connection, usage_minutes, connection.execute(query)):
+        parts.setdefault(shard, []).append(content)
     day = Resolution.DAY.begin(begin)
     days = _contents(connection, usage_days, [(day, shard) for shard in parts])
     for shard, found in sorted(parts.items()):
         sums = _merged(found)
         _put(connection, usage_ten_minutes, (begin, shard), sums, exact=True, there=False)
-        known = days.get((day, shard))
-        whole = sums if known is None else _merged([known, sums])
-        _put(connection, usage_days, (day, shard), whole, exact=True, there=known is not None)
+        known = days.get((day, shard), EMPTY)
+        if known is not None:
+            whole, there = _merged([known, sums]), (day, shard) in days
+            _put(connection, usage_days, (day, shard), whole, exact=True, there=there)
     connection.execute(update(usage_progress).where(ROLLED).values(at=end))
     return end
 
 
 def _contents(
     connection: Connection, table: Table, keys: Sequence[tuple[int, int]]
-) -> dict[tuple[int, int], Packed]:
-    """What is stored under these (first second, shard)."""
-    found = {}
+) -> dict[tuple[int, int], Packed | None]:
+    """What is stored under these (first second, shard); None where it cannot be read."""
+    found: dict[tuple[int, int], Packed | None] = {}
     for part in slices(sorted(keys), 200):
         chosen = or_(*(and_(table.c.at == at, table.c.shard == shard) for at, shard in part))
         for row in connection.execute(select(table).where(chosen)):
-            found[row.at, row.shard] = read_content(row)
+            read = _sound(connection, table, [row])
+            found[row.at, row.shard] = read[0][1] if read else None
     return found
+
+
+def _sound(
+    connection: Connection, table: Table, rows: Iterable[Row[Any]]
+) -> list[tuple[int, Packed]]:
+    """(shard, content) of rows of a table, without those that are set aside."""
+    name = partial(span_name, table)
+    return sound_rows(connection, 'usage', rows, lambda row: (row.shard, read_content(row)), name)
+
+
+def span_name(table: Table, row: Any) -> str:
+    """As a row of the history is named among what is set aside."""
+    return f'{table.name}/{row.at}/{row.shard}'
 
 
 def _merged(parts: Sequence[Packed]) -> Packed:
@@ -245,7 +300,7 @@ def _before(connection: Connection, resolution: Resolution, cut: float, batch: i
     table = TABLES[resolution]
     last = cut - resolution.value
     if resolution is Resolution.MINUTE:
-        rolled = connection.execute(select(usage_progress.c.at).where(ROLLED)).scalar() or 0
+        rolled = _rolled(connection, select(usage_progress).where(ROLLED)) or 0
         last = min(last, rolled - resolution.value)
     query = select(table.c.at).where(table.c.at <= last).order_by(table.c.at).limit(batch)
     found = list(connection.execute(query).scalars())
@@ -268,6 +323,13 @@ def _some_series(connection: Connection, now: float, kept_for: float) -> int:
 
 
 def read_content(row: Any) -> Packed:
-    """The numbers of series, as usage_series has them, and their amounts, of a row of any of the tables."""
+    """The numbers of series, as usage_series has them, and their amounts, of a row of any of the tables.
+
+    :raises BadRow, ArithmeticError, LookupError, ValueError, lzma.LZMAError: it is damaged.
+    """
     numbers, amounts = unpack(row.content)
+    if np.any(np.diff(numbers, prepend=-1) <= 0) or np.any(numbers >= SHARD):
+        raise BadRow(f'its series are not {SHARD} numbers that rise from 0')
+    if np.any((amounts < 0) | (amounts > MOST)):
+        raise BadRow(f'an amount is not from 0 to {MOST}')
     return numbers + row.shard * SHARD, amounts

@@ -5,15 +5,19 @@ Of each span of time only the rows are read that hold a series of the answer; th
 """
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Row, Select, select
 
+from nova_market.core.row_check import checked
 from nova_market.core.usage.history import KnownSeries, Sums, UsageFilter, UsageSums
 from nova_market.core.usage.resolution import Resolution, points
-from nova_market.core.usage.use import Series
+from nova_market.core.usage.use import SERIES_BOUNDS, Series
 from nova_market.db.database import Database
 from nova_market.db.ledger import slices
-from nova_market.db.usage import KEY, TABLES, read_content
+from nova_market.db.sound_rows import sound_page, sound_rows
+from nova_market.db.usage import KEY, TABLES, Packed, read_content, span_name
 from nova_market.db.usage_tables import SHARD, usage_series
 from nova_market.errors import BadUsageQuery
 
@@ -98,20 +102,28 @@ def _series(
     ):
         if wanted is not None:
             query = query.where(column == wanted)
-    query = query.order_by(table.number).limit(limit)
+    query = query.order_by(table.number)
     if chosen.windows is None:
-        return _known(connection, query)
+        return _known(connection, query, limit)
     found: list[KnownSeries] = []
     for part in slices(sorted(chosen.windows)):
-        found += _known(connection, query.where(table.server_id.in_(part)))
+        found += _known(connection, query.where(table.server_id.in_(part)), limit)
     return sorted(found, key=lambda one: one.number)[:limit]
 
 
-def _known(connection: Connection, query: Select[tuple[object, ...]]) -> list[KnownSeries]:
-    return [
-        KnownSeries(number=row.number, series=Series(**{name: getattr(row, name) for name in KEY}))
-        for row in connection.execute(query)
-    ]
+def _known(connection: Connection, query: Select[Any], limit: int | None) -> list[KnownSeries]:
+    if limit is not None:
+        return sound_page(connection, 'usage series', query, limit, _series_of, _number)
+    return sound_rows(connection, 'usage series', connection.execute(query), _series_of, _number)
+
+
+def _series_of(row: Row[Any]) -> KnownSeries:
+    series = checked(Series(**{name: getattr(row, name) for name in KEY}), SERIES_BOUNDS)
+    return KnownSeries(number=row.number, series=series)
+
+
+def _number(row: Row[Any]) -> str:
+    return str(row.number)
 
 
 def _added_up(
@@ -127,6 +139,13 @@ def _added_up(
     table = TABLES[resolution]
     for part in slices(sorted({one.number // SHARD for one in found})):
         where = (table.c.at >= begin, table.c.at < until, table.c.shard.in_(part))
-        for row in connection.execute(select(table).where(*where)):
-            sums.add(row.at, *read_content(row), by_series=by_series)
+        rows = connection.execute(select(table).where(*where))
+        for at, content in sound_rows(
+            connection, 'usage', rows, _content, partial(span_name, table)
+        ):
+            sums.add(at, *content, by_series=by_series)
     return sums.result()
+
+
+def _content(row: Row[Any]) -> tuple[int, Packed]:
+    return row.at, read_content(row)

@@ -5,15 +5,16 @@ The only place that knows the exceptions of keystoneauth and openstacksdk, but f
 understands in its own way.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from keystoneauth1 import exceptions as keystone_errors
 from openstack import exceptions as sdk_errors
 
-from nova_market.errors import BadTime, CloudAway, CloudUnavailable
+from nova_market.errors import BadRow, BadTime, CloudAway, CloudUnavailable
+from nova_market.row_boundary import READ, RowBoundary
 
 FAILURES = (keystone_errors.ClientException, sdk_errors.SDKException, OSError)
 """What a request may raise: keystoneauth's errors, openstacksdk's, and those of the socket."""
@@ -28,7 +29,11 @@ MAX_PAGES = 1000
 MAX_TEXT = 200
 """Characters of a foreign message that are kept."""
 
+IN_ANSWER = f'{READ} in an answer'
+"""Stage in which a value is made of an answer; whether that is as any can be is looked at in another one."""
+
 Item = Mapping[str, Any]
+Value = TypeVar('Value')
 
 
 def described(error: Exception) -> str:
@@ -62,6 +67,48 @@ def translated() -> Iterator[None]:
         ) from error
     except FAILURES as error:
         raise unavailable(error) from None
+
+
+def sound_items(
+    boundary: RowBoundary,
+    kind: str,
+    answers: Iterable[Item],
+    value_of: Callable[[Item], Value],
+    name_of: Callable[[Item], str] = lambda one: str(one['id']),
+    owner_of: Callable[[Item], str] = lambda one: '',
+    *,
+    whole: bool = True,
+) -> list[Value]:
+    """What can be made of these items of a list; one that has no sense is set aside.
+
+    Implements rule R1 of doc/source/specs/passes.rst.
+    value_of, name_of, owner_of: may raise what is in SENSELESS
+    whole: the list has all there are, and not those alone that have changed
+
+    :raises CloudUnavailable: none of all has any: so it is the answer, and not one of them.
+    """
+    found, failed = [], []
+    for one in answers:
+        name, owner = _text_of(name_of, one), _text_of(owner_of, one)
+        try:
+            found.append(value_of(one))
+        except SENSELESS as error:
+            failed.append((name, owner, error))
+        else:
+            boundary.works(kind, name, IN_ANSWER)
+    if whole and len(failed) > 1 and not found:
+        raise CloudUnavailable(f'no {kind} in an answer is understood') from failed[0][2]
+    for name, owner, why in failed:
+        said = BadRow(f'an answer is not understood: {type(why).__name__}: {why}')
+        boundary.failed(kind, name, IN_ANSWER, said, owner)
+    return found
+
+
+def _text_of(reading: Callable[[Item], str], one: Item) -> str:
+    try:
+        return reading(one)
+    except SENSELESS:
+        return ''
 
 
 def refusal(answer: Any) -> str:

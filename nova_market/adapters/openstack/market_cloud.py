@@ -18,13 +18,14 @@ from typing import Any
 from openstack import connection
 from openstack import exceptions as sdk_errors
 
-from nova_market.adapters.openstack.answers import items, refusal, translated
+from nova_market.adapters.openstack.answers import items, refusal, sound_items, translated
 from nova_market.adapters.openstack.server_json import group_of, server_of
 from nova_market.core.market.inventory import CloudHost, CloudMigration, CloudServer, MigrationState
 from nova_market.core.resource import HostName
 from nova_market.core.timestamp import seconds
 from nova_market.errors import MigrationRefused
 from nova_market.ports import Clock
+from nova_market.row_boundary import RowBoundary
 
 LOG = logging.getLogger(__name__)
 
@@ -54,9 +55,14 @@ class NovaCloud:
     """Implements ports.MarketCloud and ports.JobHosts."""
 
     def __init__(
-        self, connect: Callable[[], connection.Connection], clock: Clock, whole: float = 300.0
+        self,
+        connect: Callable[[], connection.Connection],
+        clock: Clock,
+        whole: float = 300.0,
+        boundary: RowBoundary | None = None,
     ) -> None:
         """connect: makes the connection, at first use; whole: seconds between two whole readings."""
+        self._boundary = boundary or RowBoundary()
         self._connect = connect
         self._clock = clock
         self._whole = whole
@@ -80,10 +86,15 @@ class NovaCloud:
                 if str(node['service']['host']) in services
             ]
             self._read_inventories([str(node['id']) for node in nodes])
-            hosts = [
-                _host(services[str(n['service']['host'])], n, self._inventory[str(n['id'])][1])
-                for n in nodes
-            ]
+            hosts = sound_items(
+                self._boundary,
+                'host',
+                nodes,
+                lambda n: _host(
+                    services[str(n['service']['host'])], n, self._inventory[str(n['id'])][1]
+                ),
+                lambda n: str(n['service']['host']),
+            )
         return _one_each([host for host in hosts if host is not None])
 
     def servers(self) -> Sequence[CloudServer]:
@@ -98,10 +109,16 @@ class NovaCloud:
             answers = list(self._items(f'/servers/detail{query}', 'servers', self._newest()))
             known = {} if whole else dict(self._servers)
             for answer in answers:
-                server = None if answer['status'] in GONE else server_of(answer, groups)
                 known.pop(str(answer['id']), None)
-                if server is not None:
-                    known[server.id] = server
+            found = sound_items(
+                self._boundary,
+                'server',
+                answers,
+                lambda one: None if one['status'] in GONE else server_of(one, groups),
+                owner_of=lambda one: str(one['tenant_id']),
+                whole=whole,
+            )
+            known |= {server.id: server for server in found if server is not None}
             self._servers, self._read_wall = known, wall
             if whole:
                 self._read_whole = now

@@ -35,7 +35,9 @@ from nova_market.core.market.owner_server import (
 )
 from nova_market.core.timestamp import seconds
 from nova_market.errors import CloudAway, CloudRefused, CloudUnavailable
+from nova_market.row_boundary import READ, RowBoundary
 
+OF_OWNER = f'{READ} for its owner'
 VERSION = '2.69'
 REFUSED = frozenset({400, 403, 404, 409, 413, 429})
 SETTLED = {
@@ -54,26 +56,33 @@ NO_NETWORK = ('none',)
 class NovaOwnerCloud:
     """Implements ports.OwnerCloud."""
 
-    def __init__(self, sessions: TrustSessions, marks: ServerMarks) -> None:
+    def __init__(
+        self, sessions: TrustSessions, marks: ServerMarks, boundary: RowBoundary | None = None
+    ) -> None:
         self._sessions = sessions
         self._marks = marks
+        self._boundary = boundary or RowBoundary()
 
     @classmethod
     def from_conf(
-        cls, conf: cfg.ConfigOpts, needed_by: str, marks: ServerMarks
+        cls,
+        conf: cfg.ConfigOpts,
+        needed_by: str,
+        marks: ServerMarks,
+        boundary: RowBoundary | None = None,
     ) -> 'NovaOwnerCloud':
         """needed_by: a service, for messages; marks: of the servers that it makes.
 
         :raises ConfigurationError: the account of group [openstack] cannot be used.
         """
-        return cls(TrustSessions.from_conf(conf, needed_by), marks)
+        return cls(TrustSessions.from_conf(conf, needed_by), marks, boundary)
 
     def servers(self, access: OwnerAccess) -> Sequence[OwnerServer]:
         with translated():
             found = [
-                self._server(one)
+                self._listed(one, access.project_id)
                 for one in self._items(access, '/servers/detail', 'servers')
-                if one['status'] not in GONE
+                if one.get('status') not in GONE
             ]
         return [one for one in found if one.owner or one.state is ServerState.UNKNOWN]
 
@@ -139,6 +148,21 @@ class NovaOwnerCloud:
         path = f'/OS-TRUST/trusts/{quote(access.trust_id, safe="")}'
         self._ask(access, 'DELETE', path, service='identity')
         self._sessions.forget(access.trust_id)
+
+    def _listed(self, answer: Mapping[str, Any], project_id: str) -> OwnerServer:
+        """One of a list; what is not understood is there all the same, and nothing is known of it."""
+        server_id = str(answer['id'])
+        metadata = answer.get('metadata')
+        marks = metadata if isinstance(metadata, Mapping) else {}
+        nothing = OwnerServer(
+            id=server_id,
+            owner=str(marks.get(self._marks.owner, '')),
+            place=str(marks.get(self._marks.place, '')),
+            state=ServerState.UNKNOWN,
+        )
+        with self._boundary.row('server', server_id, OF_OWNER, project_id):
+            return self._server(answer)
+        return nothing
 
     def _server(self, answer: Mapping[str, Any]) -> OwnerServer:
         return _server(answer, self._marks)

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from nova_market.core.row_check import checked
+
 Pair = tuple[float, float]
 """cpu, memory."""
 
@@ -59,19 +61,24 @@ class ControllerState:
 
 
 def state_of(document: Mapping[str, Any]) -> ControllerState:
-    """The state that `ControllerState.document` made JSON of; a first one of an empty document."""
+    """The state that `ControllerState.document` made JSON of; a first one of an empty document.
+
+    :raises BadRow, KeyError, TypeError, ValueError: it is no such document.
+    """
     given = dict(document)
     components = {
-        str(name): ComponentState(
-            bid=_pair(one['bid']),
-            change=_pair(one['change']),
-            most=_pair(one['most']),
-            lost=bool(one['lost']),
+        str(name): checked(
+            ComponentState(
+                bid=_pair(one['bid']),
+                change=_pair(one['change']),
+                most=_pair(one['most']),
+                lost=bool(one['lost']),
+            )
         )
         for name, one in given.pop('components', {}).items()
     }
     servers = tuple(str(one) for one in given.pop('servers', ()))
-    return ControllerState(components=components, servers=servers, **given)
+    return checked(ControllerState(components=components, servers=servers, **given))
 
 
 def _pair(given: Any) -> Pair:

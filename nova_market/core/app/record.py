@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from nova_market.core.ledger.posting import AccountId, account
 from nova_market.core.market.owner_server import ServerMarks
+from nova_market.core.row_check import COUNT, TIME, Bounds
 
 APP_MARKS = ServerMarks(owner='market:app', place='market:slot')
 """Metadata of a server: whose it is, and which one. With a row of the same name, it is the controller's."""
@@ -140,6 +141,13 @@ class StoredSlot:
     def drain_id(self) -> int:
         """Names one draining of this server; 0: it is not given up."""
         return round(self.drain_at * 1000)
+
+
+APP_BOUNDS: Bounds = dict.fromkeys(('created_at', 'changed_at'), TIME)
+SLOT_BOUNDS: Bounds = {
+    **dict.fromkeys(('retry_at', 'drain_at', 'drain_until'), TIME),
+    **dict.fromkeys(('number', 'attempts'), COUNT),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ ACTIONS = frozenset(
         JobAction.PREEMPTED,
         JobAction.REQUEUED,
         JobAction.LOST,
+        JobAction.SET_ASIDE,
     }
 )
 """What is sent; other events, such as a wish of the owner's, are only kept."""

@@ -47,7 +47,7 @@ from nova_market.core.job.record import (
     StoredAttempt,
     StoredJob,
 )
-from nova_market.core.job.store_values import WaitingRows
+from nova_market.core.job.store_values import WaitingRows, rows_of
 from nova_market.core.resource import Array, Rows
 
 HOLDS_ROOM = (JobState.STARTING, JobState.RUNNING, JobState.PREEMPTING)
@@ -117,6 +117,29 @@ class PassInput:
     claims: frozenset[str]
     busy: frozenset[str]
     tender: TenderFacts = field(default_factory=TenderFacts)
+
+
+def part_of(work: StoredWork, queues: Sequence[str], jobs: Sequence[str]) -> StoredWork:
+    """The same with these queues and jobs alone, by id; what others hold is not free all the same."""
+    of_queues, chosen = frozenset(queues), frozenset(jobs)
+    if len(of_queues) == len(work.queues) and len(chosen) == len(work.waiting.ids) + len(
+        work.active
+    ):
+        return work
+    there = np.array(
+        [
+            queue in of_queues and job in chosen
+            for queue, job in zip(work.waiting.queue_ids, work.waiting.ids, strict=True)
+        ],
+        dtype=np.bool_,
+    )
+    return replace(
+        work,
+        waiting=rows_of(work.waiting, there),
+        active=[one for one in work.active if one.queue_id in of_queues and one.id in chosen],
+        workers=[one for one in work.workers if one.queue_id in of_queues],
+        queues=[one for one in work.queues if one.id in of_queues],
+    )
 
 
 def gathered(

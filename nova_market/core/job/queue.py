@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from nova_market.core.ledger.money import MONEY
 from nova_market.core.market.owner_server import ServerMarks
+from nova_market.core.row_check import AMOUNT, COUNT, TIME, Bounds
 
 WORKER_MARKS = ServerMarks(owner='market:queue', place='market:worker')
 """Metadata of a server: the queue and the worker that it is. With a row of that id, it is the service's."""
@@ -122,6 +124,14 @@ class StoredQueue:
         return self.policy == TENDER
 
 
+QUEUE_BOUNDS: Bounds = {
+    'share': (0.0, 1.0),
+    'price_core_hour': MONEY,
+    **dict.fromkeys(('short_below', 'idle_seconds'), COUNT),
+    **dict.fromkeys(('created_at', 'changed_at'), TIME),
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueName:
     """What a project calls a queue (J9). user_id: who has given the name"""
@@ -190,6 +200,13 @@ class StoredWorker:
     clock_offset: float = 0.0
     tries: int = 0
     retry_at: float = 0.0
+
+
+WORKER_BOUNDS: Bounds = {
+    **dict.fromkeys(('cores', 'memory_mib', 'disk_gib'), AMOUNT),
+    **dict.fromkeys(('created_at', 'seen_at', 'idle_since', 'retry_at'), TIME),
+    **dict.fromkeys(('attempt', 'rank', 'tries'), COUNT),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from nova_market.core.ledger.money import MONEY
+from nova_market.core.row_check import AMOUNT, COUNT, TIME, Bounds
+
 MAX_OUTPUT = 65_536
 """Bytes of output that are kept of an attempt: the last ones."""
 
@@ -207,6 +210,24 @@ class StoredJob:
         return self.array_id or self.id
 
 
+JOB_BOUNDS: Bounds = {
+    **dict.fromkeys(('cores', 'memory_mib', 'disk_gib'), AMOUNT),
+    **dict.fromkeys(
+        ('cost_limit', 'charged', 'compensation', 'reserve', 'owed', 'value'), MONEY
+    ),
+    **dict.fromkeys(
+        ('not_before', 'submitted_at', 'changed_at', 'started_at', 'ended_at', 'expected_start'), TIME
+    ),
+    **dict.fromkeys(
+        ('priority', 'array_index', 'array_size', 'retries', 'least_run_time', 'notice', 'attempt',
+         'lost', 'requeues'),
+        COUNT,
+    ),
+    **dict.fromkeys(('servers', 'time_limit'), (1, COUNT[1])),
+    'weight': (0.0, 1e9),
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobContent:
     """What a job runs; read only where it is needed.
@@ -258,6 +279,13 @@ class StoredAttempt:
     """Why it ended so, when there is more than an exit code to say."""
 
 
+ATTEMPT_BOUNDS: Bounds = dict.fromkeys(
+    ('created_at', 'given_at', 'started_at', 'ended_at', 'excluded', 'reported_at', 'saved_at'),
+    TIME,
+)
+"""Without what the worker measured, which its guest may have made up: nothing is decided by it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptOutput:
     """The last bytes that an attempt has written. total: bytes written in all."""
@@ -292,6 +320,8 @@ class JobAction(StrEnum):
     FINISHED = 'finished'
     FAILED = 'failed'
     CANCELLED = 'cancelled'
+    SET_ASIDE = 'set_aside'
+    """It cannot be handled now (R3 of passes)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

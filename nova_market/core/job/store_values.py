@@ -6,7 +6,8 @@ SVMSched, section 4.2. Units as in core.job.record. Arrays have one row for each
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from nova_market.core.job.record import (
     StoredJob,
 )
 from nova_market.core.ledger.posting import Posting
+from nova_market.core.resource import Flags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +119,18 @@ class WaitingRows:
     not_before: NDArray[np.float64]
     value: NDArray[np.int64]
     expected_start: NDArray[np.float64]
+
+
+def rows_of(waiting: WaitingRows, kept: Flags) -> WaitingRows:
+    """Some of these jobs. kept: (jobs,)"""
+    values: dict[str, Any] = {}
+    for one in fields(WaitingRows):
+        column = getattr(waiting, one.name)
+        if isinstance(column, np.ndarray):
+            values[one.name] = column[..., kept]
+        else:
+            values[one.name] = tuple(compress(column, kept.tolist()))
+    return WaitingRows(**values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,13 @@ of one node, micro-credits of the whole lease.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from nova_market.core.lease.request import LeaseRequest, automatic
+from nova_market.core.ledger.money import MONEY
 from nova_market.core.ledger.posting import Posting
+from nova_market.core.row_check import AMOUNT, COUNT, TIME, Bounds, checked, is_within
+from nova_market.errors import BadRow
 
 MAX_EVENTS = 1000
 """Events that are kept of one lease; the oldest go first."""
@@ -54,6 +58,8 @@ class LeaseAction(StrEnum):
     FAILED = 'failed'
     DELETED = 'deleted'
     GIVEN = 'given'
+    SET_ASIDE = 'set_aside'
+    """It cannot be handled now (R3 of passes)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +145,66 @@ class StoredLease:
             whole=self.whole, utilisation=self.utilisation, duration=self.duration,
             earliest=self.earliest, finish=self.finish, hosts=self.hosts,
         )  # fmt: skip
+
+
+LEASE_BOUNDS: Bounds = {
+    **dict.fromkeys(('cost', 'charged', 'refunded', 'priced_before'), MONEY),
+    **dict.fromkeys(
+        (
+            'duration',
+            'earliest',
+            'finish',
+            'start',
+            'end',
+            'ended_at',
+            'priced_since',
+            'created_at',
+        ),
+        TIME,
+    ),
+    **dict.fromkeys(('count', 'revision'), COUNT),
+    'utilisation': (0.0, 1.0),
+}
+
+
+def check_lease(lease: StoredLease) -> None:
+    """:raises BadRow: names what of it is not as it is of any lease."""
+    checked(lease, LEASE_BOUNDS)
+    if not lease.over and lease.end < lease.start:
+        raise BadRow(f'end is {lease.end!r}: it must not be before start, {lease.start!r}')
+    for amounts in (lease.amounts, *(node.amounts for node in lease.nodes)):
+        if not all(is_within(one, AMOUNT) for one in amounts):
+            raise BadRow(f'amounts are {amounts!r:.80}: each must be from 0 to {AMOUNT[1]:g}')
+
+
+def stand_in(held: Mapping[str, Any], nodes: tuple[LeaseNode, ...]) -> StoredLease:
+    """What a lease that cannot be read may hold: its nodes, as long as can be. It takes no step.
+
+    held: its columns; nodes: those that can be read
+    """
+    start, end = (
+        otherwise if not is_within(held[name], TIME) else float(held[name])
+        for name, otherwise in (('start', TIME[0]), ('end', TIME[1]))
+    )
+    end = end if end >= start else TIME[1]
+    known = held['state'] in frozenset(map(str, LeaseState))
+    return StoredLease(
+        id=str(held['id']),
+        project_id=str(held['project_id']),
+        payer_id=str(held['payer_id']),
+        user_id=str(held['user_id']),
+        amounts=(0.0, 0.0, 0.0),
+        count=len(nodes),
+        whole=held['whole'] is True,
+        duration=end - start,
+        earliest=start,
+        finish=end,
+        state=LeaseState(held['state']) if known else LeaseState.PLANNED,
+        start=start,
+        end=end,
+        nodes=nodes,
+        number=int(held['number']),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

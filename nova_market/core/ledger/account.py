@@ -7,7 +7,9 @@ times in seconds since the epoch.
 
 from dataclasses import dataclass
 
+from nova_market.core.ledger.money import MAX_AMOUNT, MONEY
 from nova_market.core.ledger.posting import AccountId, Posting
+from nova_market.core.row_check import COUNT, Bounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,14 @@ class Account:
 
     balance: int = 0
     closed: bool = False
+
+
+ACCOUNT_BOUNDS: Bounds = {
+    'weight': (0.0, 1e15),
+    'renew_amount': MONEY,
+    'renew_every': (1, COUNT[1]),
+    'balance': (-MAX_AMOUNT, MAX_AMOUNT),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

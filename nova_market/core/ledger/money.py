@@ -17,6 +17,9 @@ DIGITS = 6
 MAX_AMOUNT = 2**53
 """Largest amount that is taken from outside: every JSON library reads it exactly, and a float holds it."""
 
+MONEY = (0, MAX_AMOUNT)
+"""Bounds of what is stored, as core.row_check takes them."""
+
 
 def micro_credits(value: object, name: str) -> int:
     """Credits as a person writes them (`12`, `"0.5"`) in micro-credits; `name` says what it is.

@@ -15,9 +15,11 @@ from enum import IntEnum
 
 import numpy as np
 
-from nova_market.core.ledger.money import MAX_AMOUNT, micro_credits
+from nova_market.core.ledger.money import MAX_AMOUNT, MONEY, micro_credits
 from nova_market.core.ledger.posting import AccountId
+from nova_market.core.market.extra_spec import LEAST_CORES, LEAST_MIB, MOST_CORES, MOST_MIB
 from nova_market.core.resource import CPU, MEMORY, RESOURCES, Rows, Values
+from nova_market.core.row_check import Bounds
 from nova_market.errors import BadAmount
 
 MARKET_RESOURCES = (RESOURCES[CPU], RESOURCES[MEMORY])
@@ -112,6 +114,13 @@ def check_bids(bids: Values) -> None:
             f'bid {int(bids[resource, server])} micro-credits for {MARKET_RESOURCES[resource]} '
             f'of server {server}: give 0 to {MAX_AMOUNT}'
         )
+
+
+BID_BOUNDS: Bounds = {
+    **dict.fromkeys(('cpu', 'memory'), MONEY),
+    'max_cpu': (LEAST_CORES, MOST_CORES),
+    'max_memory_mib': (LEAST_MIB, MOST_MIB),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 
 from nova_market.core.ledger.posting import Reason, Totals, kind_of
+from nova_market.core.row_check import checked
 
 KEY = 'memory'
 """Where it stands in a round's document."""
@@ -47,16 +48,20 @@ class CarriedState:
 
 
 def carried_state(document: Mapping[str, object]) -> CarriedState:
-    """The state in a round's document; that of the first round where there is none."""
+    """The state in a round's document; that of the first round where there is none.
+
+    :raises BadRow, KeyError, TypeError: there is none such in it.
+    """
     known = document.get(KEY)
     if not isinstance(known, dict):
         return CarriedState()
     # a document of the version before has no `counted`; one of a later version may have more
     whole = {'counted': known.get('returned', 0), **known}
     whole |= {'low': tuple(known['low']), 'short': tuple(known['short'])}
-    return CarriedState(
+    made = CarriedState(
         **{one.name: whole[one.name] for one in fields(CarriedState) if one.name in whole}
     )
+    return checked(made)
 
 
 def before_first_round(period: int) -> CarriedState:
@@ -64,10 +69,13 @@ def before_first_round(period: int) -> CarriedState:
     return CarriedState(returned=period - 1, counted=period - 1)
 
 
-def after_postings(state: CarriedState, moved: Mapping[Reason, Totals]) -> CarriedState:
+def after_postings(
+    state: CarriedState, moved: Mapping[Reason, Totals], *, renewed: int = 0
+) -> CarriedState:
     """The state after what the currency has decided was posted, as far as it could be.
 
     moved: what was posted for each of the reasons in CHANGING
+    renewed: the period of these postings, where the state does not have it
     """
     renewals, taxed, given = (moved.get(reason, {}) for reason in CHANGING)
     entitled = dict(state.entitled)
@@ -76,7 +84,8 @@ def after_postings(state: CarriedState, moved: Mapping[Reason, Totals]) -> Carri
         project = (credit if gained else debit).partition(':')[2]
         entitled[project] = entitled.get(project, 0) + (amount if gained else -amount)
     pool = max(state.pool + sum(taxed.values()) - sum(given.values()), 0)
-    return replace(state, entitled=entitled, pool=pool)
+    last = renewed if renewals and renewed else state.renewed
+    return replace(state, entitled=entitled, pool=pool, renewed=last)
 
 
 def due_returns(

@@ -53,13 +53,16 @@ def currency_step(
     due = carried.renewed == 0 or inputs.period - carried.renewed >= settings.renew_every
     # who appears in between would have nothing until the next renewal
     divides = due or bool(inputs.weights.keys() - carried.entitled.keys())
+    # a project whose account cannot be read keeps its part of the total, which others do not divide
+    entitled = {name: one for name, one in carried.entitled.items() if name in inputs.weights}
+    apart = sum(carried.entitled.values()) - sum(entitled.values())
     state = CurrencyState(
         period=inputs.period,
         weights=inputs.weights if divides else {},
         balances=balances,
-        total=settings.total,
+        total=max(settings.total - apart, 0),
         # without weights a renewal would take everything back
-        entitled=carried.entitled if divides else {},
+        entitled=entitled if divides else {},
         paid=inputs.paid,
         pool=carried.pool if settings.return_delay else inputs.bank,
     )

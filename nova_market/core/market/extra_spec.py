@@ -22,6 +22,10 @@ DURATION = 'market:duration'
 LONG, SHORT, BEST_EFFORT = 'long', 'short', 'best-effort'
 CLASSES = (LONG, SHORT, BEST_EFFORT)
 
+LEAST_CORES = 0.001
+"""Of a core: less is no use to a guest, and numbers near zero are beyond what decisions can compute with."""
+
+LEAST_MIB = 1.0
 MOST_CORES = 1_000_000.0
 MOST_MIB = 2.0**40
 MOST_PERIODS = 1_000_000
@@ -87,13 +91,13 @@ def _limit(name: str, texts: Mapping[str, str]) -> float:
     return float(texts[name])
 
 
-def real(text: str, most: float) -> float | None:
-    """A number above 0 and at most `most`; None for everything else."""
+def real(text: str, least: float, most: float) -> float | None:
+    """A number within the bounds; None for everything else."""
     try:
         found = float(text)
     except ValueError:
         return None
-    return found if math.isfinite(found) and 0 < found <= most else None
+    return found if least <= found <= most else None
 
 
 def whole(text: str, least: int, most: int) -> int | None:
@@ -133,14 +137,14 @@ KEYS: Mapping[str, FlavorKey] = {
         FlavorKey(
             name=MAX_CPU,
             description='The most CPU a server can use, when that is less than its vCPUs.',
-            range=f'cores, above 0 and at most {MOST_CORES:.0f}',
-            fits=lambda text: real(text, MOST_CORES) is not None,
+            range=f'cores, {LEAST_CORES:g} to {MOST_CORES:.0f}',
+            fits=lambda text: real(text, LEAST_CORES, MOST_CORES) is not None,
         ),
         FlavorKey(
             name=MAX_MEMORY,
             description='The most memory a server can use, when that is less than its RAM.',
-            range=f'MiB, above 0 and at most {MOST_MIB:.0f}',
-            fits=lambda text: real(text, MOST_MIB) is not None,
+            range=f'MiB, {LEAST_MIB:g} to {MOST_MIB:.0f}',
+            fits=lambda text: real(text, LEAST_MIB, MOST_MIB) is not None,
         ),
         FlavorKey(
             name=PERIODS,

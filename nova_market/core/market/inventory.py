@@ -6,12 +6,15 @@ doc/source/specs/market.rst as values. Units: cores, MiB, seconds; bids and pric
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import inf
 
 from nova_market.core.host.cpu_policy import has_dedicated_cpus
+from nova_market.core.ledger.posting import MAX_NAME
 from nova_market.core.resource import HostName
+from nova_market.core.row_check import AMOUNT, TIME, Bounds, checked
+from nova_market.errors import BadRow
 
 RUNNING = frozenset(
     {
@@ -100,6 +103,33 @@ class CloudServer:
     def dedicated(self) -> bool:
         """Has its flavor CPUs of its own (pinned, realtime)?"""
         return has_dedicated_cpus(self.extra_specs)
+
+
+HOST_BOUNDS: Bounds = dict.fromkeys(('cores', 'memory_mib', 'vcpus_used'), AMOUNT)
+SERVER_BOUNDS: Bounds = dict.fromkeys(('vcpus', 'memory_mib'), AMOUNT)
+
+
+def check_host(host: CloudHost) -> None:
+    """:raises BadRow: names what of it is not as it is of any host."""
+    _check_counted(host.counted)
+    # of some it is not known when they have reported
+    checked(replace(host, reported_at=min(host.reported_at, TIME[1])), HOST_BOUNDS)
+
+
+def check_server(server: CloudServer) -> None:
+    """:raises BadRow: names what of it is not as it is of any server."""
+    if not 0 < len(server.project_id) <= MAX_NAME:
+        raise BadRow(
+            f'project_id is {server.project_id!r:.80}: it must be 1 to {MAX_NAME} characters'
+        )
+    _check_counted(server.counted)
+    checked(server, SERVER_BOUNDS)
+
+
+def _check_counted(counted: Mapping[str, float]) -> None:
+    for name, amount in counted.items():
+        if not 0.0 <= amount <= AMOUNT[1]:
+            raise BadRow(f'counted.{name} is {amount!r:.80}: it must be from 0 to {AMOUNT[1]:g}')
 
 
 class MigrationState(StrEnum):

@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from nova_market.core.ledger.money import MONEY
+from nova_market.core.row_check import AMOUNT, TIME, Bounds
+
 
 class RoundState(StrEnum):
     """How far a round has come. `planned` to `settled` in this order; `undone` ends it early."""
@@ -36,6 +39,9 @@ class RoundRecord:
     """Inputs, outcome and reasons (A4), as JSON has them."""
 
 
+ROUND_BOUNDS: Bounds = {'period': (0, 2**62), 'started_at': TIME}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceRecord:
     """The price of one resource in one period (P1, P3)."""
@@ -50,6 +56,9 @@ class PriceRecord:
     allocated: float
     bids: int
     """Sum of the bids, micro-credits."""
+
+
+PRICE_BOUNDS: Bounds = dict.fromkeys(('price', 'bid_price', 'capacity', 'allocated'), (0.0, 1e30))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +78,12 @@ class AllocationRecord:
     charge_memory: int
     confirmed: bool = False
     """The host has reported that it applied it; an allocation that was not applied is free (F2)."""
+
+
+ALLOCATION_BOUNDS: Bounds = {
+    **dict.fromkeys(('charge_cpu', 'charge_memory'), MONEY),
+    **dict.fromkeys(('ideal_cpu', 'actual_cpu', 'ideal_memory_mib', 'actual_memory_mib'), AMOUNT),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

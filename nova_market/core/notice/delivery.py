@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nova_market.core.notice.preference import Channel
+from nova_market.core.row_check import COUNT, TIME, Bounds
 
 HOUR = 3600.0
 FIRST_PAUSE = 30.0
@@ -50,6 +51,12 @@ class Queued:
     message: str = ''
     tries: int = 0
     tried_at: float = 0.0
+
+
+QUEUED_BOUNDS: Bounds = {
+    **dict.fromkeys(('at', 'due_at', 'tried_at'), TIME),
+    'tries': COUNT,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
 from nova_market.core.notice.notice import Notice
+from nova_market.core.row_check import COUNT, TIME, Bounds
 from nova_market.core.text import shown
 from nova_market.errors import BadNotice
 
@@ -74,6 +75,12 @@ class Preference:
         seen = self.all_projects or notice.project_id == self.project_id != ''
         own = not self.mine or notice.user_id in ('', self.user_id)
         return seen and own and any(fnmatchcase(notice.name, one) for one in self.events)
+
+
+PREFERENCE_BOUNDS: Bounds = {
+    **dict.fromkeys(('code_until', 'digest', 'changed_at'), TIME),
+    'at_most': COUNT,
+}
 
 
 def check_events(patterns: Sequence[str], known: Collection[str]) -> None:

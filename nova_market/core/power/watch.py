@@ -7,12 +7,15 @@ of AXES, its largest value in each BUCKET.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from nova_market.core.calendar.axes import AXES
 from nova_market.core.resource import Array
+from nova_market.core.row_check import checked
+from nova_market.errors import BadRow
 
 BUCKET = 300.0
 MEMORY = 3600.0
@@ -60,8 +63,15 @@ def document_of(watch: Watch) -> dict[str, Any]:
 
 
 def watch_from(document: Mapping[str, Any]) -> Watch:
-    """The inverse; an empty one of {}."""
+    """The inverse; an empty one of {}.
+
+    :raises BadRow, KeyError, TypeError, ValueError: it is none of such a document.
+    """
     if not document:
         return Watch()
-    demand = tuple((float(began), tuple(amounts)) for began, amounts in document['demand'])
-    return Watch(at=float(document['at']), empty=dict(document['empty']), demand=demand)
+    demand = tuple(
+        (float(began), tuple(map(float, amounts))) for began, amounts in document['demand']
+    )
+    if not all(len(amounts) == len(AXES) and all(map(isfinite, amounts)) for _, amounts in demand):
+        raise BadRow('demand is not of amounts that are finite')
+    return checked(Watch(at=float(document['at']), empty=dict(document['empty']), demand=demand))

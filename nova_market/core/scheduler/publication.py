@@ -24,6 +24,9 @@ KEY = 'scheduler'
 DIGITS = 7
 """Significant ones: enough to choose by, and a third of the bytes."""
 
+MOST_SCALE = 100.0
+"""Powers of ten by which a number is scaled to be rounded: none of a round is anywhere near them."""
+
 HEAVIEST = 1e9
 """Heaviness is about 1 for an owner that has its part of the cloud; beyond this a host errs."""
 
@@ -164,9 +167,9 @@ def _heaviness(
 
 
 def _short(numbers: Array) -> Array:
-    """To DIGITS significant ones."""
+    """To DIGITS significant ones; what is smaller than any amount of the market is 0."""
     scale = np.zeros_like(numbers)
     np.log10(numbers, out=scale, where=numbers > 0)
-    unit = 10.0 ** (DIGITS - 1 - np.floor(scale))
+    unit = 10.0 ** np.clip(DIGITS - 1 - np.floor(scale), -MOST_SCALE, MOST_SCALE)
     rounded: Array = np.round(numbers * unit) / unit
     return rounded

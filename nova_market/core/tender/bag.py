@@ -18,7 +18,9 @@ from uuid import NAMESPACE_URL, uuid5
 import numpy as np
 from numpy.typing import NDArray
 
+from nova_market.core.ledger.money import MONEY
 from nova_market.core.resource import Array, Rows
+from nova_market.core.row_check import COUNT, TIME, Bounds
 from nova_market.core.tender.negotiation import BagTasks, Order, Strategy
 from nova_market.core.tender.utility import Utility
 
@@ -135,6 +137,13 @@ class StoredBag:
     """Order of creation; marker of the next page. 0: not stored yet."""
 
 
+BAG_BOUNDS: Bounds = {
+    'weight': (0.0, 1.0),
+    'budget': MONEY,
+    **dict.fromkeys(('poll', 'round_at', 'next_at', 'created_at', 'changed_at', 'ended_at'), TIME),
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTask:
     """A task of a bag.
@@ -172,6 +181,14 @@ class StoredTask:
     ended_at: float = 0.0
 
 
+TASK_BOUNDS: Bounds = {
+    'importance': (0.0, MAX_IMPORTANCE),
+    **dict.fromkeys(('cost', 'spent'), MONEY),
+    **dict.fromkeys(('time_limit', 'deadline', 'tried_at', 'due_at', 'ended_at'), TIME),
+    **dict.fromkeys(('row', 'tries'), COUNT),
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BagEvent:
     """One thing that happened. task: its name, BAG for the bag itself; number: grows with time."""
@@ -191,6 +208,7 @@ class WaitingTasks:
 
     group: tasks of one group are equal in `kinds[group]`: (flavors, time limit); one answer does for them
     why:   of the last try; '': not tried yet
+    unread: tasks that wait and cannot be read; they are none of these
     """
 
     row: Rows
@@ -200,6 +218,7 @@ class WaitingTasks:
     tried_at: Array
     group: NDArray[np.int64]
     kinds: tuple[tuple[tuple[str, ...], int], ...]
+    unread: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

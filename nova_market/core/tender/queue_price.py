@@ -11,9 +11,11 @@ the demand of now.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import isfinite
 
 from nova_market.core.job.queue import StoredQueue
 from nova_market.core.job.tender_terms import TenderTerms, tender_terms
+from nova_market.core.row_check import checked
 from nova_market.core.tender.price import (
     PriceRule,
     PriceSettings,
@@ -22,6 +24,7 @@ from nova_market.core.tender.price import (
     printed,
     settled,
 )
+from nova_market.errors import BadRow
 
 Vector = tuple[float, float, float]
 """Of cores, MiB, GiB."""
@@ -92,10 +95,16 @@ def document_of(prices: QueuePrices) -> dict[str, object]:
 
 
 def prices_from(document: Mapping[str, object]) -> QueuePrices:
-    """The inverse."""
+    """The inverse.
+
+    :raises BadRow: a number in it is none, or not finite.
+    """
     given = {name: tuple(value) for name, value in document.items() if isinstance(value, list)}
     given['history'] = tuple(tuple(one) for one in given.get('history', ()))
-    return QueuePrices(at=float(str(document['at'])), **given)
+    made = QueuePrices(at=float(str(document['at'])), **given)
+    if not all(isfinite(value) for row in made.history for value in row):
+        raise BadRow('history has a number that is not finite')
+    return checked(made)
 
 
 def _next(

@@ -19,7 +19,9 @@ from fractions import Fraction
 
 from nova_market.core.job.charge import HOUR
 from nova_market.core.job.record import JobState, StoredJob
+from nova_market.core.ledger.money import MONEY
 from nova_market.core.ledger.posting import Posting, Reason, account, posting_key
+from nova_market.core.row_check import COUNT, TIME, Bounds
 from nova_market.core.tender.offered_lease import OfferedLease
 from nova_market.core.tender.place import Kind
 
@@ -123,6 +125,17 @@ class StoredOffer:
         if self.state in (OfferState.OPEN, OfferState.HELD) and now >= self.valid_until:
             return OfferState.EXPIRED
         return self.state
+
+
+OFFER_BOUNDS: Bounds = {
+    **dict.fromkeys(('cost', 'fees', 'refunded', 'price_core_hour'), MONEY),
+    **dict.fromkeys(
+        ('deadline', 'seconds', 'created_at', 'valid_until', 'accepted_at', 'due_at', 'time_limit'),
+        TIME,
+    ),
+    **dict.fromkeys(('servers', 'count', 'holds'), COUNT),
+    **dict.fromkeys(('weight', 'late_refund'), (0.0, 1.0)),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,11 +58,15 @@ class SeriesUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """Of what was given to the store: new, there already, and too late to be counted."""
+    """Of what was given to the store: new, there already, and what was not counted.
+
+    late: of minutes that are rolled up; lost: beside what is stored of that minute and cannot be read
+    """
 
     new: int = 0
     again: int = 0
     late: int = 0
+    lost: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,15 +83,12 @@ class ServerSize:
     hosts: frozenset[str] = frozenset()
 
 
-def attributed(
-    host: HostName, use: MinuteUse, known: Mapping[str, ServerSize]
-) -> tuple[list[SeriesUse], MinuteUse]:
-    """(what belongs to servers that the market knows on this host, the rest)."""
-    found, rest = [], {}
+def attributed(host: HostName, use: MinuteUse, known: Mapping[str, ServerSize]) -> list[SeriesUse]:
+    """What belongs to servers that the market knows on this host."""
+    found = []
     for server, one in use.servers.items():
         size = known.get(server)
         if size is None or host not in size.hosts:
-            rest[server] = one
             continue
         series = Series(
             server_id=server,
@@ -98,7 +99,7 @@ def attributed(
             lease_id=size.lease_id,
         )
         found.append(SeriesUse(at=use.at, series=series, amounts=one.amounts))
-    return found, MinuteUse(at=use.at, servers=rest)
+    return found
 
 
 class Sums:

@@ -14,6 +14,7 @@ from typing import NewType
 import numpy as np
 
 from nova_market.core.resource import HostName, Values
+from nova_market.core.row_check import AMOUNT, COUNT, Bounds
 
 Minute = NewType('Minute', int)
 """The first second of a minute since the epoch: a multiple of MINUTE."""
@@ -82,6 +83,9 @@ class Series:
     vcpus: int
     memory_mib: int
     lease_id: str = ''
+
+
+SERIES_BOUNDS: Bounds = {'vcpus': COUNT, 'memory_mib': AMOUNT}
 
 
 def use_of(amounts: Values) -> ServerUse:
