@@ -13,7 +13,7 @@ from nova_market.conf import database as database_options
 from nova_market.services.app import status
 from nova_market.services.app.closing import abandoned
 from nova_market.wiring import controller
-from nova_market.wiring.database import ready
+from nova_market.wiring.database import ready, set_aside_of
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,7 +44,7 @@ def _commands(commands: program.Commands) -> None:
 
 def _run(conf: cfg.ConfigOpts) -> int:
     with closing(controller.build(conf)) as parts:
-        program.serve_metrics(conf, 'controller', parts.collector.registry)
+        program.serve_metrics(conf, 'controller', parts.collector.registry, parts.database.boundary)
         settings = parts.settings
         log.getLogger(__name__).info(
             '%s: a look every %g s, policies %s',
@@ -75,7 +75,8 @@ def _status(conf: cfg.ConfigOpts) -> int:
     database = ready(conf)
     stores = controller.stores_of(database, SystemClock())
     document = status.status_document(stores.apps, stores.slots, stores.history)
-    return program.show_status(conf, document, status.render)
+    aside = set_aside_of('controller', database)
+    return program.show_status(conf, document, status.render, aside)
 
 
 PROGRAM = program.Program(

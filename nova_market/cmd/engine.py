@@ -14,7 +14,7 @@ from nova_market.errors import NovaMarketError
 from nova_market.services.daemon import TICK, Daemon
 from nova_market.services.market import status
 from nova_market.wiring import engine as engine_wiring
-from nova_market.wiring.database import ready
+from nova_market.wiring.database import ready, set_aside_of
 
 BEGINS = '%s: period'
 """How the log begins when the database was found; %s is the name of the engine."""
@@ -42,7 +42,7 @@ def _commands(commands: program.Commands) -> None:
 def _run(conf: cfg.ConfigOpts) -> int:
     parts = engine_wiring.build(conf)
     try:
-        program.serve_metrics(conf, 'market', parts.collector.registry)
+        program.serve_metrics(conf, 'market', parts.collector.registry, parts.database.boundary)
         settings = parts.settings
         log.getLogger(__name__).info(
             BEGINS + ' %d s, pricing %s, currency %s, rebalancing %s, exchange %s',
@@ -80,7 +80,8 @@ def _status(conf: cfg.ConfigOpts) -> int:
     database = ready(conf)
     stores = engine_wiring.stores_of(database, SystemClock())
     document = status.status_document(stores.history, time.time(), conf.market.period)
-    return program.show_status(conf, document, status.render)
+    aside = set_aside_of('engine', database)
+    return program.show_status(conf, document, status.render, aside)
 
 
 PROGRAM = program.Program(

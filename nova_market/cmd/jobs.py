@@ -13,7 +13,7 @@ from nova_market.conf import database as database_options
 from nova_market.services.job import status
 from nova_market.services.job.closing import forgotten
 from nova_market.wiring import jobs
-from nova_market.wiring.database import ready
+from nova_market.wiring.database import ready, set_aside_of
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,7 +44,7 @@ def _commands(commands: program.Commands) -> None:
 
 def _run(conf: cfg.ConfigOpts) -> int:
     with closing(jobs.build(conf)) as parts:
-        program.serve_metrics(conf, 'jobs', parts.collector.registry)
+        program.serve_metrics(conf, 'jobs', parts.collector.registry, parts.database.boundary)
         settings = parts.settings
         log.getLogger(__name__).info(
             '%s: a pass every %g s, policies %s',
@@ -71,9 +71,10 @@ def _forget(conf: cfg.ConfigOpts) -> int:
 
 
 def _status(conf: cfg.ConfigOpts) -> int:
-    clock = SystemClock()
-    document = status.status_document(jobs.stores_of(ready(conf), clock), clock.wall)
-    return program.show_status(conf, document, status.render)
+    clock, database = SystemClock(), ready(conf)
+    document = status.status_document(jobs.stores_of(database, clock), clock.wall)
+    aside = set_aside_of('jobs', database)
+    return program.show_status(conf, document, status.render, aside)
 
 
 PROGRAM = program.Program(

@@ -14,7 +14,7 @@ from nova_market.db.job_states import DatabaseJobStates
 from nova_market.db.leases import DatabaseLeases
 from nova_market.services.lease import status
 from nova_market.wiring import leases
-from nova_market.wiring.database import ready
+from nova_market.wiring.database import ready, set_aside_of
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -38,7 +38,7 @@ def _commands(commands: program.Commands) -> None:
 
 def _run(conf: cfg.ConfigOpts) -> int:
     with closing(leases.build(conf)) as parts:
-        program.serve_metrics(conf, 'leases', parts.registry)
+        program.serve_metrics(conf, 'leases', parts.registry, parts.database.boundary)
         settings = parts.settings
         log.getLogger(__name__).info('%s: a pass every %g s', settings.name, settings.interval)
         program.serve_loop(conf, parts.leases, settings.interval)
@@ -56,7 +56,8 @@ def _status(conf: cfg.ConfigOpts) -> int:
     document = status.status_document(
         DatabaseLeases(database, clock.wall), DatabaseJobStates(database), clock.wall
     )
-    return program.show_status(conf, document, status.render)
+    aside = set_aside_of('leases', database)
+    return program.show_status(conf, document, status.render, aside)
 
 
 PROGRAM = program.Program(

@@ -16,7 +16,7 @@ from nova_market.db.job_states import DatabaseJobStates
 from nova_market.db.notice_outbox import DatabaseOutbox
 from nova_market.services.notice import status
 from nova_market.wiring import notices
-from nova_market.wiring.database import ready
+from nova_market.wiring.database import ready, set_aside_of
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -70,7 +70,8 @@ def _status(conf: cfg.ConfigOpts) -> int:
     document = status.status_document(
         DatabaseOutbox(database), DatabaseJobStates(database), SystemClock().wall
     )
-    return program.show_status(conf, document, status.render)
+    aside = set_aside_of('notices', database)
+    return program.show_status(conf, document, status.render, aside)
 
 
 PROGRAM = program.Program(

@@ -14,9 +14,12 @@ from oslo_service import service
 from prometheus_client import CollectorRegistry, start_http_server
 
 from nova_market.conf import opts
+from nova_market.core.set_aside import SetAside
 from nova_market.errors import ConfigurationError, NovaMarketError
+from nova_market.row_boundary import RowBoundary
 from nova_market.services.daemon import STALE_INTERVALS, Daemon
 from nova_market.services.leader_loop import LeaderLoop
+from nova_market.services.set_aside import SetAsideCollector, aside_document, render_aside
 
 EXIT_FAILED = 1
 EXIT_NOT_RUNNING = 3
@@ -114,10 +117,20 @@ def failed(program: str, error: Exception) -> int:
 
 
 def show_status(
-    conf: cfg.ConfigOpts, document: Mapping[str, Any], render: Callable[[Mapping[str, Any]], str]
+    conf: cfg.ConfigOpts,
+    document: Mapping[str, Any],
+    render: Callable[[Mapping[str, Any]], str],
+    aside: Sequence[SetAside],
 ) -> int:
-    """Print a status document in the format asked for; the exit code is 0 when the service is alive."""
-    print(json.dumps(document, indent=2) if conf.command.format == 'json' else render(document))
+    """Print a status document in the format asked for; the exit code is 0 when the service is alive.
+
+    aside: what the service has set aside
+    """
+    whole = {**document, 'set_aside': aside_document(aside)}
+    if conf.command.format == 'json':
+        print(json.dumps(whole, indent=2))
+    else:
+        print(render(document), *([render_aside(aside)] if aside else []), sep='\n\n')
     return 0 if document['alive'] else EXIT_NOT_RUNNING
 
 
@@ -147,17 +160,23 @@ def one_turn(conf: cfg.ConfigOpts, loop: LeaderLoop, lost: str) -> None:
 
 
 def serve_metrics(
-    conf: cfg.ConfigOpts, group: str, registry: Callable[[], CollectorRegistry]
+    conf: cfg.ConfigOpts,
+    group: str,
+    registry: Callable[[], CollectorRegistry],
+    boundary: RowBoundary | None = None,
 ) -> None:
-    """The Prometheus endpoint of a service, if there is to be one.
+    """The Prometheus endpoint of a service, if there is to be one. boundary: of its database, if it has one
 
     :raises ConfigurationError: it cannot be opened.
     """
     port, address = conf[group].metrics_port, conf[group].metrics_address
     if not port:
         return
+    made = registry()
+    if boundary is not None:
+        made.register(SetAsideCollector(boundary))
     try:
-        start_http_server(port, addr=address, registry=registry())
+        start_http_server(port, addr=address, registry=made)
     except OSError as error:
         raise ConfigurationError(
             f'[{group}]metrics_port = {port} at {address}: cannot be opened ({error.strerror}); choose '

@@ -16,6 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from nova_market.core.notice.notice import Notice
 from nova_market.ports import Clock, JobStateStore, Notices
+from nova_market.row_boundary import RowBoundary
 
 PATIENCE = 5.0
 """Seconds; a transaction that inserts events takes some milliseconds."""
@@ -43,6 +44,7 @@ class EventSender(Generic[Event]):
         states: JobStateStore,
         notices: Notices,
         clock: Clock,
+        boundary: RowBoundary,
     ) -> None:
         """state: name of the place among the documents of the service; since: events after this number."""
         self._state = state
@@ -51,6 +53,7 @@ class EventSender(Generic[Event]):
         self._states = states
         self._notices = notices
         self._clock = clock
+        self._boundary = boundary
         self._last: Mapping[str, Any] | None = None
         self._seen: dict[int, float] = {}
 
@@ -61,11 +64,17 @@ class EventSender(Generic[Event]):
         """
         if self._last is None:
             self._last = self._states.read(self._state)
-        after = int(self._last.get('number', 0))
+        number = self._last.get('number', 0)
+        after = self._boundary.value('document', self._state, 'parse', lambda: int(number), -1)
+        if after < 0:
+            self._last = None  # nobody knows what was sent
+            return
         ready = self._ready(after, self._since(after))
         if not ready:
             return
-        found = self._notices_of(ready)
+        found = self._boundary.batch(
+            f'{self._state} event', ready, lambda one: str(one.number), 'notices', self._notices_of
+        )
         before, self._last = self._last, {'number': ready[-1].number}
         if not self._states.exchange(self._state, before, self._last, found):
             self._last = None  # another service sends them

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What fails for one owner of servers (an application, a queue) stops no other, and is logged once.
 
+A failure of the owner's own rows sets it aside (rule R2 of doc/source/specs/passes.rst); what follows is
+about failures of the cloud.
+
 When the cloud answers no request for several projects in a row, the pass takes it to be down and sends no
 more requests, so that it does not wait for one time-out after another. An answer that is an error does not
 count: it concerns only the owner it was asked for. Work that needs no cloud is done in every pass. The
@@ -9,20 +12,20 @@ others waiting for ever.
 """
 
 import logging
-import re
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from nova_market.errors import (
     AccessLost,
     CloudAway,
+    CloudRefused,
     CloudUnavailable,
     Conflict,
     DatabaseUnavailable,
-    NovaMarketError,
     SchemaBehind,
 )
 from nova_market.outage_log import OutageLog
+from nova_market.row_boundary import NAMES, RowBoundary
 
 LOG = logging.getLogger(__name__)
 
@@ -47,17 +50,15 @@ PATIENCE = 3
 
 AWAY = 'the cloud does not answer'
 
-NAMES = re.compile(r'[0-9a-f-]{8,}|[0-9]+')
-"""Ids, numbers, addresses: what differs between two texts of one trouble."""
-
 
 class Failures(Generic[Row]):
     """One pass after the other; remembers what was logged."""
 
-    def __init__(self, noun: str, note: Callable[[Row, str], None]) -> None:
-        """noun: what an owner is, for the log; note: keeps what its project should know of a failure."""
+    def __init__(self, noun: str, note: Callable[[Row, str], None], boundary: RowBoundary) -> None:
+        """noun: what an owner is; note: keeps what its project should know of a failure of the cloud."""
         self._noun = noun
         self._note = note
+        self._boundary = boundary
         self._outages: dict[tuple[str, str], OutageLog] = {}
         self._silent: set[str] = set()
         self._in_a_row: set[str] = set()
@@ -87,12 +88,14 @@ class Failures(Generic[Row]):
     @property
     def count(self) -> int:
         """Owners that something is wrong with."""
-        return len({owner_id for owner_id, _ in self._outages})
+        aside = {one.id for one in self._boundary.listed() if one.kind == self._noun}
+        return len({owner_id for owner_id, _ in self._outages} | aside)
 
     def keep(self, owner_ids: Sequence[str]) -> None:
         """Forget about all others: they are gone."""
         known = frozenset(owner_ids)
         self._outages = {key: one for key, one in self._outages.items() if key[0] in known}
+        self._boundary.keep(self._noun, known)
 
     def asking(self, owner: Row, stage: str, work: Callable[[], Result]) -> Result | None:
         """As `surviving`, for work that needs the cloud: skipped while it is down, or for that project."""
@@ -128,26 +131,24 @@ class Failures(Generic[Row]):
         except AccessLost as error:
             self._failed(owner, stage, f'its trust is not good any more: {error}')
             return None
-        except NovaMarketError as error:
+        except CloudRefused as error:
             self._failed(owner, stage, str(error))
             return None
         except Exception as error:
-            if self._failed(owner, stage, f'{type(error).__name__}: {error}'):
-                LOG.exception('%s %s fails; others go on', self._noun, owner.id)
+            self._boundary.failed(self._noun, owner.id, stage, error)
             return None
+        self._boundary.works(self._noun, owner.id, stage)
         outage = self._outages.pop((owner.id, stage), None)
         if outage is not None:
             outage.works()
         return found
 
-    def _failed(self, owner: Row, stage: str, trouble: str, shown: str = '') -> bool:
+    def _failed(self, owner: Row, stage: str, trouble: str, shown: str = '') -> None:
         """Log it and note it for its project, if it is news. shown: to its owner, instead of all."""
         outage = self._outages.get((owner.id, stage))
         if outage is None:
             name = f'{self._noun} {owner.id}'
             outage = OutageLog(LOG, lost=name, back=f'{name}: {stage} works again')
             self._outages[owner.id, stage] = outage
-        if not outage.failed(trouble, kind=NAMES.sub('#', trouble)):
-            return False
-        self._note(owner, shown or trouble)
-        return True
+        if outage.failed(trouble, kind=NAMES.sub('#', trouble)):
+            self._note(owner, shown or trouble)

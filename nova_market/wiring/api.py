@@ -42,6 +42,7 @@ from nova_market.db.offers import DatabaseOffers
 from nova_market.db.plans import DatabasePlans
 from nova_market.db.queues import DatabaseQueues
 from nova_market.db.rounds import DatabaseRounds
+from nova_market.db.set_aside import DatabaseSetAside
 from nova_market.errors import ConfigurationError
 from nova_market.ports import ChildRegions, Flavors, ServerOwners, Trusts
 from nova_market.services.tender.bag_requests import BagLimits
@@ -109,6 +110,7 @@ def database_stores(
         bags=DatabaseOwnBags(database, wall),
         leases=DatabaseLeases(database, wall),
         notices=DatabaseNotices(database, wall),
+        set_aside=DatabaseSetAside(database, wall),
         trusts=trusts,
         owners=owners,
         flavors=flavors,

@@ -24,7 +24,7 @@ from nova_market.services.app.inputs import AppStores
 from nova_market.services.app.metrics import ControllerCollector
 from nova_market.services.app.settings import ControllerSettings
 from nova_market.wiring import engine
-from nova_market.wiring.database import ready
+from nova_market.wiring.database import ready, set_aside_report
 from nova_market.wiring.leadership import CONTROLLER, leadership
 from nova_market.wiring.options import check_values
 from nova_market.wiring.policies import policies
@@ -58,10 +58,12 @@ def build(conf: cfg.ConfigOpts, *, cloud: OwnerCloud | None = None) -> Parts:
     collector = ControllerCollector(leads.leading)
     made = Controller(
         stores=stores_of(database, clock),
-        cloud=cloud or NovaOwnerCloud.from_conf(conf, 'nova-market-controller', APP_MARKS),
+        cloud=cloud
+        or NovaOwnerCloud.from_conf(conf, 'nova-market-controller', APP_MARKS, database.boundary),
         leadership=leads,
         clock=clock,
         settings=settings,
+        aside=set_aside_report('controller', database, clock),
         observe=collector.observe,
     )
     return Parts(controller=made, settings=settings, collector=collector, database=database)
@@ -79,6 +81,7 @@ def stores_of(database: Database, clock: Clock) -> AppStores:
         accounts=of_market.accounts,
         ledger=of_market.ledger,
         history=of_market.history,
+        boundary=database.boundary,
     )
 
 

@@ -39,7 +39,7 @@ from nova_market.services.market.rounds import Decided, RoundRunner
 from nova_market.services.usage.recorder import UsageRecorder
 from nova_market.wiring import rebalancing as rebalancing_settings
 from nova_market.wiring import usage as usage_wiring
-from nova_market.wiring.database import ready
+from nova_market.wiring.database import ready, set_aside_report
 from nova_market.wiring.exchange import build_enforcement
 from nova_market.wiring.leadership import ENGINE, leadership
 from nova_market.wiring.lease_settings import host_watts
@@ -82,10 +82,10 @@ def build(
     settings = load_settings(conf)
     clock = SystemClock()
     database = ready(conf)
-    stores = stores_of(database, clock)
+    stores, boundary = stores_of(database, clock), database.boundary
     own_cloud = cloud is None
     cloud = cloud or NovaCloud(
-        connector(conf, 'nova-market-engine'), clock, conf.market.whole_reading
+        connector(conf, 'nova-market-engine'), clock, conf.market.whole_reading, boundary
     )
     leads = leadership(conf, settings.name, clock, ENGINE)
     usage = usage_wiring.build(conf, database, clock, leads.leading)
@@ -94,7 +94,7 @@ def build(
     )
     notices = MessagingNotices(conf, settings.name)
     plans, how = DatabasePlans(database, clock.wall), rebalancing_settings.load(conf)
-    moves = Rebalancing(plans, cloud, clock, how, notices=notices)
+    moves = Rebalancing(plans, cloud, clock, how, notices=notices, boundary=boundary)
     collector = MarketCollector(leads.leading, balances=conf.market.metrics_balances)
     engine = Engine(
         rounds=RoundRunner(cloud, stores, enforcement, clock, settings, operator_terms(conf)),
@@ -104,6 +104,7 @@ def build(
         notices=notices,
         clock=clock,
         settings=settings,
+        aside=set_aside_report('engine', database, clock),
         rebalancing=moves,
         observe=_observers(conf, collector, usage, real=own_cloud),
     )
@@ -127,6 +128,7 @@ def stores_of(database: Database, clock: Clock) -> MarketStores:
         bids=DatabaseBids(database, clock.wall),
         rounds=rounds,
         history=rounds,
+        boundary=database.boundary,
     )
 
 

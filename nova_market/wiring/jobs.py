@@ -44,7 +44,7 @@ from nova_market.services.tender.bags import Bags, BagSettings, BagStores
 from nova_market.services.tender.offers import OfferStores
 from nova_market.services.tender.settling import OfferSettling
 from nova_market.wiring.api import offer_settings, worker_pace
-from nova_market.wiring.database import ready
+from nova_market.wiring.database import ready, set_aside_report
 from nova_market.wiring.leadership import JOBS, leadership
 from nova_market.wiring.options import check_values
 from nova_market.wiring.policies import job_plugins
@@ -89,12 +89,13 @@ def build(
     collector = JobsCollector(leads.leading)
     made = Jobs(
         stores=stores,
-        cloud=cloud or NovaOwnerCloud.from_conf(conf, SERVICE, WORKER_MARKS),
-        hosts=hosts or NovaCloud(connector(conf, SERVICE), clock),
+        cloud=cloud or NovaOwnerCloud.from_conf(conf, SERVICE, WORKER_MARKS, database.boundary),
+        hosts=hosts or NovaCloud(connector(conf, SERVICE), clock, boundary=database.boundary),
         url=HttpWorkerUrl(settings.image.url, settings.image.certificates),
-        billing=Billing(ledger, DatabaseAccounts(database)),
-        settling=OfferSettling(stores.offers, ledger),
+        billing=Billing(ledger, DatabaseAccounts(database), database.boundary),
+        settling=OfferSettling(stores.offers, ledger, database.boundary),
         bags=bags_of(conf, database, clock, leads.leading, flavors),
+        aside=set_aside_report('jobs', database, clock),
         leadership=leads,
         clock=clock,
         settings=settings,
@@ -103,18 +104,26 @@ def build(
             jobs=stores.jobs,
             attempts=stores.attempts,
             states=stores.states,
+            boundary=database.boundary,
         ),
-        sender=JobNotices(
-            attempts=stores.attempts,
-            jobs=stores.jobs,
-            states=stores.states,
-            notices=notices,
-            clock=clock,
-        ),
+        sender=_sender(stores, notices, clock, database),
         observe=collector.observe,
     )
     return Parts(
         jobs=made, settings=settings, collector=collector, notices=notices, database=database
+    )
+
+
+def _sender(
+    stores: JobStores, notices: MessagingNotices, clock: Clock, database: Database
+) -> JobNotices:
+    return JobNotices(
+        attempts=stores.attempts,
+        jobs=stores.jobs,
+        states=stores.states,
+        notices=notices,
+        clock=clock,
+        boundary=database.boundary,
     )
 
 
@@ -150,6 +159,7 @@ def bags_of(
             ),
         ),
         clock.monotonic,
+        database.boundary,
         leading,
     )
 

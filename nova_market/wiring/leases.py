@@ -19,7 +19,7 @@ from nova_market.services.lease.leases import BY, Leases
 from nova_market.services.lease.metrics import LeasesCollector
 from nova_market.services.lease.notices import LeaseNotices
 from nova_market.services.lease.settings import LeaseSettings
-from nova_market.wiring.database import ready
+from nova_market.wiring.database import ready, set_aside_report
 from nova_market.wiring.leadership import LEASES, leadership
 from nova_market.wiring.lease_settings import lease_settings
 from nova_market.wiring.options import check_values
@@ -68,11 +68,18 @@ def build(conf: cfg.ConfigOpts, *, hosts: JobHosts | None = None) -> Parts:
     made = Leases(
         leases=store,
         states=states,
-        hosts=hosts or NovaCloud(connector(conf, BY), clock),
+        hosts=hosts or NovaCloud(connector(conf, BY), clock, boundary=database.boundary),
         leadership=leads,
         clock=clock,
         settings=settings,
-        sender=LeaseNotices(leases=store, states=states, notices=notices, clock=clock),
+        aside=set_aside_report('leases', database, clock),
+        sender=LeaseNotices(
+            leases=store,
+            states=states,
+            notices=notices,
+            clock=clock,
+            boundary=database.boundary,
+        ),
         observe=collector.observe,
         power=switching.power,
     )

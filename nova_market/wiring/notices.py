@@ -22,7 +22,7 @@ from nova_market.db.notices import DatabaseNotices
 from nova_market.errors import ConfigurationError
 from nova_market.services.notice.delivery import Delivery
 from nova_market.services.notice.settings import DeliverySettings
-from nova_market.wiring.database import ready
+from nova_market.wiring.database import ready, set_aside_report
 from nova_market.wiring.leadership import NOTICES, leadership
 from nova_market.wiring.options import check_values
 
@@ -57,6 +57,7 @@ def build(conf: cfg.ConfigOpts) -> Parts:
         leadership=leadership(conf, settings.name, clock, NOTICES),
         clock=clock,
         settings=settings,
+        aside=set_aside_report('notices', database, clock),
     )
     return Parts(delivery=delivery, settings=settings, database=database)
 

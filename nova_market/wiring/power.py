@@ -111,7 +111,14 @@ def power_pass(
         leadership=leads,
         clock=clock,
         settings=settings,
-        sender=PowerNotices(power=store, states=states, notices=notices, clock=clock),
+        boundary=database.boundary,
+        sender=PowerNotices(
+            power=store,
+            states=states,
+            notices=notices,
+            clock=clock,
+            boundary=database.boundary,
+        ),
         observe=collector.observe,
     )
     return Power(power=made, collector=collector, pool=pool)

@@ -16,7 +16,8 @@ def build(
     conf: cfg.ConfigOpts, database: Database, clock: Clock, leads: Callable[[], bool]
 ) -> UsageRecorder:
     """What writes the history, not started. leads: does this engine lead?"""
-    return UsageRecorder(DatabaseUsage(database, keeping(conf)), clock, leads)
+    store = DatabaseUsage(database, keeping(conf))
+    return UsageRecorder(store, clock, leads, database.boundary)
 
 
 def keeping(conf: cfg.ConfigOpts) -> Keeping:

@@ -40,6 +40,7 @@ from nova_market.services.failures import AWAY, DATABASE_AWAY, Failures
 from nova_market.services.leader_loop import LeaderLoop
 from nova_market.services.owner_servers import OwnerServers
 from nova_market.services.replaced_trusts import ReplacedTrusts
+from nova_market.services.set_aside import SetAsideReport
 
 LOG = logging.getLogger(__name__)
 
@@ -73,6 +74,7 @@ class Controller(LeaderLoop):
         leadership: Leadership,
         clock: Clock,
         settings: ControllerSettings,
+        aside: SetAsideReport,
         observe: Callable[[Seen], None] = lambda seen: None,
     ) -> None:
         """observe: called after each pass."""
@@ -88,6 +90,7 @@ class Controller(LeaderLoop):
             interval=settings.interval,
             pause=settings.interval,
         )
+        self._aside, self._boundary = aside, aside.boundary
         self._stores = stores
         self._cloud = cloud
         self._settings = settings
@@ -103,7 +106,7 @@ class Controller(LeaderLoop):
             ended=stores.apps.trust_ended,
         )
         self._closing = Closing(stores, cloud)
-        self._troubles = Failures[StoredApp]('app', self._troubled)
+        self._troubles = Failures[StoredApp]('app', self._troubled, self._boundary)
         self._most: dict[str, dict[str, Pair]] = {}
         self._unready: dict[str, int] = {}
         self._seen = Seen()
@@ -113,22 +116,31 @@ class Controller(LeaderLoop):
 
         :raises DatabaseUnavailable, SchemaBehind: nothing can be known.
         """
+        with self._aside.kept(self._leadership.leading):
+            self._pass()
+
+    def _pass(self) -> None:
         began = self._clock.monotonic()
-        apps = self._stores.apps.open()
+        apps, slots = self._read()
         self._troubles.begin(apps)
         apps = self._troubles.in_turn(apps)
-        slots = self._stores.slots.all()
         market = self._gathering.market()
         decided = 0
         if market is not None:
             decided = self._decide(apps, slots, market)
         if decided:
-            apps = self._troubles.in_turn(self._stores.apps.open())
-            slots = self._stores.slots.all()
+            apps, slots = self._read()
+            apps = self._troubles.in_turn(apps)
         rows = self._act(apps, slots, market.period if market else 0)
         self._note(apps, rows, market, decided)
         self._seen.seconds = self._clock.monotonic() - began
         self._observe(self._seen)
+
+    def _read(self) -> tuple[Sequence[StoredApp], Mapping[str, Sequence[StoredSlot]]]:
+        """All applications, by id, with their servers; without those that cannot be read, or not wholly."""
+        apps, slots = self._stores.apps.open(), self._stores.slots.all()
+        unread = self._boundary.unread('app')
+        return [one for one in apps if one.id not in unread], slots
 
     # decisions
 
@@ -179,6 +191,7 @@ class Controller(LeaderLoop):
 
     def _template(self, app: StoredApp) -> AppTemplate:
         template = parsed(app.template)
+        state_of(app.memory)
         if template.policy not in self._settings.policies:
             raise BadTemplate(
                 f'policy {template.policy!r} is not installed here: give one of '
@@ -233,6 +246,9 @@ class Controller(LeaderLoop):
                 if alone is None:
                     self._unready[app.id] = market.period
                 found += alone or []
+        else:
+            for app in apps:
+                self._boundary.works('app', app.id, 'decision')
         return sum(
             bool(
                 self._troubles.surviving(one.view.app, 'record', partial(self._apply, one, market))
@@ -297,7 +313,7 @@ class Controller(LeaderLoop):
                 self._troubles.surviving(app, 'budget', partial(pay_back, self._stores, app))
             work = partial(self._serve, app, own, listing, period)
             self._troubles.asking(app, 'servers', work)
-        self._keep([app.id for app in apps])
+        self._keep([*(app.id for app in apps), *sorted(self._boundary.unread('app'))])
         if self._troubles.cloud_away:
             self._outage.failed(AWAY)
         else:
@@ -342,6 +358,7 @@ class Controller(LeaderLoop):
 
     def _lead_changed(self) -> None:
         """Whatever is kept of applications is only what saves questions."""
+        self._aside.forget()
 
     def _note(
         self,

@@ -7,7 +7,7 @@ core-seconds.
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from nova_market.core.market.bid import MARKET_RESOURCES
 from nova_market.core.market.record import AllocationRecord, PriceRecord
 from nova_market.core.market.round_document import answering_hosts
 from nova_market.core.resource import Array
+from nova_market.errors import BadRow
 from nova_market.ports import (
     AccountStore,
     AppStore,
@@ -32,6 +33,7 @@ from nova_market.ports import (
     LedgerStore,
     SlotStore,
 )
+from nova_market.row_boundary import RowBoundary
 from nova_market.services.app.settings import ControllerSettings
 
 LOG = logging.getLogger(__name__)
@@ -53,6 +55,8 @@ class AppStores:
     accounts: AccountStore
     ledger: LedgerStore
     history: History
+    boundary: RowBoundary = field(default_factory=RowBoundary)
+    """Of the database that they are in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +101,13 @@ class Gathering:
 
     def _has_hosts(self, period: int) -> bool:
         """Without prices: whether hosts hand out everything unsold (B5), or there is nothing at all."""
-        found = self._stores.history.round(period)
-        return found is not None and bool(answering_hosts(found.document))
+
+        def answers() -> bool:
+            found = self._stores.history.round(period)
+            return found is not None and bool(answering_hosts(found.document))
+
+        # of one that cannot be read nothing is decided
+        return self._stores.boundary.value('round', str(period), 'its hosts', answers, False)
 
     def known(self, apps: Sequence[StoredApp]) -> Known:
         """Reports of these, and all accounts that are open."""
@@ -120,6 +129,7 @@ class Gathering:
         """most: by application and component, what a server can use."""
         made = []
         for app in apps:
+            self._check_accounts(app)
             own = slots.get(app.id, ())
             template = parsed(app.template)
             carried = _sized(state_of(app.memory), template, most.get(app.id, {}))
@@ -141,6 +151,12 @@ class Gathering:
                 )
             )
         return made
+
+    def _check_accounts(self, app: StoredApp) -> None:
+        """:raises BadRow: what it has is not known, which is not nothing."""
+        for name in (app.payer, account('project', app.project_id)):
+            if name in self._stores.boundary.unread('account'):
+                raise BadRow(f'account {name} cannot be read')
 
     def _accounts(self) -> Mapping[AccountId, Account]:
         """All that are open."""

@@ -25,7 +25,7 @@ from nova_market.core.usage.use import MinuteUse
 from nova_market.errors import MalformedReport
 from nova_market.outage_log import OutageLog
 from nova_market.ports import Clock, StateFile, Transport, WireFormat
-from nova_market.services.exchange.health import FORGED, MISDIRECTED, DropCounter
+from nova_market.services.exchange.health import FORGED, MISDIRECTED, DropCounter, frame_boundary
 
 LOG = logging.getLogger(__name__)
 
@@ -149,7 +149,13 @@ class AllocationReceiver:
     # -- on the transport's thread
 
     def _receive(self, sender: HostName | None, frame: bytes) -> bool:
-        """Take a message of the market; False when the frame holds none."""
+        """Take a message of the market; False when the frame holds none. It never raises."""
+        with frame_boundary(self._drops, sender):
+            if not self._sort(sender, frame):
+                return False
+        return True
+
+    def _sort(self, sender: HostName | None, frame: bytes) -> bool:
         message = market_message_in(self._wire, frame, self._drops)
         if message is None:
             return False

@@ -28,7 +28,7 @@ from nova_market.core.usage.use import MinuteUse
 from nova_market.errors import MalformedReport
 from nova_market.ports import Clock, Membership, Transport, WireFormat
 from nova_market.services.exchange.allocation_receiver import market_message_in
-from nova_market.services.exchange.health import FORGED, MISDIRECTED, DropCounter
+from nova_market.services.exchange.health import FORGED, MISDIRECTED, DropCounter, frame_boundary
 
 LOG = logging.getLogger(__name__)
 
@@ -188,6 +188,10 @@ class AllocationSender:
 
     def _receive(self, sender: HostName | None, frame: bytes) -> None:
         """Take a frame of whoever it is; it never raises."""
+        with frame_boundary(self._drops, sender):
+            self._sort(sender, frame)
+
+    def _sort(self, sender: HostName | None, frame: bytes) -> None:
         message = market_message_in(self._wire, frame, self._drops)
         # None: hosts among each other, whose broadcasts reach an engine over a broker too
         if message is not None and not isinstance(message, str):

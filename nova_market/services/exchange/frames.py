@@ -17,6 +17,7 @@ from nova_market.services.exchange.health import (
     MISDIRECTED,
     DropCounter,
     UnusedAllocations,
+    frame_boundary,
 )
 
 LOG = logging.getLogger(__name__)
@@ -48,6 +49,10 @@ class HostFrames:
 
     def take(self, sender: HostName | None, frame: bytes) -> None:
         """Take one frame of any peer. sender: the peer, where the transport proves it."""
+        with frame_boundary(self._drops, sender):
+            self._take(sender, frame)
+
+    def _take(self, sender: HostName | None, frame: bytes) -> None:
         try:
             message = self._wire.decode(frame)
         except MalformedReport as error:

@@ -4,12 +4,14 @@
 import logging
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from nova_market.core.exchange.received_allocations import OVERTAKEN
 from nova_market.core.exchange.report_table import FOREIGN_NAME, STALE
 from nova_market.core.resource import HostName
 from nova_market.outage_log import OutageLog
+from nova_market.row_boundary import reason_of
 
 LOG = logging.getLogger(__name__)
 
@@ -21,6 +23,9 @@ OTHER_TOPOLOGY = 'other_topology'
 
 MISDIRECTED = 'misdirected'
 """An allocation message for another host, or a confirmation for an engine."""
+
+UNHANDLED = 'unhandled'
+"""Taking it has failed, which is a defect and costs this message."""
 
 EXPECTED = frozenset({STALE, OVERTAKEN})
 """Reasons that occur in healthy clouds: frames overtake each other."""
@@ -44,8 +49,8 @@ class DropCounter:
         with self._lock:
             return dict(self._counts + Counter(more))
 
-    def add(self, reason: str, detail: str) -> None:
-        """Count one; the first of a reason is logged."""
+    def add(self, reason: str, detail: str, *, traceback: bool = False) -> None:
+        """Count one; the first of a reason is logged. traceback: of the error that is handled now."""
         with self._lock:
             self._counts[reason] += 1
             first = self._counts[reason] == 1 and reason not in EXPECTED
@@ -60,9 +65,19 @@ class DropCounter:
                 'A message is dropped as %s (%s). Further messages are only counted.',
                 reason,
                 detail,
+                exc_info=traceback,
             )
         else:
             LOG.debug('A message is dropped as %s: %s', reason, detail)
+
+
+@contextmanager
+def frame_boundary(drops: DropCounter, sender: HostName | None) -> Iterator[None]:
+    """Whatever goes wrong while one frame is taken costs that frame (R2)."""
+    try:
+        yield
+    except Exception as error:
+        drops.add(UNHANDLED, f'sender {sender}: {reason_of(error)}', traceback=True)
 
 
 class UnusedAllocations:

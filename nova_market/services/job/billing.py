@@ -3,7 +3,9 @@
 
 Implements the money of rules J2, J4 and F5 of doc/source/specs/jobs.rst around core.job.billing. Called
 before the step that ends an attempt or a job is stored; whoever is killed in between calls it again, and what
-was posted first counts. What cannot be posted is left out and logged: a job never stays because of money.
+was posted first counts. What cannot be posted is left out and logged: a job never stays because of money. One
+whose money cannot be computed, or with a posting that cannot be read, is set aside (rule R2 of
+doc/source/specs/passes.rst).
 """
 
 import logging
@@ -14,27 +16,42 @@ from nova_market.core.job.billing import Settlement, keys_of, settlement
 from nova_market.core.job.charge import EndedRun, Settled
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import BANK, AccountId, Posting, account
-from nova_market.errors import BalanceTooLow, KeyReused, UnknownAccount
+from nova_market.errors import (
+    BadAmount,
+    BadRow,
+    BalanceTooLow,
+    KeyReused,
+    PeriodPurged,
+    UnknownAccount,
+)
 from nova_market.ports import AccountStore, LedgerStore
+from nova_market.row_boundary import RowBoundary
 
 LOG = logging.getLogger(__name__)
 
 BATCH = 1000
 """Jobs that are settled in one transaction: at most five postings each."""
 
+REFUSED = (BadAmount, BalanceTooLow, KeyReused, PeriodPurged, UnknownAccount)
+
 
 class Billing:
     """Settles what has ended. by: in statements. Remembers nothing."""
 
     def __init__(
-        self, ledger: LedgerStore, accounts: AccountStore, by: str = 'nova-market-jobs'
+        self,
+        ledger: LedgerStore,
+        accounts: AccountStore,
+        boundary: RowBoundary,
+        by: str = 'nova-market-jobs',
     ) -> None:
         self._ledger = ledger
         self._accounts = accounts
+        self._boundary = boundary
         self._by = by
 
     def settle(self, runs: Sequence[EndedRun]) -> Mapping[str, Settled]:
-        """What the columns of these jobs are to be, by id; each job once.
+        """What the columns of these jobs are to be, by id; each job once, without those that are set aside.
 
         :raises errors.DatabaseUnavailable: some of it may be posted; settle the same again.
         """
@@ -46,23 +63,28 @@ class Billing:
     def _settle(self, runs: Sequence[EndedRun]) -> dict[str, Settled]:
         priced = [key for run in runs if _costs(run) for key in keys_of(run)]
         posted = self._ledger.posted(priced) if priced else {}
-        every = [settlement(run, posted) for run in runs]
-        held = self._post(every)
-        return {
-            one.run.job.id: one.settled(held_again=again)
-            for one, again in zip(every, held, strict=True)
-        }
+        unread = self._boundary.unread('posting')
+        every = []
+        for run in runs:
+            with self._boundary.row('job', run.job.id, 'charge'):
+                for key in keys_of(run):
+                    if key in unread:
+                        raise BadRow(f'posting {key} cannot be read')
+                every.append(settlement(run, posted))
+        return dict(self._boundary.batch('job', every, _job_of, 'pay', self._post))
 
-    def _post(self, every: Sequence[Settlement]) -> list[bool]:
-        """Whether each could be held again; one transaction, unless something in it is refused."""
+    def _post(self, some: Sequence[Settlement]) -> Sequence[tuple[str, Settled]]:
+        """In one transaction, unless something in it is refused."""
         try:
-            self._ledger.post([posting for one in every for posting in _all(one)], by=self._by)
-        except (BalanceTooLow, KeyReused, UnknownAccount):
-            return [self._post_one(one) for one in every]
-        return [True] * len(every)
+            self._ledger.post([posting for one in some for posting in _all(one)], by=self._by)
+        except REFUSED:
+            if len(some) > 1:
+                raise
+            return [(_job_of(one), one.settled(held_again=self._post_one(one))) for one in some]
+        return [(_job_of(one), one.settled(held_again=True)) for one in some]
 
     def _post_one(self, one: Settlement) -> bool:
-        """The same for one job: first with what another run may cost, then without."""
+        """Whether one job could be held again: first with what another run may cost, then without."""
         for project_id in (one.run.queue.project_id, one.run.job.project_id):
             self._open(project_id)
         refusal: Exception | None = None
@@ -70,7 +92,7 @@ class Billing:
             try:
                 self._ledger.post(self._between_open_accounts([*one.postings, *more]), by=self._by)
                 return one.goes_on and more is one.again
-            except (BalanceTooLow, KeyReused, UnknownAccount) as error:
+            except REFUSED as error:
                 refusal = error
         LOG.error('job %s is not charged: %s', one.run.job.id, refusal)
         return one.goes_on
@@ -89,6 +111,10 @@ class Billing:
     def _or_bank(self, name: AccountId) -> AccountId:
         found = self._accounts.account(name)
         return BANK if found is not None and found.closed else name
+
+
+def _job_of(one: Settlement) -> str:
+    return one.run.job.id
 
 
 def _costs(run: EndedRun) -> bool:

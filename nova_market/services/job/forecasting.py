@@ -15,6 +15,7 @@ from nova_market.core.job.record import StoredAttempt
 from nova_market.core.job.start_time import StartTimes, measured_starts, start_times_from
 from nova_market.core.tender.outlook import FORECAST
 from nova_market.ports import JobStateStore
+from nova_market.row_boundary import RowBoundary
 
 STATE = FORECAST
 STARTS = 'worker_starts'
@@ -23,9 +24,10 @@ STARTS = 'worker_starts'
 class ForecastWriter:
     """Writes what the leader's passes leave."""
 
-    def __init__(self, states: JobStateStore, handover: float = 0.0) -> None:
+    def __init__(self, states: JobStateStore, boundary: RowBoundary, handover: float = 0.0) -> None:
         """handover: seconds from a decision until a worker that is idle runs its job."""
         self._states = states
+        self._boundary = boundary
         self._handover = handover
         self._starts: StartTimes | None = None
 
@@ -58,7 +60,10 @@ class ForecastWriter:
     def starts(self) -> StartTimes:
         """The last starts of new workers."""
         if self._starts is None:
-            self._starts = start_times_from(self._states.read(STARTS))
+            stored = self._states.read(STARTS)
+            self._starts = self._boundary.value(
+                'document', STARTS, 'parse', lambda: start_times_from(stored), StartTimes()
+            )
         return self._starts
 
 

@@ -22,6 +22,8 @@ from nova_market.ports import (
     QueueStore,
     WorkerUrl,
 )
+from nova_market.row_boundary import RowBoundary
+from nova_market.services.cloud_rows import sound_hosts, sound_servers
 
 LOG = logging.getLogger(__name__)
 
@@ -57,8 +59,11 @@ def all_queues(store: QueueStore) -> list[StoredQueue]:
 class CloudReader:
     """What the cloud has; an outage is logged once, and jobs that run go on meanwhile."""
 
-    def __init__(self, hosts: JobHosts, lost: str = LOST, back: str = BACK) -> None:
+    def __init__(
+        self, hosts: JobHosts, boundary: RowBoundary, lost: str = LOST, back: str = BACK
+    ) -> None:
         """lost, back: for the log, when the cloud is away and when it is there again."""
+        self._boundary = boundary
         self._hosts = hosts
         self._outage = OutageLog(LOG, lost=lost, back=back)
 
@@ -71,8 +76,8 @@ class CloudReader:
         """Hosts, servers and aggregates; None while they cannot be had."""
         try:
             found = Cloud(
-                hosts=self._hosts.hosts(),
-                servers=self._hosts.servers(),
+                hosts=sound_hosts(self._boundary, self._hosts.hosts()),
+                servers=sound_servers(self._boundary, self._hosts.servers()),
                 aggregates=self._hosts.aggregates(),
             )
         except (CloudUnavailable, AccessLost, CloudRefused) as error:

@@ -14,13 +14,13 @@ F5 of doc/source/specs/jobs.rst. Seconds. One pass, in this order:
 7. bags of tasks negotiate (services.tender.bags)
 
 Any number of services may run; those that do not lead do nothing. Killed at any point, the next one goes on
-from the rows. What fails for one queue does not stop the others; while the cloud is away, jobs that run go on
-and their results count; without the database nothing is done, and nobody is declared lost for that time.
+from the rows. What fails for one queue, job or worker does not stop the others (doc/source/specs/passes.rst);
+while the cloud is away, jobs that run go on and their results count; without the database nothing is done,
+and nobody is declared lost for that time.
 """
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 from uuid import uuid4
@@ -30,7 +30,6 @@ from nova_market.core.job.minutes import PassRead
 from nova_market.core.job.pass_input import PassMemory, StoredWork
 from nova_market.core.job.queue import WORKER_MARKS, QueueState, StoredQueue, StoredWorker
 from nova_market.core.job.record import StoredJob
-from nova_market.core.job.store_values import JobStep
 from nova_market.core.job.worker_upkeep import upkeep
 from nova_market.core.market.inventory import CloudServer
 from nova_market.outage_log import OutageLog
@@ -47,6 +46,7 @@ from nova_market.services.job.inputs import (
     all_queues,
 )
 from nova_market.services.job.pass_seen import PassSeen
+from nova_market.services.job.pass_state import Pass, remembered
 from nova_market.services.job.progressing import Progressing
 from nova_market.services.job.selecting import Selecting
 from nova_market.services.job.settings import JobsSettings
@@ -54,6 +54,7 @@ from nova_market.services.job.stored_state import UsageAccount, capacities, host
 from nova_market.services.job.worker_reconciler import WorkerReconciler
 from nova_market.services.job.worker_servers import ServerView, read_servers
 from nova_market.services.leader_loop import LeaderLoop
+from nova_market.services.set_aside import SetAsideReport
 from nova_market.services.tender.bags import Bags
 from nova_market.services.tender.settling import OfferSettling
 from nova_market.services.tender.tender_pass import TenderPass
@@ -86,32 +87,6 @@ class Sender(Protocol):
         """Another service has led meanwhile."""
 
 
-@dataclass(slots=True)
-class _Pass:
-    """What is known in one pass. since: as Listening.since; room: None while the cloud is away."""
-
-    now: float
-    since: float
-    queues: Sequence[StoredQueue]
-    workers: dict[str, StoredWorker]
-    cloud: Cloud | None
-    view: ServerView = field(default_factory=ServerView)
-    steps: list[JobStep] = field(default_factory=list)
-    room: CloudRoom | None = None
-    selection_seconds: float = 0.0
-
-    def rows(self) -> list[StoredWorker]:
-        """Workers, by id."""
-        return [self.workers[name] for name in sorted(self.workers)]
-
-    def of_queues(self) -> dict[str, list[StoredWorker]]:
-        """Workers by queue, by id."""
-        found: dict[str, list[StoredWorker]] = {one.id: [] for one in self.queues}
-        for worker_id in sorted(self.workers):
-            found.setdefault(self.workers[worker_id].queue_id, []).append(self.workers[worker_id])
-        return found
-
-
 class Jobs(LeaderLoop):
     """A turn in each interval: a pass over all queues."""
 
@@ -128,6 +103,7 @@ class Jobs(LeaderLoop):
         billing: Billing,
         settling: OfferSettling,
         bags: Bags,
+        aside: SetAsideReport,
         leadership: Leadership,
         clock: Clock,
         settings: JobsSettings,
@@ -149,20 +125,20 @@ class Jobs(LeaderLoop):
             pause=settings.interval,
         )
         self._stores, self._cloud, self._settings = stores, cloud, settings
-        self._reporter, self._sender = reporter, sender
-        self._observe = observe
-        self._reader = CloudReader(hosts)
+        self._aside, self._boundary = aside, aside.boundary
+        self._reporter, self._sender, self._observe = reporter, sender, observe
+        self._reader = CloudReader(hosts, self._boundary)
         self._listening = Listening(url, clock.wall)
         self._sizes = HostSizes(stores.queues)
-        self._usage = UsageAccount(stores.states)
+        self._usage = UsageAccount(stores.states, self._boundary)
         self._settling, self._bags = settling, bags
-        self._forecasts = forecasts = ForecastWriter(stores.states, settings.handover)
-        self._tender = TenderPass(stores.offers, stores.states, settings, forecasts.starts)
-        self._progressing = Progressing(stores, billing, settings)
-        self._selecting = Selecting(stores.jobs, settings, new_id)
-        self._reconciler = WorkerReconciler(stores.attempts, cloud, clock, settings)
+        self._forecasts = ForecastWriter(stores.states, self._boundary, settings.handover)
+        self._tender = TenderPass(stores, settings, self._forecasts.starts, self._boundary)
+        self._progressing = Progressing(stores, billing, settings, self._boundary)
+        self._selecting = Selecting(stores.jobs, settings, new_id, self._boundary)
+        self._reconciler = WorkerReconciler(stores.attempts, cloud, clock, settings, self._boundary)
         self._closing = QueueClosing(stores.queues, cloud, clock)
-        self._troubles = Failures[StoredQueue]('queue', _note)
+        self._troubles = Failures[StoredQueue]('queue', _note, self._boundary)
         self._capacity: Mapping[str, tuple[float, float]] = {}
         self._memory: PassMemory | None = None
         self._turn = 0
@@ -174,7 +150,8 @@ class Jobs(LeaderLoop):
         :raises DatabaseUnavailable, SchemaBehind: nothing can be known.
         """
         try:
-            self._pass()
+            with self._aside.kept(self._leadership.leading):
+                self._pass()
         except DATABASE_AWAY:
             self._listening.forget()
             raise
@@ -196,7 +173,8 @@ class Jobs(LeaderLoop):
             self._settling.settle({queue.id: queue for queue in one.queues})
         self._keep(memory, one.now)
         if self._sender is not None:
-            self._sender.send()
+            with self._boundary.row('pass', 'notices', 'send'):
+                self._sender.send()
         if self._leadership.leading():
             self._bags.turn(negotiates=one.room is not None)
         seconds = self._clock.monotonic() - began
@@ -215,10 +193,10 @@ class Jobs(LeaderLoop):
             self._turn, len(read.waiting.ids), len(read.active), len(one.steps), seconds,
         )  # fmt: skip
 
-    def _begun(self) -> _Pass:
+    def _begun(self) -> Pass:
         """What there is when the pass begins: rows first, then the servers that belong to them."""
         queues = all_queues(self._stores.queues)
-        one = _Pass(
+        one = Pass(
             now=self._clock.wall(),
             since=self._listening.since(),
             queues=queues,
@@ -234,18 +212,18 @@ class Jobs(LeaderLoop):
             if workers[queue.id] or queue.id in marked or queue.state is QueueState.DELETING
         ]
         one.view = read_servers(self._cloud, self._troubles, due, workers)
+        unread = self._boundary.unread('queue')
+        one.view.unknown.update(name for name, w in one.workers.items() if w.queue_id in unread)
         if one.cloud is not None:
             one.view.hosts = hosts_of(one.cloud, one.view.by_worker)
         return one
 
-    def _choose(self, one: _Pass, memory: PassMemory) -> tuple[PassRead, PassMemory]:
+    def _choose(self, one: Pass, memory: PassMemory) -> tuple[PassRead, PassMemory]:
         """Upkeep and selection, from rows as they are after what has happened is stored."""
-        active = self._stores.jobs.active()
+        active = self._progressing.readable(self._stores.jobs.active())
         waiting = self._stores.jobs.waiting()
         changed = self._upkept(one, active, frozenset(waiting.queue_ids))
-        if changed:
-            self._stores.attempts.put(changed)
-            one.workers |= {worker.id: worker for worker in changed}
+        one.workers |= {worker.id: worker for worker in self._put(changed)}
         # a job starts after the one that left it room while the cloud was read; upkeep looked at older rows
         one.now = self._clock.wall()
         rows = one.rows()
@@ -253,10 +231,12 @@ class Jobs(LeaderLoop):
             wanted = [queue.aggregate for queue in one.queues if queue.aggregate]
             one.room = cloud_room(one.cloud, rows, wanted)
             self._capacity = capacities(one.room)
+        attempts = self._stores.attempts.attempts([job.id for job in active])
+        active = self._progressing.readable(active)
         work = StoredWork(
             waiting=waiting,
             active=active,
-            attempts=self._stores.attempts.attempts([job.id for job in active]),
+            attempts=attempts,
             workers=rows,
             queues=one.queues,
             usage=self._usage.until(one.now, one.queues, active),
@@ -272,34 +252,46 @@ class Jobs(LeaderLoop):
             capacity=self._capacity,
         )
         if self._reporter is not None:
-            self._reporter.record(read)
+            with self._boundary.row('pass', 'statistics', 'record'):
+                self._reporter.record(read)
         if one.room is None:
             return read, memory
         self._sizes.note(one.room.capacity)
-        return read, self._select(one, one.room, work, memory)
+        select = partial(self._select, one, one.room, work, memory)
+        return read, self._boundary.value('pass', 'selection', 'decide', select, memory)
 
     def _upkept(
-        self, one: _Pass, active: Sequence[StoredJob], with_waiting: frozenset[str]
+        self, one: Pass, active: Sequence[StoredJob], with_waiting: frozenset[str]
     ) -> list[StoredWorker]:
         """Workers whose rows change. with_waiting: queues with jobs that wait."""
-        going = frozenset(job.id for job in active)
+        # what cannot be read may be active
+        going = frozenset(job.id for job in active) | self._boundary.unread('job')
         workers = one.of_queues()
-        return [
-            worker
-            for queue in one.queues
-            for worker in upkeep(
-                queue,
-                workers[queue.id],
-                active=going,
-                now=one.now,
-                listening_since=one.since,
-                pace=self._settings.pace,
-                has_waiting=queue.id in with_waiting,
-            )
-        ]
+        found: list[StoredWorker] = []
+        for queue in one.queues:
+            with self._boundary.row('queue', queue.id, 'upkeep'):
+                found += upkeep(
+                    queue,
+                    workers[queue.id],
+                    active=going,
+                    now=one.now,
+                    listening_since=one.since,
+                    pace=self._settings.pace,
+                    has_waiting=queue.id in with_waiting,
+                )
+        return found
+
+    def _put(self, workers: Sequence[StoredWorker]) -> Sequence[StoredWorker]:
+        """Those that were written."""
+
+        def put(some: Sequence[StoredWorker]) -> Sequence[StoredWorker]:
+            self._stores.attempts.put(some)
+            return some
+
+        return self._boundary.batch('worker', workers, lambda one: one.id, 'store', put)
 
     def _select(
-        self, one: _Pass, room: CloudRoom, work: StoredWork, memory: PassMemory
+        self, one: Pass, room: CloudRoom, work: StoredWork, memory: PassMemory
     ) -> PassMemory:
         began = self._clock.monotonic()
         held = {**self._reconciler.held(), **one.view.lost}
@@ -311,11 +303,11 @@ class Jobs(LeaderLoop):
         if written:
             one.steps += written
             one.workers = self._read_workers()
-        self._stores.jobs.explain([*chosen.steps.explanations, *chosen.more])
+        self._progressing.explain([*chosen.steps.explanations, *chosen.more])
         self._forecasts.write(chosen.forecast, work.attempts.values(), one.workers)
         return chosen.steps.memory
 
-    def _reconcile(self, one: _Pass) -> None:
+    def _reconcile(self, one: Pass) -> None:
         """The servers of every queue whose servers are known; then queues that are to end."""
         self._closing.read()
         workers = one.of_queues()
@@ -359,9 +351,8 @@ class Jobs(LeaderLoop):
     def _remembered(self) -> PassMemory:
         if self._memory is None:
             stored = self._stores.states.read(STATE)
-            self._turn = int(stored.get('turn', 0))
-            self._memory = PassMemory(
-                order=tuple(stored.get('order', ())), claims=tuple(stored.get('claims', ()))
+            self._turn, self._memory = self._boundary.value(
+                'document', STATE, 'parse', partial(remembered, stored), (0, PassMemory())
             )
         self._turn += 1
         return self._memory
@@ -386,6 +377,7 @@ class Jobs(LeaderLoop):
         self._usage.forget()
         self._progressing.forget()
         self._forecasts.forget()
+        self._aside.forget()
         for one in (self._reporter, self._sender):
             if one is not None:
                 one.forget()

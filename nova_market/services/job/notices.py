@@ -10,6 +10,7 @@ from nova_market.core.job.notices import job_notices
 from nova_market.core.job.record import JobEvent
 from nova_market.core.notice.notice import Notice
 from nova_market.ports import AttemptStore, Clock, JobStateStore, JobStore, Notices
+from nova_market.row_boundary import RowBoundary
 from nova_market.services.event_sender import EventSender
 
 STATE = 'notices'
@@ -27,6 +28,7 @@ class JobNotices(EventSender[JobEvent]):
         states: JobStateStore,
         notices: Notices,
         clock: Clock,
+        boundary: RowBoundary,
     ) -> None:
         def made(events: Sequence[JobEvent]) -> list[Notice]:
             return job_notices(
@@ -40,4 +42,5 @@ class JobNotices(EventSender[JobEvent]):
             states=states,
             notices=notices,
             clock=clock,
+            boundary=boundary,
         )

@@ -2,7 +2,8 @@
 """The selection of one pass: core.job.selection with the policies of the queues.
 
 Implements rules J3, J4 and J6 of doc/source/specs/jobs.rst. A policy that is not installed, whose parameters
-it does not take, or that fails, starts nothing in its queues; all others go on.
+it does not take, or that fails, starts nothing in its queues; all others go on. Where the whole selection
+fails, the queues and jobs with which it does are found and left out (R2 of doc/source/specs/passes.rst).
 """
 
 import logging
@@ -22,6 +23,7 @@ from nova_market.core.job.pass_input import (
     Policy,
     StoredWork,
     gathered,
+    part_of,
 )
 from nova_market.core.job.pass_steps import PassSteps, starting, steps_of
 from nova_market.core.job.policy_interface import JobPolicy, JobSnapshot, Selection
@@ -33,6 +35,7 @@ from nova_market.core.job.store_values import JobExplanation
 from nova_market.errors import BadSnapshot
 from nova_market.outage_log import OutageLog
 from nova_market.ports import JobStore
+from nova_market.row_boundary import OUTAGES, RowBoundary
 from nova_market.services.job.settings import JobsSettings
 
 LOG = logging.getLogger(__name__)
@@ -56,7 +59,14 @@ class Chosen:
 class Selecting:
     """One selection after the other; remembers which policies are broken."""
 
-    def __init__(self, jobs: JobStore, settings: JobsSettings, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        jobs: JobStore,
+        settings: JobsSettings,
+        new_id: Callable[[], str],
+        boundary: RowBoundary,
+    ) -> None:
+        self._boundary = boundary
         self._jobs = jobs
         self._settings = settings
         self._new_id = new_id
@@ -73,6 +83,38 @@ class Selecting:
         now: float,
     ) -> Chosen:
         """held: queues whose jobs are not started now, by id, and why."""
+
+        def decide(queues: Sequence[str], jobs: Sequence[str]) -> Chosen:
+            some = part_of(work, queues, jobs)
+            return self._chosen(some, room, memory, held, turn=turn, now=now)
+
+        def decidable(queues: Sequence[str]) -> Sequence[str]:
+            decide(queues, ())
+            return queues
+
+        everyone = [one.id for one in work.queues]
+        every = [*work.waiting.ids, *(one.id for one in work.active)]
+        if not self._boundary.at('selection'):
+            try:
+                return decide(everyone, every)
+            except OUTAGES:
+                raise
+            except Exception as error:
+                LOG.debug('the selection fails: %s', error)
+        largest = self._boundary.largest
+        queues = largest('queue', everyone, 'selection', decidable)
+        return largest('job', every, 'selection', partial(decide, queues))
+
+    def _chosen(
+        self,
+        work: StoredWork,
+        room: CloudRoom,
+        memory: PassMemory,
+        held: Mapping[str, str],
+        *,
+        turn: int,
+        now: float,
+    ) -> Chosen:
         seen = gathered(work, room, memory, now=now, settings=self._settings.selection)
         stops = np.array([one.id in held for one in seen.queues], dtype=np.bool_)
         snapshot = seen.snapshot

@@ -19,7 +19,9 @@ from nova_market.core.job.minutes import (
     queue_minutes,
 )
 from nova_market.core.job.record import JobEvent
+from nova_market.core.row_check import checked
 from nova_market.ports import AttemptStore, JobStateStore, JobStore, QueueStore
+from nova_market.row_boundary import RowBoundary
 
 EVERY = 10.0
 """Seconds between two writes within a minute: who looks at the current one sees it so late at most."""
@@ -38,11 +40,13 @@ class JobStatistics:
         jobs: JobStore,
         attempts: AttemptStore,
         states: JobStateStore,
+        boundary: RowBoundary,
     ) -> None:
         self._queues = queues
         self._jobs = jobs
         self._attempts = attempts
         self._states = states
+        self._boundary = boundary
         self._recorded = 0.0
 
     def record(self, read: PassRead) -> None:
@@ -53,7 +57,10 @@ class JobStatistics:
         if not self._due(read.now):
             return
         stored = self._states.read(STATE)
-        mark = Mark(**stored) if stored else Mark(until=read.now)
+        begin = Mark(until=read.now)
+        mark = self._boundary.value(
+            'document', STATE, 'parse', lambda: checked(Mark(**stored)) if stored else begin, begin
+        )
         rows, after = queue_minutes(read, mark, self._since(mark, read))
         self._queues.note(rows)
         if after != mark or not stored:

@@ -6,6 +6,7 @@ cores, MiB, seconds since the epoch.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 
 from nova_market.core.job.cloud_room import Cloud, CloudRoom
 from nova_market.core.job.decayed_usage import HALF_LIFE
@@ -15,6 +16,7 @@ from nova_market.core.job.record import JobState, StoredJob
 from nova_market.core.market.inventory import CloudHost, CloudServer
 from nova_market.core.market.owner_server import OwnerServer
 from nova_market.ports import JobStateStore
+from nova_market.row_boundary import RowBoundary
 
 STATE = 'usage'
 EVERY = 60.0
@@ -32,8 +34,9 @@ Owner = tuple[str, str]
 class UsageAccount:
     """Core-seconds of each project in each queue, which lose half of their weight in HALF_LIFE."""
 
-    def __init__(self, states: JobStateStore) -> None:
+    def __init__(self, states: JobStateStore, boundary: RowBoundary) -> None:
         self._states = states
+        self._boundary = boundary
         self._usage: dict[Owner, float] | None = None
         self._at = 0.0
         self._written = 0.0
@@ -51,7 +54,7 @@ class UsageAccount:
         """
         if self._usage is None:
             self._read(now)
-        known = {one.id for one in queues}
+        known = {one.id for one in queues} | self._boundary.unread('queue')
         passed = max(now - self._at, 0.0)
         part = 2.0 ** (-passed / HALF_LIFE)
         found = {
@@ -70,8 +73,15 @@ class UsageAccount:
 
     def _read(self, now: float) -> None:
         stored = self._states.read(STATE)
-        self._usage = {(queue, project): used for queue, project, used in stored.get('of', ())}
-        self._at = min(float(stored.get('at', now)), now)
+
+        def parsed() -> tuple[dict[Owner, float], float]:
+            used = {(queue, project): float(one) for queue, project, one in stored.get('of', ())}
+            sound = {owner: one for owner, one in used.items() if isfinite(one)}
+            return sound, min(float(stored.get('at', now)), now)
+
+        nothing: dict[Owner, float] = {}
+        otherwise = nothing, now
+        self._usage, self._at = self._boundary.value('document', STATE, 'parse', parsed, otherwise)
         self._written = self._at
 
     def _write(self, now: float) -> None:

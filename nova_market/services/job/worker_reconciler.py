@@ -34,6 +34,7 @@ from nova_market.core.market.owner_server import (
 )
 from nova_market.errors import BadAmount, CloudRefused
 from nova_market.ports import AttemptStore, Clock, OwnerCloud
+from nova_market.row_boundary import RowBoundary
 from nova_market.services.job.settings import JobsSettings
 from nova_market.services.job.worker_servers import QueueServers, kept_server
 
@@ -78,8 +79,14 @@ class WorkerReconciler:
     """One pass over the workers of one queue at a time."""
 
     def __init__(
-        self, attempts: AttemptStore, cloud: OwnerCloud, clock: Clock, settings: JobsSettings
+        self,
+        attempts: AttemptStore,
+        cloud: OwnerCloud,
+        clock: Clock,
+        settings: JobsSettings,
+        boundary: RowBoundary,
     ) -> None:
+        self._boundary = boundary
         self._attempts = attempts
         self._cloud = cloud
         self._clock = clock
@@ -130,17 +137,19 @@ class WorkerReconciler:
         self._delete_strangers(work, workers)
         # begin with what the last pass did not come to
         first = self._first.pop(queue.id, 0) % max(len(workers), 1)
-        left = 0
+        left = len(workers)
         for n, worker in enumerate([*workers[first:], *workers[:first]]):
             if work.asked >= CALLS:
                 self._first[queue.id] = first + n
                 return False
-            left += not self._one(work, worker)
+            with self._boundary.row('worker', worker.id, 'server'):
+                left -= self._one(work, worker)
         return not left and not servers.by_place and not servers.blind
 
     def _delete_strangers(self, work: _Work, workers: Sequence[StoredWorker]) -> None:
         """Servers that carry this queue's id and are no worker of it: it deletes what was made too late."""
-        known = {one.id for one in workers}
+        # one that cannot be read is there all the same
+        known = {one.id for one in workers} | self._boundary.unread('worker')
         for worker_id in sorted(work.servers.by_place.keys() - known):
             for one in work.servers.by_place[worker_id]:
                 if one.state is not ServerState.DELETING and work.asked < CALLS:

@@ -21,7 +21,8 @@ away no lease starts or fails; those that have begun go on and end.
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeVar
 
 from nova_market.core.job.cloud_room import Cloud
 from nova_market.core.lease.billing import without_payer
@@ -32,18 +33,11 @@ from nova_market.core.lease.record import BEGUN, LeaseAction, LeaseStep, StoredL
 from nova_market.core.lease.repair import repaired
 from nova_market.core.lease.reservation import reservation
 from nova_market.core.power.needs import as_awake, not_before
-from nova_market.errors import (
-    BadAmount,
-    BadLease,
-    BalanceTooLow,
-    KeyReused,
-    LeaseChanged,
-    PromisesChanged,
-    UnknownAccount,
-)
+from nova_market.errors import BadLease, LeaseChanged, PromisesChanged, UnknownAccount
 from nova_market.outage_log import OutageLog
 from nova_market.ports import Clock, JobHosts, JobStateStore, Leadership, LeaseStore
 from nova_market.services.failures import DATABASE_AWAY
+from nova_market.services.job.forecasting import STATE as FORECAST
 from nova_market.services.job.forecasting import read_forecast
 from nova_market.services.job.inputs import CloudReader
 from nova_market.services.leader_loop import LeaderLoop
@@ -56,12 +50,16 @@ from nova_market.services.lease.observing import (
     publish_reserved,
 )
 from nova_market.services.lease.settings import LeaseSettings
+from nova_market.services.set_aside import SetAsideReport
 
 LOG = logging.getLogger(__name__)
 
 BY = 'nova-market-leases'
 STATE = 'lease_pass'
 """Name of what a pass leaves for `status`, among the documents of the services."""
+
+
+Result = TypeVar('Result')
 
 
 class Sender(Protocol):
@@ -117,6 +115,7 @@ class Leases(LeaderLoop):
         leadership: Leadership,
         clock: Clock,
         settings: LeaseSettings,
+        aside: SetAsideReport,
         sender: Sender | None = None,
         power: HostPower | None = None,
         observe: Callable[[PassSeen], None] = lambda seen: None,
@@ -132,6 +131,7 @@ class Leases(LeaderLoop):
             interval=settings.interval,
             pause=settings.interval,
         )
+        self._aside, self._boundary = aside, aside.boundary
         self._leases = leases
         self._states = states
         self._settings = settings
@@ -141,6 +141,7 @@ class Leases(LeaderLoop):
         self._lost = LostHosts(settings.lost_after)
         self._reader = CloudReader(
             hosts,
+            self._boundary,
             lost='no lease starts or moves, those that have begun go on: the cloud cannot be read',
             back='the cloud can be read again: leases start',
         )
@@ -161,6 +162,10 @@ class Leases(LeaderLoop):
 
         :raises DatabaseUnavailable, SchemaBehind: nothing can be known.
         """
+        with self._aside.kept(self._leadership.leading):
+            self._pass()
+
+    def _pass(self) -> None:
         began, now = self._clock.monotonic(), self._clock.wall()
         cloud = self._reader.read()
         # with what was booked while the cloud was read
@@ -174,25 +179,38 @@ class Leases(LeaderLoop):
         if view is not None:
             publish(self._states, view)
         if view is not None and awake is not None and self._leadership.leading():
-            used = {node.host for one in live for node in one.nodes}
+            used = {node.host for one in live for node in one.nodes} - self._unread_hosts()
             lost = self._lost.lost(view, used, self._clock.monotonic())
             steps += self._repair((view, awake), live, lost, turn, now)
-        for lease in live:
+        for lease in self._readable(live):
             if not self._leadership.leading():
                 break
             good = None if view is None else good_hosts(view) - asleep.keys()
-            steps += self._advance(lease, good, now)
+            with self._boundary.row('lease', lease.id, 'step'):
+                steps += self._advance(lease, good, now)
         if cloud is not None and self._leadership.leading():
-            self._reserve(cloud, now)
-        self._switch(cloud, live, awake)
+            with self._boundary.row('pass', 'reservation', 'publish'):
+                self._reserve(cloud, now)
+        with self._boundary.row('pass', 'power', 'switch'):
+            self._switch(cloud, live, awake)
         if self._sender is not None:
-            self._sender.send()
+            with self._boundary.row('pass', 'notices', 'send'):
+                self._sender.send()
         self._states.write(STATE, {'at': now, 'interval': self._settings.interval})
         seconds = self._clock.monotonic() - began
         self._observe(
             PassSeen(at=now, view=view, lost=lost, live=live, steps=steps, seconds=seconds)
         )
         LOG.debug('%d leases, %d steps, %.2f s', len(live), len(steps), seconds)
+
+    def _readable(self, leases: Sequence[StoredLease]) -> list[StoredLease]:
+        """Without those that only hold their room until they are mended."""
+        unread = self._boundary.unread('lease')
+        return [one for one in leases if one.id not in unread]
+
+    def _unread_hosts(self) -> frozenset[str]:
+        """They are there, and are not to be taken for lost."""
+        return self._boundary.unread('host') | self._boundary.unread('power of host')
 
     def _switch(
         self, cloud: Cloud | None, live: Sequence[StoredLease], awake: HostView | None
@@ -215,8 +233,14 @@ class Leases(LeaderLoop):
             # how long hosts were silent meanwhile is not known
             self._lost.forget()
             return None
-        forecast = read_forecast(self._states)
-        view = observed(as_awake(cloud, asleep), forecast, live, self._settings, now)
+        read = partial(read_forecast, self._states)
+        forecast = self._boundary.value('document', FORECAST, 'parse', read, None)
+        hosts = as_awake(cloud, asleep)
+
+        def seen(some: Sequence[StoredLease]) -> HostView:
+            return observed(hosts, forecast, some, self._settings, now)
+
+        view = self._with_all(live, 'view', seen)
         if all_silent(view, asleep):
             self._silence.failed('no compute host answers, so it is rather what they talk through')
             self._lost.forget()
@@ -226,14 +250,27 @@ class Leases(LeaderLoop):
 
     def _reserve(self, cloud: Cloud, now: float) -> None:
         """Publish what leases reserve after this pass."""
-        found = reservation(
-            self._leases.calendar()[1], cloud.servers, now=now, ahead=self._settings.publish_ahead
+        decide = partial(
+            reservation, servers=cloud.servers, now=now, ahead=self._settings.publish_ahead
         )
+        found = self._with_all(self._leases.calendar()[1], 'reserve', decide)
         publish_reserved(self._states, found)
         if found.left_out:
             self._crowd.failed(f'{found.left_out} leases that begin last are left out', kind='many')
         else:
             self._crowd.works()
+
+    def _with_all(
+        self,
+        leases: Sequence[StoredLease],
+        stage: str,
+        decide: Callable[[Sequence[StoredLease]], Result],
+    ) -> Result:
+        """One decision on all of these leases, without those with which it fails."""
+        by_id = {one.id: one for one in leases}
+        return self._boundary.largest(
+            'lease', list(by_id), stage, lambda ids: decide([by_id[one] for one in ids])
+        )
 
     def _repair(
         self,
@@ -248,18 +285,21 @@ class Leases(LeaderLoop):
         views: the first in which there is room counts: rather one that begins late than one that fails
         """
         steps: dict[str, LeaseStep] = {}
-        for lease in live:
+        for lease in self._readable(live):
             if not any(node.host in lost for node in lease.nodes) or lease.end <= now:
                 continue
             # those that were moved a moment ago are where they are now
             others = [steps[o.id].after if o.id in steps else o for o in live if o is not lease]
-            step = self._repaired(lease, others, views, lost, now)
-            if step is not None:
-                steps[lease.id] = step
+            with self._boundary.row('lease', lease.id, 'repair'):
+                step = self._repaired(lease, others, views, lost, now)
+                if step is not None:
+                    steps[lease.id] = step
         # those that end need no turn, and one that cannot be written holds up no other one
         over = [step for step in steps.values() if step.after.over]
-        done = [one for step in over for one in self._write([step])]
-        done += self._write([step for step in steps.values() if not step.after.over], turn)
+        kept = [step for step in steps.values() if not step.after.over]
+        write = partial(self._boundary.batch, 'lease', id_of=_lease_of, stage='store')
+        done = [one for step in over for one in write([step], work=self._write)]
+        done += write(kept, work=lambda some: self._write(some, turn))
         for step in done:
             LOG.info('lease %s: %s', step.before.id, step.events[-1].reason)
         return done
@@ -310,9 +350,10 @@ class Leases(LeaderLoop):
         return done
 
     def _write(self, steps: Sequence[LeaseStep], turn: int | None = None) -> Sequence[LeaseStep]:
-        """Those that were written: all, or none that somebody has changed meanwhile."""
-        if not steps:
-            return ()
+        """Those that were written: all, or none that somebody has changed meanwhile.
+
+        :raises BadAmount, BalanceTooLow, KeyReused: none of them can be.
+        """
         try:
             return self._changed(steps, turn)
         except UnknownAccount:
@@ -325,14 +366,16 @@ class Leases(LeaderLoop):
         except (LeaseChanged, PromisesChanged) as error:
             LOG.debug('decided again in the next pass: %s', error)
             return ()
-        except (BadAmount, BalanceTooLow, KeyReused) as error:
-            LOG.error('lease %s is not changed: %s', steps[0].before.id, error)
-            return ()
         return steps
 
     def _lead_changed(self) -> None:
         self._lost.forget()
+        self._aside.forget()
         if self._sender is not None:
             self._sender.forget()
         if self._power is not None:
             self._power.forget()
+
+
+def _lease_of(step: LeaseStep) -> str:
+    return step.before.id

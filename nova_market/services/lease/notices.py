@@ -10,6 +10,7 @@ from nova_market.core.lease.notices import lease_notices
 from nova_market.core.lease.record import LeaseEvent
 from nova_market.core.notice.notice import Notice
 from nova_market.ports import Clock, JobStateStore, LeaseStore, Notices
+from nova_market.row_boundary import RowBoundary
 from nova_market.services.event_sender import EventSender
 
 STATE = 'lease_notices'
@@ -20,7 +21,13 @@ class LeaseNotices(EventSender[LeaseEvent]):
     """send() in each pass."""
 
     def __init__(
-        self, *, leases: LeaseStore, states: JobStateStore, notices: Notices, clock: Clock
+        self,
+        *,
+        leases: LeaseStore,
+        states: JobStateStore,
+        notices: Notices,
+        clock: Clock,
+        boundary: RowBoundary,
     ) -> None:
         def made(events: Sequence[LeaseEvent]) -> list[Notice]:
             ids = list(dict.fromkeys(one.lease_id for one in events))
@@ -33,4 +40,5 @@ class LeaseNotices(EventSender[LeaseEvent]):
             states=states,
             notices=notices,
             clock=clock,
+            boundary=boundary,
         )

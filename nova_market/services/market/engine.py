@@ -9,13 +9,14 @@ An engine never stops or deletes a server. While no engine runs, hosts go back t
 import logging
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
 from nova_market.core.market.bid import MARKET_RESOURCES
-from nova_market.core.market.record import OPEN, RoundState
+from nova_market.core.market.record import OPEN, RoundRecord, RoundState
 from nova_market.core.market.settings import MarketSettings
 from nova_market.core.rebalancing.problem import MarketView
 from nova_market.errors import (
@@ -29,6 +30,7 @@ from nova_market.outage_log import OutageLog
 from nova_market.ports import Clock, Enforcement, Leadership, Notices, RoundStore
 from nova_market.services.leader_loop import LeaderLoop
 from nova_market.services.market.rounds import Decided, OpenRound, RoundRunner
+from nova_market.services.set_aside import SetAsideReport
 
 LOG = logging.getLogger(__name__)
 
@@ -80,10 +82,11 @@ class Engine(LeaderLoop):
         notices: Notices,
         clock: Clock,
         settings: MarketSettings,
+        aside: SetAsideReport | None = None,
         rebalancing: Rebalancing | None = None,
         observe: Callable[[Decided], None] = lambda decided: None,
     ) -> None:
-        """observe: called with each round that this engine has decided."""
+        """aside: None: what is set aside is only logged. observe: called with each round decided here."""
         super().__init__(
             name=settings.name,
             leadership=leadership,
@@ -93,6 +96,8 @@ class Engine(LeaderLoop):
             ),
             pause=settings.period / ATTEMPTS,
         )
+        self._aside = aside
+        self._boundary = rounds.boundary
         self._rounds = rounds
         self._store = store
         self._enforcement = enforcement
@@ -136,18 +141,21 @@ class Engine(LeaderLoop):
         """
         period = self.period()
         if period in self._open:
-            self._rounds.collect(self._open[period])
+            self._collect(self._open[period])
             return
         if period == self._done:
             return
-        self._complete(period)
-        if period not in self._open:
-            self._decide(period)
+        with nullcontext() if self._aside is None else self._aside.kept():
+            self._complete(period)
+            if period not in self._open:
+                self._decide(period)
         self._done = period
         self._outage.works(f'period {period}')
 
     def _lead_changed(self) -> None:
         self._open, self._done = {}, 0
+        if self._aside is not None:
+            self._aside.forget()
         self._rebalancing.forget()
 
     def _complete(self, period: int, *, wait: bool = True) -> None:
@@ -156,27 +164,40 @@ class Engine(LeaderLoop):
         wait: for confirmations that may still come: rounds in which one is missing stay open
         """
         for opened in self._open.values():
-            self._rounds.collect(opened)
+            self._collect(opened)
         still_open: dict[int, OpenRound] = {}
         for record in self._store.unfinished():
-            if record.period == period:
-                LOG.info('round %d, which %s began, goes on', period, record.leader)
-                still_open[period] = self._rounds.send(record)
-            elif record.period < period:
-                known = self._open.get(record.period)
-                sent = known is not None
-                missing = known.missing(period) if known and wait else {}
-                try:
-                    became = self._rounds.finish(record, sent=sent, missing=missing)
-                except (Conflict, PeriodPurged) as error:
-                    LOG.warning('round %d is left as it is: %s', record.period, error)
-                    continue
-                if known is not None and became == RoundState.APPLIED:
-                    still_open[record.period] = replace(known, wanted=missing)
-                LOG.log(
-                    logging.DEBUG if sent else logging.INFO, 'round %d is %s', record.period, became
-                )
+            left = known = self._open.get(record.period)
+            with self._boundary.row('round', str(record.period), 'finish'):
+                left = self._completed(record, known, period, wait=wait)
+            if left is not None:
+                still_open[record.period] = left
         self._open = still_open
+
+    def _collect(self, opened: OpenRound) -> None:
+        with self._boundary.row('round', str(opened.record.period), 'collect'):
+            self._rounds.collect(opened)
+
+    def _completed(
+        self, record: RoundRecord, known: OpenRound | None, period: int, *, wait: bool
+    ) -> OpenRound | None:
+        """What of a round is still open after it was sent, or finished as far as can be."""
+        if record.period == period:
+            LOG.info('round %d, which %s began, goes on', period, record.leader)
+            return self._rounds.send(record)
+        if record.period > period:
+            return None
+        sent = known is not None
+        missing = known.missing(period) if known and wait else {}
+        try:
+            became = self._rounds.finish(record, sent=sent, missing=missing)
+        except (Conflict, PeriodPurged) as error:
+            LOG.warning('round %d is left as it is: %s', record.period, error)
+            return None
+        LOG.log(logging.DEBUG if sent else logging.INFO, 'round %d is %s', record.period, became)
+        if known is not None and became == RoundState.APPLIED:
+            return replace(known, wanted=missing)
+        return None
 
     def _decide(self, period: int) -> None:
         decided = self._rounds.decide(period)

@@ -11,6 +11,7 @@ second migration of a server that is on its way.
 
 import logging
 from dataclasses import dataclass
+from functools import partial
 
 from nova_market.core.rebalancing.plan import MoveState, PlanState, StoredMove, StoredPlan
 from nova_market.core.rebalancing.problem import obstacle
@@ -28,6 +29,7 @@ from nova_market.core.rebalancing.settings import OFF, RebalancingSettings
 from nova_market.core.resource import HostName
 from nova_market.errors import CloudUnavailable, MigrationRefused
 from nova_market.ports import Clock, MarketCloud, PlanStore
+from nova_market.row_boundary import READ, RowBoundary
 
 LOG = logging.getLogger(__name__)
 
@@ -48,8 +50,14 @@ class MigrationRunner:
     """Remembers only what it waits for; `forget` when another engine leads. For one thread."""
 
     def __init__(
-        self, plans: PlanStore, cloud: MarketCloud, clock: Clock, settings: RebalancingSettings
+        self,
+        plans: PlanStore,
+        cloud: MarketCloud,
+        clock: Clock,
+        settings: RebalancingSettings,
+        boundary: RowBoundary,
     ) -> None:
+        self._boundary = boundary
         self._plans = plans
         self._cloud = cloud
         self._clock = clock
@@ -78,9 +86,14 @@ class MigrationRunner:
         """Another engine leads; it finds by its plan what was requested."""
         self._asked = None
 
+    def plan(self, plan_id: str) -> StoredPlan | None:
+        """A plan with its moves; None: there is none, or it cannot be read."""
+        work = partial(self._plans.plan, plan_id)
+        return self._boundary.value('plan', plan_id, f'{READ} its moves', work, None)
+
     def _running(self) -> StoredPlan | None:
-        found = self._plans.list(PlanState.RUNNING, limit=1)
-        return self._plans.plan(found[0].id) if found else None
+        listed = self._plans.list(PlanState.RUNNING, limit=PAGE)
+        return next((plan for one in listed if (plan := self.plan(one.id)) is not None), None)
 
     def _begun(self) -> StoredPlan | None:
         """The newest approved plan begins, if it is young enough; the others are superseded."""
@@ -94,7 +107,7 @@ class MigrationRunner:
         plan = chosen.begins
         self._plans.advance(plan.id, PlanState.APPROVED, PlanState.RUNNING)
         LOG.info('migration plan %s, approved by %s, begins', plan.id, plan.decided_by)
-        return self._plans.plan(plan.id)
+        return self.plan(plan.id)
 
     def _start(self, plan: StoredPlan, position: int) -> None:
         move = plan.moves[position]

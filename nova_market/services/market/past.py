@@ -9,11 +9,12 @@ core.market.record; times in periods.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from nova_market.core.ledger.posting import AccountId, Reason
+from nova_market.core.ledger.posting import AccountId, Reason, Totals
 from nova_market.core.market.carried_state import (
     CHANGING,
     CarriedState,
     after_postings,
+    after_returns,
     before_first_round,
     carried_state,
     due_returns,
@@ -23,7 +24,10 @@ from nova_market.core.market.carried_state import (
 from nova_market.core.market.delivery import LATE
 from nova_market.core.market.past import Past, paid_by_projects, past_of
 from nova_market.core.market.record import OPEN, AllocationRecord, RoundRecord, RoundState
-from nova_market.ports import AccountStore, History, LedgerStore
+from nova_market.errors import BadRow
+from nova_market.ports import History, LedgerStore
+from nova_market.ports.stores import MarketStores
+from nova_market.row_boundary import READ
 
 PAGE = 10_000
 
@@ -31,19 +35,14 @@ LOOK_BACK = 100
 """Rounds that are read at once to find the last one that was carried out."""
 
 
-def read_past(
-    history: History,
-    ledger: LedgerStore,
-    accounts: AccountStore,
-    period: int,
-    delay: int,
-    *,
-    allocated: bool = True,
-) -> Past:
+def read_past(stores: MarketStores, period: int, delay: int, *, allocated: bool = True) -> Past:
     """What is known before the round of `period`.
 
     delay: periods until charges return, 0 = never; allocated: whether allocations are needed
+
+    :raises BadRow: there were rounds, and none of the last ones can be read: credits would be given twice.
     """
+    history, ledger, accounts = stores.history, stores.ledger, stores.accounts
 
     def paid_in(periods: range) -> Mapping[str, int]:
         charges = (ledger.totals(one, Reason.CHARGE) for one in periods)
@@ -53,16 +52,26 @@ def read_past(
         found = accounts.account(budget)
         return found.project_id if found else None
 
-    before = _before(history, period)
+    def counted(state: CarriedState, now: int, settled: int) -> tuple[range, CarriedState]:
+        """(periods whose charges go back in the round of `now`, the state with all charges until then)."""
+        due, state = due_returns(state, now, delay, settled)
+        if not delay:
+            return due, state
+        new = uncounted(state, settled, due)
+        return due, with_charges(state, new, paid_in(new))
+
+    before = _before(stores, period)
     if before is None:
         return Past(carried=before_first_round(period))
-    settled = _settled(history, before)
-    due, carried = due_returns(_carried(before, ledger), period, delay, settled)
+    settled, carried = _settled(history, before), _carried(before, ledger)
+    for unread in _unread(stores, before, period):
+        # it is taken to have returned all that it could, so that nothing returns twice
+        due, carried = counted(carried, unread, unread - 1)
+        carried = after_returns(carried, paid_in(due))
+        carried = after_postings(carried, _moved(ledger, unread), renewed=unread)
+    due, carried = counted(carried, period, settled)
     paid = paid_in(due)
-    if delay:
-        new = uncounted(carried, settled, due)
-        carried = with_charges(carried, new, paid_in(new))
-    else:
+    if not delay:
         carried = replace(carried, counted=carried.returned, coming={})
     return past_of(
         before,
@@ -84,15 +93,37 @@ def all_allocations(history: History, period: int) -> list[AllocationRecord]:
     return found
 
 
-def _before(history: History, period: int) -> RoundRecord | None:
-    """The newest round before `period` that was carried out."""
-    marker = period
-    while page := history.rounds(before=marker, limit=LOOK_BACK):
+def _before(stores: MarketStores, period: int) -> RoundRecord | None:
+    """The newest round before `period` that was carried out and can be read.
+
+    :raises BadRow: there were some, and none can.
+    """
+    history, marker, tried = stores.history, period, 0
+    while tried < LOOK_BACK and (page := history.rounds(before=marker, limit=LOOK_BACK)):
         for record in page:
-            if record.state != RoundState.UNDONE:
-                return history.round(record.period)
+            if record.state == RoundState.UNDONE:
+                continue
+            with stores.boundary.row('round', str(record.period), f'{READ} what it carries on'):
+                return _readable(history, record.period)
+            tried += 1
         marker = page[-1].period
+    if tried or stores.boundary.unread('round'):
+        raise BadRow('no round before this one can be read: mend one of those that are set aside')
     return None
+
+
+def _readable(history: History, period: int) -> RoundRecord | None:
+    """:raises BadRow: what it hands on cannot be read, or not all of it."""
+    found = history.round(period)
+    if found is not None:
+        past_of(found, (), (), {}, carried_state(found.document))
+    return found
+
+
+def _unread(stores: MarketStores, before: RoundRecord, period: int) -> list[int]:
+    """Periods between the two whose rounds cannot be read, in order."""
+    found = map(int, stores.boundary.unread('round'))
+    return sorted(one for one in found if before.period < one < period)
 
 
 def _settled(history: History, before: RoundRecord) -> int:
@@ -103,5 +134,8 @@ def _settled(history: History, before: RoundRecord) -> int:
 
 def _carried(before: RoundRecord, ledger: LedgerStore) -> CarriedState:
     """The state in the document of the round before, and what its settlement really moved."""
-    moved = {reason: ledger.totals(before.period, reason) for reason in CHANGING}
-    return after_postings(carried_state(before.document), moved)
+    return after_postings(carried_state(before.document), _moved(ledger, before.period))
+
+
+def _moved(ledger: LedgerStore, period: int) -> Mapping[Reason, Totals]:
+    return {reason: ledger.totals(period, reason) for reason in CHANGING}

@@ -30,6 +30,7 @@ from nova_market.core.rebalancing.settings import AUTO, OFF, RebalancingSettings
 from nova_market.errors import CloudUnavailable, Conflict, DatabaseUnavailable
 from nova_market.outage_log import OutageLog
 from nova_market.ports import Clock, MarketCloud, Notices, PlanStore
+from nova_market.row_boundary import RowBoundary
 from nova_market.services.market.migration_runner import PAGE, MigrationRunner
 
 LOG = logging.getLogger(__name__)
@@ -49,13 +50,15 @@ class Rebalancing:
         settings: RebalancingSettings,
         executor: Executor | None = None,
         notices: Notices | None = None,
+        boundary: RowBoundary | None = None,
     ) -> None:
+        """boundary: of the plans' database."""
         self._plans = plans
         self._clock = clock
         self._settings = settings
         self._notices = notices
         self._executor = executor or ThreadPoolExecutor(1, 'rebalancing')
-        self._run = MigrationRunner(plans, cloud, clock, settings)
+        self._run = MigrationRunner(plans, cloud, clock, settings, boundary or RowBoundary())
         self._search: Future[Search] | None = None
         self._searched: int | None = None
         self._ended: dict[str, tuple[StoredMove, ...]] = {}
@@ -86,7 +89,8 @@ class Rebalancing:
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _begin(self, view: MarketView) -> None:
-        if any(self._plans.list(state, limit=1) for state in BUSY):
+        listed = (one for state in BUSY for one in self._plans.list(state, limit=PAGE))
+        if any(self._run.plan(one.id) is not None for one in listed):
             return
         rest = resting(self._moves(), self._clock.wall(), self._settings.cool_down)
         self._search = self._executor.submit(search, view, rest, self._settings)
@@ -101,7 +105,7 @@ class Rebalancing:
         return [move for moves in self._ended.values() for move in moves]
 
     def _read(self, plan_id: str) -> tuple[StoredMove, ...]:
-        plan = self._plans.plan(plan_id)
+        plan = self._run.plan(plan_id)
         return plan.moves if plan else ()
 
     def _look(self) -> None:

@@ -10,6 +10,7 @@ import logging
 import math
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 
 from nova_market.core.ledger.posting import AccountId, Reason
 from nova_market.core.market import round_document
@@ -34,7 +35,7 @@ from nova_market.core.scheduler.publication import NO_TERMS, OperatorTerms
 from nova_market.errors import Conflict
 from nova_market.ports import Clock, Enforcement, MarketCloud
 from nova_market.ports.stores import MarketStores
-from nova_market.services.market.inputs import gather
+from nova_market.services.market.inputs import MarketRead, gather
 from nova_market.services.market.past import all_allocations
 from nova_market.services.market.settlement import held, settle, settle_currency, settled_payers
 
@@ -101,6 +102,7 @@ class RoundRunner:
     ) -> None:
         """terms: what Nova's scheduler receives of the operator's, beside the round."""
         self._terms = terms
+        self.boundary = stores.boundary
         self._cloud = cloud
         self._stores = stores
         self._enforcement = enforcement
@@ -113,10 +115,11 @@ class RoundRunner:
         :raises CloudUnavailable, DatabaseUnavailable: nothing was decided, or it was stored all the same.
         """
         settings = self._settings
-        inputs = gather(self._cloud, self._stores, self._enforcement, settings, period)
-        heaviness = self._enforcement.heaviness()
-        plan = round_plan(inputs, settings, heaviness)
-        picture = publication.scheduler_document(inputs, plan.outcome, heaviness, self._terms)
+        read = gather(self._cloud, self._stores, self._enforcement, settings, period)
+        owner = read.decidable(self.boundary)
+        inputs, plan, picture = self.boundary.largest(
+            'server', list(owner), 'round', partial(self._planned, read), owner.__getitem__
+        )
         record = RoundRecord(
             period=period,
             leader=settings.name,
@@ -133,6 +136,15 @@ class RoundRunner:
             plan.notices,
         )
         return Decided(inputs=inputs, plan=plan, stored=stored, ours=stored is record)
+
+    def _planned(
+        self, read: MarketRead, taking_part: Sequence[str]
+    ) -> tuple[RoundInputs, RoundPlan, Mapping[str, object]]:
+        """The decision with these servers, and what Nova's scheduler receives of it."""
+        inputs, heaviness = read.inputs(self._settings, taking_part), self._enforcement.heaviness()
+        plan = round_plan(inputs, self._settings, heaviness)
+        picture = publication.scheduler_document(inputs, plan.outcome, heaviness, self._terms)
+        return inputs, plan, picture
 
     def send(
         self, record: RoundRecord, allocated: Sequence[AllocationRecord] | None = None
@@ -188,24 +200,27 @@ class RoundRunner:
         if record.state == RoundState.PLANNED:
             confirmed = () if sent else all_allocations(self._stores.history, period)
             if not was_carried_out(record.state, confirmed, sent=sent):
-                self._settle(record, [])
+                if self._settle(record, []):
+                    return RoundState.PLANNED
                 return self._advance(period, RoundState.PLANNED, RoundState.UNDONE)
             # an engine that has not sent it settles it with what was confirmed until now
             rounds.advance(period, RoundState.PLANNED, RoundState.APPLIED)
         allocated = all_allocations(self._stores.history, period)
         waiting = self._settle(record, allocated, missing)
-        self._settle_currency(record)
-        if waiting:
+        work = partial(self._settle_currency, record)
+        posted = self.boundary.value('round', str(period), 'currency', work, False)
+        if waiting or not posted:
             return RoundState.APPLIED
         return self._advance(period, RoundState.APPLIED, RoundState.SETTLED)
 
-    def _settle_currency(self, record: RoundRecord) -> None:
+    def _settle_currency(self, record: RoundRecord) -> bool:
         """Post what the currency policy has decided, until the next round is decided with what was posted."""
         now = math.floor(self._clock.wall() / self._settings.period)
         newest = self._stores.history.rounds(before=now + 1, limit=1)
         if [one.period for one in newest] == [record.period]:
             postings = round_document.stored_postings(record.document)
             settle_currency(self._stores.ledger, postings, self._settings.name)
+        return True
 
     def _settle(
         self,
@@ -213,19 +228,23 @@ class RoundRunner:
         allocated: Sequence[AllocationRecord],
         missing: Collection[str] = (),
     ) -> frozenset[AccountId]:
-        """Give back what was held, and charge these; returns the payers who wait for missing servers."""
+        """Give back what was held, and charge these; returns the payers who wait.
+
+        For missing servers, or until what is set aside of them is mended.
+        """
         ledger, by = self._stores.ledger, self._settings.name
         payers = round_document.stored_payers(record.document)
         waiting, holding = waiting_payers(allocated, payers, missing), held(ledger, record.period)
         over = waiting | settled_payers(ledger, record.period, holding)
         holding = {payer: amount for payer, amount in holding.items() if payer not in over}
         wanted = settlement(record.period, allocated, payers, holding)
-        new = settle(ledger, self._stores.accounts, wanted, by)
+        done = settle(ledger, self._stores.accounts, self.boundary, wanted, by)
+        waiting |= {payer for payer, _ in wanted} - done
         # all that was posted for it, also by another engine
         self._stores.rounds.charged(
             record.period, sum(ledger.totals(record.period, Reason.CHARGE).values())
         )
-        LOG.debug('round %d: %d payers, %d new postings', record.period, len(wanted), new)
+        LOG.debug('round %d: %d of %d payers', record.period, len(done), len(wanted))
         return waiting
 
     def _advance(self, period: int, before: RoundState, after: RoundState) -> RoundState:

@@ -20,8 +20,9 @@ from nova_market.core.ledger.posting import (
     posting_key,
 )
 from nova_market.core.market.settlement import Batch, batches, charged_to
-from nova_market.errors import BalanceTooLow, KeyReused, UnknownAccount
+from nova_market.errors import BadAmount, BadRow, BalanceTooLow, KeyReused, UnknownAccount
 from nova_market.ports import AccountStore, LedgerStore
+from nova_market.row_boundary import RowBoundary
 
 LOG = logging.getLogger(__name__)
 
@@ -29,6 +30,10 @@ BATCH = 5000
 """Postings in one transaction."""
 
 REFUSED = (BalanceTooLow, KeyReused, UnknownAccount)
+"""What another engine, or a payer, may have caused meanwhile; of other errors a payer is set aside (R2)."""
+
+LEFT_OUT = (*REFUSED, BadAmount, BadRow)
+"""Of a single posting: also an account that can hold no more, and one that is posted and cannot be read."""
 
 
 def held(ledger: LedgerStore, period: int) -> dict[AccountId, int]:
@@ -46,9 +51,26 @@ def settled_payers(
     return frozenset(keys[key] for key in ledger.posted(list(keys)))
 
 
-def settle(ledger: LedgerStore, accounts: AccountStore, wanted: Batch, by: str) -> int:
-    """Post what `settlement` gives; returns how many postings were new."""
-    return sum(_settle(ledger, accounts, batch, by) for batch in batches(wanted, BATCH))
+def settle(
+    ledger: LedgerStore, accounts: AccountStore, boundary: RowBoundary, wanted: Batch, by: str
+) -> frozenset[AccountId]:
+    """Post what `settlement` gives; the payers for whom that is done, others are tried another time."""
+
+    def post(some: Batch) -> Sequence[AccountId]:
+        try:
+            ledger.post([posting for _, own in some for posting in own], by=by)
+        except REFUSED:
+            if len(some) > 1:
+                raise
+            for payer, own in some:
+                _settle_one(ledger, accounts, payer, own, by)
+        return [payer for payer, _ in some]
+
+    done = (
+        boundary.batch('account', batch, lambda one: one[0], 'settle', post)
+        for batch in batches(wanted, BATCH)
+    )
+    return frozenset(payer for some in done for payer in some)
 
 
 def settle_currency(ledger: LedgerStore, postings: Sequence[Posting], by: str) -> int:
@@ -58,34 +80,27 @@ def settle_currency(ledger: LedgerStore, postings: Sequence[Posting], by: str) -
         batch = postings[start : start + BATCH]
         try:
             new += ledger.post(batch, by=by)
-        except REFUSED:
+        except LEFT_OUT:
             new += sum(_alone(ledger, posting, by) for posting in batch)
     return new
 
 
-def _settle(ledger: LedgerStore, accounts: AccountStore, batch: Batch, by: str) -> int:
-    try:
-        return ledger.post([posting for _, own in batch for posting in own], by=by)
-    except REFUSED:
-        return sum(_settle_one(ledger, accounts, payer, own, by) for payer, own in batch)
-
-
 def _settle_one(
     ledger: LedgerStore, accounts: AccountStore, payer: AccountId, own: Sequence[Posting], by: str
-) -> int:
+) -> None:
     """All of one payer in one transaction; a budget that was closed meanwhile is its project's."""
     try:
-        return ledger.post(own, by=by)
+        ledger.post(own, by=by)
     except UnknownAccount as error:
         project = _project(accounts, payer)
         if project == payer:
             LOG.error('what was held from %s stays held: %s', payer, error)
-            return 0
-        return _settle_one(ledger, accounts, project, charged_to(project, own, payer), by)
-    except (BalanceTooLow, KeyReused) as error:
+            return
+        _settle_one(ledger, accounts, project, charged_to(project, own, payer), by)
+    except REFUSED as error:
         # another engine has settled it, with fewer confirmations or from another account
         LOG.warning('charges of %s are left as they are: %s', payer, error)
-        return _alone(ledger, own[0], by)
+        _alone(ledger, own[0], by)
 
 
 def _project(accounts: AccountStore, payer: AccountId) -> AccountId:
@@ -96,6 +111,6 @@ def _project(accounts: AccountStore, payer: AccountId) -> AccountId:
 def _alone(ledger: LedgerStore, posting: Posting, by: str) -> int:
     try:
         return ledger.post([posting], by=by)
-    except REFUSED as error:
+    except LEFT_OUT as error:
         LOG.warning('%s is left out: %s', posting.key, error)
         return 0

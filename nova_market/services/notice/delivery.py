@@ -8,8 +8,9 @@ that is away ends the mail of a pass; a webhook that is away holds up its own me
 
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from nova_market.core.notice.delivery import HOUR, Queued, Recipient, delivery_plan, pause
 from nova_market.core.notice.message import confirmation_text, mail_text, webhook_body
@@ -26,11 +27,15 @@ from nova_market.ports import (
     NoticeStore,
     WebhookSender,
 )
+from nova_market.row_boundary import reason_of
 from nova_market.services.failures import DATABASE_AWAY
 from nova_market.services.leader_loop import LeaderLoop
 from nova_market.services.notice.settings import DeliverySettings
+from nova_market.services.set_aside import SetAsideReport
 
 LOG = logging.getLogger(__name__)
+
+Result = TypeVar('Result')
 
 BY = 'nova-market-notices'
 STATE = 'notice_pass'
@@ -66,6 +71,7 @@ class Delivery(LeaderLoop):
         leadership: Leadership,
         clock: Clock,
         settings: DeliverySettings,
+        aside: SetAsideReport,
     ) -> None:
         super().__init__(
             name=settings.name,
@@ -75,6 +81,7 @@ class Delivery(LeaderLoop):
             interval=settings.interval,
             pause=settings.interval,
         )
+        self._aside, self._boundary = aside, aside.boundary
         self._notices = notices
         self._outbox = outbox
         self._states = states
@@ -94,16 +101,24 @@ class Delivery(LeaderLoop):
 
         :raises DatabaseUnavailable, SchemaBehind: nothing can be known.
         """
-        now = self._clock.wall()
+        with self._aside.kept(self._leadership.leading):
+            self._pass(self._clock.wall())
+
+    def _pass(self, now: float) -> None:
         found = self._outbox.recipients(now, RECIPIENTS)
         self._outage.works()
         self._mail_away = False
         with ThreadPoolExecutor(self._settings.workers, 'notices') as workers:
-            for done in [workers.submit(self._serve, one) for one in found]:
+            for done in [workers.submit(self._try, one) for one in found]:
                 done.result()
         self._outbox.purge(now - KEPT)
         self._states.write(STATE, {'at': now, 'interval': self._settings.interval})
         LOG.debug('%d recipients', len(found))
+
+    def _try(self, recipient: Recipient) -> None:
+        name = f'{recipient.project_id}/{recipient.user_id}/{recipient.channel}'
+        with self._boundary.row('recipient', name, 'send', recipient.project_id):
+            self._serve(recipient)
 
     def _serve(self, recipient: Recipient) -> None:
         """Send what is due to one of them."""
@@ -143,18 +158,15 @@ class Delivery(LeaderLoop):
 
     def _hand_over(self, batch: Sequence[Queued], message: str, wanted: Preference | None) -> None:
         """:raises NoticeFailed, NoticeRefused: as the ports."""
-        first, prefix = batch[0], self._settings.prefix
+        first = batch[0]
         if first.recipient.channel == Channel.WEBHOOK:
             if wanted is None or wanted.webhook != first.target:
                 raise NoticeRefused('it is not wanted any more')
-            body = webhook_body(batch, message)
+            body = _made(lambda: webhook_body(batch, message))
             headers = signed_headers(wanted.secret, message, self._clock.wall(), body)
             self._webhook.post(first.target, headers, body)
             return
-        if first.recipient.channel == Channel.CONFIRM:
-            text = confirmation_text(str(first.payload['code']), first.project_id, prefix)
-        else:
-            text = mail_text(batch, prefix)
+        text = _made(lambda: _text(batch, self._settings.prefix))
         self._mail.send(first.target, message, *text)
 
     def _failed(self, first: Queued, error: NoticeFailed) -> None:
@@ -189,6 +201,23 @@ class Delivery(LeaderLoop):
 
     def _lead_changed(self) -> None:
         self._webhook_outages.clear()
+        self._aside.forget()
+
+
+def _text(batch: Sequence[Queued], prefix: str) -> tuple[str, str]:
+    """Subject and text of a mail."""
+    first = batch[0]
+    if first.recipient.channel == Channel.CONFIRM:
+        return confirmation_text(str(first.payload['code']), first.project_id, prefix)
+    return mail_text(batch, prefix)
+
+
+def _made(make: Callable[[], Result]) -> Result:
+    """:raises NoticeRefused: no message can be made of it, however often that is tried."""
+    try:
+        return make()
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise NoticeRefused(f'no message can be made of it: {reason_of(error)}') from error
 
 
 def _by_mail(recipient: Recipient) -> bool:

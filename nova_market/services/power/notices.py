@@ -6,6 +6,7 @@ Beyond CloudAlloc, for rule W3 of doc/source/specs/leases.rst.
 
 from nova_market.core.power.record import PowerEvent, power_notices
 from nova_market.ports import Clock, JobStateStore, Notices, PowerStore
+from nova_market.row_boundary import RowBoundary
 from nova_market.services.event_sender import EventSender
 
 STATE = 'power_notices'
@@ -16,7 +17,13 @@ class PowerNotices(EventSender[PowerEvent]):
     """send() in each pass."""
 
     def __init__(
-        self, *, power: PowerStore, states: JobStateStore, notices: Notices, clock: Clock
+        self,
+        *,
+        power: PowerStore,
+        states: JobStateStore,
+        notices: Notices,
+        clock: Clock,
+        boundary: RowBoundary,
     ) -> None:
         super().__init__(
             state=STATE,
@@ -25,4 +32,5 @@ class PowerNotices(EventSender[PowerEvent]):
             states=states,
             notices=notices,
             clock=clock,
+            boundary=boundary,
         )

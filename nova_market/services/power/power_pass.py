@@ -32,11 +32,12 @@ from nova_market.core.power.host_step import (
 from nova_market.core.power.needs import DOWN, demand_of, hosts_power
 from nova_market.core.power.plan import PowerPlan, power_plan
 from nova_market.core.power.record import Mode, PowerEvent, StoredPower
-from nova_market.core.power.watch import document_of, looked, watch_from
+from nova_market.core.power.watch import Watch, document_of, looked, watch_from
 from nova_market.core.resource import HostName
 from nova_market.errors import CloudUnavailable
 from nova_market.outage_log import OutageLog
 from nova_market.ports import Clock, ComputeServices, JobStateStore, Leadership, PowerStore
+from nova_market.row_boundary import RowBoundary
 from nova_market.services.power.actuator_calls import ActuatorCalls
 from nova_market.services.power.notices import PowerNotices
 from nova_market.services.power.settings import PowerServiceSettings
@@ -80,11 +81,13 @@ class PowerPass:
         leadership: Leadership,
         clock: Clock,
         settings: PowerServiceSettings,
+        boundary: RowBoundary,
         sender: PowerNotices | None = None,
         observe: Callable[[PowerSeen], None] = lambda seen: None,
     ) -> None:
         """observe: called after each pass."""
         self._store = store
+        self._boundary = boundary
         self._services = services
         self._calls = calls
         self._states = states
@@ -129,10 +132,12 @@ class PowerPass:
             for host, step in steps.items():
                 if not self._leadership.leading():
                     return
-                self._take(host, step, why.get(host, ''), now)
+                with self._boundary.row('power of host', str(host), 'step'):
+                    self._take(host, step, why.get(host, ''), now)
         self._left(cloud, why, now, plan)
         if self._sender is not None:
-            self._sender.send()
+            with self._boundary.row('pass', 'power notices', 'send'):
+                self._sender.send()
         phases = {str(one.name): Phase.SERVING for one in cloud.hosts}
         phases |= {str(name): step.state.phase for name, step in steps.items()}
         shown = [step for step in steps.values() if step.why]
@@ -165,11 +170,13 @@ class PowerPass:
         servers = [one for one in cloud.servers if str(one.host) in good]
         begun = frozenset(one.id for one in leases if one.state in BEGUN)
         empty = good - {str(one.host) for one in servers}
-        before = watch_from(self._states.read(WATCH))
+        kept = self._states.read(WATCH)
+        before = self._boundary.value('document', WATCH, 'parse', lambda: watch_from(kept), Watch())
         watch = looked(before, empty, demand_of(servers, begun, mark), now)
         self._states.write(WATCH, document_of(watch))
         stored = {name: one.state for name, one in self._stored.items()}
         bound = {str(name) for name in self._resting(stored, now)}
+        bound |= self._boundary.unread('power of host')
         settings = self._settings
         seen = hosts_power(view, stored, leases, watch, bound, now, settings.lead)
         return power_plan(seen, watch.largest, settings.plan)
@@ -195,12 +202,17 @@ class PowerPass:
     def _next(self, cloud: Cloud, orders: Orders, now: float) -> dict[HostName, HostStep]:
         counts = Counter(one.host for one in cloud.servers)
         ordered = dict(orders)
-        hosts = {one.name: one for one in cloud.hosts}
+        # where a host is on its way cannot be guessed: it is left as it is
+        unread = self._boundary.unread('power of host')
+        hosts = {one.name: one for one in cloud.hosts if one.name not in unread}
         states = {n: one.state for n, one in self._stored.items() if n in hosts}
-        seen = {
-            name: self._seen(one, states.get(name, HostState()), counts[name], ordered.get(name))
-            for name, one in hosts.items()
-        }
+        seen: dict[HostName, HostSeen] = {}
+        for name, one in hosts.items():
+            with self._boundary.row('power of host', str(name), 'look'):
+                state = states.get(name, HostState())
+                seen[name] = self._seen(one, state, counts[name], ordered.get(name))
+        orders = [one for one in orders if one[0] in seen]
+        states = {n: one for n, one in states.items() if n in seen}
         steps = host_steps(states, seen, orders, now, self._settings.steps)
         for name, order in orders:
             waits = order is Order.DOWN and name in steps and self._calls.answered(name)

@@ -130,7 +130,7 @@ class BagRound:
         mine = self._bag.project_id
         self._free = frozenset(n for n, one in queues.items() if one.project_id == mine)
         waiting = self._parts.bags.waiting(self._bag.id)
-        self._journal.waits = len(waiting.row)
+        self._journal.waits = len(waiting.row) + waiting.unread
         over = self._try_all(waiting, (waiting.tried_at < began) | (not self._bag.round_at))
         if over:
             self._end(self._parts.wall())

@@ -10,7 +10,7 @@ doc/source/specs/jobs.rst. In this order:
 4. bags that are due negotiate (services.tender.bag_round), each for its share of what a pass may do
 
 A bag acts as the user and with the roles that created it: where its queues let him in no more, it waits, and
-says so. A bag that fails does not stop the others.
+says so. A bag or a task that fails is set aside (doc/source/specs/passes.rst).
 """
 
 import logging
@@ -30,14 +30,11 @@ from nova_market.core.tender.bag import (
     TaskChange,
     TaskState,
 )
-from nova_market.errors import (
-    CloudUnavailable,
-    DatabaseUnavailable,
-    OfferEnded,
-    SchemaBehind,
-)
+from nova_market.errors import CloudUnavailable, OfferEnded
 from nova_market.outage_log import OutageLog
 from nova_market.ports import BagStore, JobStore, LedgerStore
+from nova_market.row_boundary import RowBoundary, reason_of
+from nova_market.services.failures import DATABASE_AWAY
 from nova_market.services.job.submission import SubmissionQuotas, Submissions, SubmissionStores
 from nova_market.services.tender.bag_round import BagRound, Bounds, RoundParts
 from nova_market.services.tender.offers import OfferRequests, OfferSettings, OfferStores
@@ -83,8 +80,10 @@ class Bags:
         stores: BagStores,
         settings: BagSettings,
         monotonic: Callable[[], float],
+        boundary: RowBoundary,
         leading: Callable[[], bool] = lambda: True,
     ) -> None:
+        self._boundary = boundary
         self._stores = stores
         self._settings = settings
         self._monotonic = monotonic
@@ -97,10 +96,12 @@ class Bags:
         :raises DatabaseUnavailable: the next pass does the rest.
         """
         for task in self._stores.bags.taking():
-            self.recover(task, again=True)
+            with self._boundary.row('task', f'{task.bag_id}/{task.row}', 'recover'):
+                self.recover(task, again=True)
         self._note_ends()
         for job_id in self._stores.bags.unwanted():
-            self._stores.jobs.want(job_id, JobWish.CANCEL, BY)
+            with self._boundary.row('job', job_id, 'cancel'):
+                self._stores.jobs.want(job_id, JobWish.CANCEL, BY)
         if negotiates:
             self._negotiate()
 
@@ -139,16 +140,18 @@ class Bags:
         """Tasks whose jobs have ended. Their bags try again, when all were tried that are being tried now."""
         by_bag: dict[str, list[tuple[TaskChange, BagEvent]]] = {}
         for task, job, refunded in self._stores.bags.ended():
-            by_bag.setdefault(task.bag_id, []).append(self._end_of(task, job, refunded))
+            with self._boundary.row('task', f'{task.bag_id}/{task.row}', 'end'):
+                by_bag.setdefault(task.bag_id, []).append(self._end_of(task, job, refunded))
         for bag_id, ends in by_bag.items():
-            self._stores.bags.write(
-                BagStep(
-                    bag_id=bag_id,
-                    changed={'next_at': self._wall(), 'again': True},
-                    tasks=tuple(change for change, _ in ends),
-                    events=tuple(event for _, event in ends),
+            with self._boundary.row('bag', bag_id, 'ends'):
+                self._stores.bags.write(
+                    BagStep(
+                        bag_id=bag_id,
+                        changed={'next_at': self._wall(), 'again': True},
+                        tasks=tuple(change for change, _ in ends),
+                        events=tuple(event for _, event in ends),
+                    )
                 )
-            )
 
     def _end_of(
         self, task: StoredTask, job: StoredJob | None, refunded: int
@@ -194,11 +197,14 @@ class Bags:
             except CloudUnavailable as error:
                 self._outage.failed(error)
                 return
-            except (DatabaseUnavailable, SchemaBehind):
+            except DATABASE_AWAY:
                 raise
-            except Exception:
-                LOG.exception('bag %s: it is tried again in %g s', bag.id, bag.poll)
-                self._put_off(bag)
+            except Exception as error:
+                self._boundary.failed('bag', bag.id, 'negotiate', error)
+                with self._boundary.row('bag', bag.id, 'put off'):
+                    self._put_off(bag, reason_of(error))
+            else:
+                self._boundary.works('bag', bag.id, 'negotiate')
             left -= given - bounds.left
 
     def _round(self, bag: StoredBag, bounds: Bounds) -> None:
@@ -231,8 +237,8 @@ class Bags:
         over = BagRound(bag, parts, bounds).run()
         LOG.debug('bag %s: its round %s', bag.id, 'is over' if over else 'goes on')
 
-    def _put_off(self, bag: StoredBag) -> None:
-        reason = 'it could not negotiate: the log of the service says why'
+    def _put_off(self, bag: StoredBag, why: str) -> None:
+        reason = f'it could not negotiate, and tries again in {bag.poll:g} s: {why}'
         changed = {'round_at': 0.0, 'next_at': self._wall() + bag.poll, 'reason': reason}
         self._stores.bags.write(BagStep(bag_id=bag.id, changed=changed))
 

@@ -13,8 +13,9 @@ from dataclasses import replace
 from nova_market.core.job.queue import StoredQueue
 from nova_market.core.job.record import StoredJob
 from nova_market.core.tender.stored_offer import StoredOffer, late_refund, refund_posting
-from nova_market.errors import BalanceTooLow, KeyReused, UnknownAccount
+from nova_market.errors import BadRow, BalanceTooLow, KeyReused, UnknownAccount
 from nova_market.ports import LedgerStore, OfferStore
+from nova_market.row_boundary import RowBoundary
 
 LOG = logging.getLogger(__name__)
 
@@ -26,10 +27,15 @@ class OfferSettling:
     """Closes accepted offers whose jobs have ended. Remembers nothing."""
 
     def __init__(
-        self, offers: OfferStore, ledger: LedgerStore, by: str = 'nova-market-jobs'
+        self,
+        offers: OfferStore,
+        ledger: LedgerStore,
+        boundary: RowBoundary,
+        by: str = 'nova-market-jobs',
     ) -> None:
         self._offers = offers
         self._ledger = ledger
+        self._boundary = boundary
         self._by = by
 
     def settle(self, queues: Mapping[str, StoredQueue]) -> int:
@@ -37,12 +43,16 @@ class OfferSettling:
 
         :raises errors.DatabaseUnavailable: the next call does the rest.
         """
-        due = self._offers.due()
-        for offer, job in due:
-            queue = queues.get(offer.queue_id)
-            paid = self._paid_back(offer, job, queue.project_id) if queue else 0
-            self._offers.close(offer.id, paid)
-        return len(due)
+        closed = 0
+        for offer, job in self._offers.due():
+            with self._boundary.row('offer', offer.id, 'settle'):
+                queue = queues.get(offer.queue_id)
+                if queue is None and offer.queue_id in self._boundary.unread('queue'):
+                    raise BadRow(f'its queue {offer.queue_id} cannot be read')
+                paid = self._paid_back(offer, job, queue.project_id) if queue else 0
+                self._offers.close(offer.id, paid)
+                closed += 1
+        return closed
 
     def _paid_back(self, offer: StoredOffer, job: StoredJob, owner: str) -> int:
         posting = refund_posting(offer, owner, late_refund(offer, job))

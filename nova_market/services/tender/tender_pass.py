@@ -8,6 +8,8 @@ killed goes on with the same prices.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +29,10 @@ from nova_market.core.tender.queue_price import (
     prices_from,
     stepped,
 )
-from nova_market.ports import JobStateStore, OfferStore
+from nova_market.errors import BadRow
+from nova_market.ports import JobStateStore
+from nova_market.row_boundary import RowBoundary
+from nova_market.services.job.inputs import JobStores
 from nova_market.services.job.settings import JobsSettings
 
 STATE = 'tender_prices'
@@ -38,15 +43,16 @@ class TenderPass:
 
     def __init__(
         self,
-        offers: OfferStore,
-        states: JobStateStore,
+        stores: JobStores,
         settings: JobsSettings,
         starts: Callable[[], StartTimes],
+        boundary: RowBoundary,
     ) -> None:
-        self._offers = offers
-        self._states = states
+        self._offers = stores.offers
+        self._states = stores.states
         self._settings = settings
         self._starts = starts
+        self._boundary = boundary
 
     def facts(
         self,
@@ -79,26 +85,44 @@ class TenderPass:
         now: float,
     ) -> Mapping[str, QueuePrices]:
         stored = self._states.read(STATE)
-        before = {name: prices_from(one) for name, one in stored.items()}
-        after = {
-            one.id: stepped(before.get(one.id), one, demand[one.id], _capacity(one, room), now)
-            for one in queues
-        }
+        before = self._parsed(stored)
+        # the prices of a queue that cannot be read stay
+        unread = self._boundary.unread('queue')
+        after = {name: one for name, one in before.items() if name in unread}
+        for one in queues:
+            step = partial(
+                stepped, before.get(one.id), one, demand[one.id], _capacity(one, room), now
+            )
+            made = self._boundary.value('queue', one.id, 'price', step, before.get(one.id))
+            if made is not None:
+                after[one.id] = made
         if after == before:
             return after
         document: Mapping[str, Any] = {name: document_of(one) for name, one in after.items()}
         if self._states.exchange(STATE, stored, document):
             return after
         # another one leads now, or has led: what it has stored counts
-        return {
-            **after,
-            **{name: prices_from(one) for name, one in self._states.read(STATE).items()},
-        }
+        return {**after, **self._parsed(self._states.read(STATE))}
+
+    def _parsed(self, document: Mapping[str, Any]) -> dict[str, QueuePrices]:
+        """The prices of each queue whose prices can be read."""
+        found = {}
+        for name, one in document.items():
+            with self._boundary.row('queue', name, 'stored price'):
+                found[name] = prices_from(one)
+        return found
 
 
 def read_prices(states: JobStateStore) -> Mapping[str, QueuePrices]:
-    """The prices of all tender queues as they were stored last, by id; without those made since."""
-    return {name: prices_from(one) for name, one in states.read(STATE).items()}
+    """The prices of all tender queues as they were stored last, by id; without those made since.
+
+    What cannot be read is left out: a pass of the service of jobs sets it aside.
+    """
+    found = {}
+    for name, one in states.read(STATE).items():
+        with suppress(BadRow, AttributeError, KeyError, TypeError, ValueError):
+            found[name] = prices_from(one)
+    return found
 
 
 def _demand(

@@ -4,13 +4,13 @@
 Implements rule U1 of doc/source/specs/usage.rst. It has a thread of its own: a round of the market waits
 neither for it nor for its database. What hosts report waits in memory until its minute is over everywhere,
 the market knows the server, and the database answers; beyond MOST_WAITING the oldest is dropped. Units:
-seconds.
+seconds. What one server used, and a row of the history, cost themselves alone when they cannot be handled.
 """
 
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from nova_market.core.lease.carrier import LEASE
 from nova_market.core.market.inventory import CloudServer
@@ -21,6 +21,7 @@ from nova_market.core.usage.use import MINUTE, MinuteUse
 from nova_market.errors import DatabaseUnavailable, SchemaBehind
 from nova_market.outage_log import OutageLog
 from nova_market.ports import Clock, UsageStore
+from nova_market.row_boundary import RowBoundary
 
 LOG = logging.getLogger(__name__)
 
@@ -52,8 +53,18 @@ OUTAGE = (DatabaseUnavailable, SchemaBehind)
 class UsageRecorder:
     """take() and know() from any thread; turn() from its own, or from a test."""
 
-    def __init__(self, store: UsageStore, clock: Clock, leads: Callable[[], bool]) -> None:
-        """leads: does this engine lead? Who does not lead writes what it has, and rolls up nothing."""
+    def __init__(
+        self,
+        store: UsageStore,
+        clock: Clock,
+        leads: Callable[[], bool],
+        boundary: RowBoundary | None = None,
+    ) -> None:
+        """leads: does this engine lead? Who does not lead writes what it has, and rolls up nothing.
+
+        boundary: of the store's database
+        """
+        self._boundary = boundary or RowBoundary()
         self._store = store
         self._clock = clock
         self._leads = leads
@@ -146,35 +157,37 @@ class UsageRecorder:
         while due:
             at = due[0][1].at
             minute = [one for one in due if one[1].at == at]
-            rows: list[SeriesUse] = []
-            unknown = []
-            for host, use in minute:
-                found, rest = attributed(host, use, self._known)
-                rows += found
-                if rest.servers:
-                    unknown.append((host, rest))
+            rows = [one for given in minute for one in attributed(*given, self._known)]
             try:
-                counted = self._store.add(rows) if rows else None
-            except BaseException:
+                done = self._boundary.batch('use of server', rows, _server_of, 'write', self._add)
+            except OUTAGE:
                 self._wait_again(due)
                 raise
             due = due[len(minute) :]
+            left = _without(minute, {(one.series.host, one.series.server_id) for one in done})
             if wall - at < LATE:
-                self._wait_again(unknown)
+                self._wait_again(left)
             else:
-                self._dropped += sum(len(use.servers) for _, use in unknown)
-            if counted is not None:
-                self._dropped += counted.late
-                LOG.debug('usage of minute %d: %s', at, counted)
+                self._dropped += sum(len(use.servers) for _, use in left)
+
+    def _add(self, rows: Sequence[SeriesUse]) -> Sequence[SeriesUse]:
+        counted = self._store.add(rows)
+        self._dropped += counted.late + counted.lost
+        LOG.debug('usage of minute %d: %s', rows[0].at, counted)
+        return rows
 
     def _wait_again(self, uses: list[tuple[HostName, MinuteUse]]) -> None:
         for host, use in uses:
             self.take(host, use)
 
     def _upkeep(self) -> None:
-        while self._store.roll(self._clock.wall()):
-            if self._stopping.is_set():
-                return
+        with self._boundary.row('usage', 'history', 'roll up'):
+            while self._store.roll(self._clock.wall()) and not self._stopping.is_set():
+                pass
+        with self._boundary.row('usage', 'history', 'purge'):
+            self._purge()
+
+    def _purge(self) -> None:
         for _ in range(PURGES):
             if not self._store.purge(self._clock.wall()):
                 return
@@ -185,6 +198,23 @@ class UsageRecorder:
         if dropped:
             LOG.warning(
                 'usage history: %d minutes of servers were dropped: they came too late or from a clock that '
-                'is ahead, the market does not know the server there, or too many waited for the database',
+                'is ahead, the market does not know the server there, too many waited for the database, or '
+                'what is stored of their minute cannot be read',
                 dropped,
             )
+
+
+def _without(
+    uses: Sequence[tuple[HostName, MinuteUse]], done: Collection[tuple[HostName, str]]
+) -> list[tuple[HostName, MinuteUse]]:
+    """What is left of these; done: host and server."""
+    left = []
+    for host, use in uses:
+        servers = {name: one for name, one in use.servers.items() if (host, name) not in done}
+        if servers:
+            left.append((host, MinuteUse(at=use.at, servers=servers)))
+    return left
+
+
+def _server_of(one: SeriesUse) -> str:
+    return one.series.server_id
