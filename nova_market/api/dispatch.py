@@ -21,7 +21,7 @@ from nova_market.api.documents import Documents
 from nova_market.api.openapi import description
 from nova_market.api.routes import PATH_VALUES, Route
 from nova_market.api.stores import ApiStores, Settings
-from nova_market.errors import BadDocument, NovaMarketError
+from nova_market.errors import BadDocument, BadRow, NovaMarketError
 
 LOG = logging.getLogger(__name__)
 
@@ -124,7 +124,7 @@ def shortened(body: Any) -> Any:
 def refusal(error: Exception, request: Request) -> Response:
     """An error as a response; what is not the caller's fault goes to the log."""
     found = errors.translated(error)
-    if found.status >= 500:
+    if found.status >= 500 and not isinstance(error, BadRow):  # which was logged once
         LOG.error(
             '%s %s: %s', request.method, request.path, error,
             exc_info=None if isinstance(error, NovaMarketError) else error,

@@ -64,6 +64,7 @@ CODES: Mapping[type[errors.NovaMarketError], tuple[int, str]] = {
     errors.UnknownAttempt: (404, 'market.job.attempt_unknown'),
     errors.GenerationChanged: (409, 'market.app.generation'),
     errors.Conflict: (409, 'market.conflict'),
+    errors.BadRow: (500, 'market.row.unreadable'),
     errors.DatabaseUnavailable: (503, 'market.database.unavailable'),
     errors.SchemaBehind: (503, 'market.database.behind'),
     errors.CloudUnavailable: (503, 'market.cloud.unavailable'),
@@ -71,6 +72,7 @@ CODES: Mapping[type[errors.NovaMarketError], tuple[int, str]] = {
 """Ours that a client can act on, a subclass before its base; everything else is a 500 without details."""
 
 SERVER_SIDE = {
+    'market.row.unreadable': 'what is stored of it cannot be read; the operator has to mend it',
     'market.database.unavailable': 'the database does not answer; try again in a minute',
     'market.database.behind': 'the database is being upgraded; try again later',
     'market.cloud.unavailable': 'Nova or Keystone does not answer, and this needs it; try again in a minute',

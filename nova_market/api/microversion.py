@@ -13,7 +13,7 @@ SERVICE = 'market'
 HEADER = 'OpenStack-API-Version'
 MAJOR = 1
 MIN_MINOR = 1
-MAX_MINOR = 13
+MAX_MINOR = 14
 FORM = re.compile(r'(\d{1,3})\.(\d{1,6})', re.ASCII)
 
 
@@ -41,6 +41,7 @@ CLEARING_PRICES = Version(10)
 NOTICES = Version(11)
 LEASE_OFFERS = Version(12)
 OWN_WORKERS = Version(13)
+SET_ASIDE = Version(14)
 
 
 def requested(header: str | None) -> Version:

@@ -23,6 +23,7 @@ from nova_market.api.handlers import (
     price,
     queue,
     scheduler,
+    set_aside,
     transfer,
     version,
     worker,
@@ -36,6 +37,7 @@ from nova_market.api.microversion import (
     NOTICES,
     OFFERS,
     OWN_WORKERS,
+    SET_ASIDE,
     Version,
 )
 from nova_market.api.schemas.job import QUEUE_REF
@@ -170,6 +172,7 @@ ROUTES = (
     Route('PUT', '/v1/notices/{user_id}', notice.update, since=NOTICES),
     Route('DELETE', '/v1/notices/{user_id}', notice.delete, since=NOTICES),
     Route('POST', '/v1/notices/{user_id}/confirm', notice.confirm, since=NOTICES),
+    Route('GET', '/v1/set-aside', set_aside.index, since=SET_ASIDE),
     Route('GET', '/v1/rounds', history.index),
     Route('GET', '/v1/rounds/{period}', history.show),
     Route('GET', '/v1/rounds/{period}/allocations', history.allocations),

@@ -26,6 +26,7 @@ from nova_market.ports import (
     PlanStore,
     QueueStore,
     ServerOwners,
+    SetAsideStore,
     SlotStore,
     Trusts,
 )
@@ -62,6 +63,7 @@ class ApiStores:
     bags: OwnBags
     leases: LeaseStore
     notices: NoticeStore
+    set_aside: SetAsideStore
     trusts: Trusts
     owners: ServerOwners
     flavors: Flavors

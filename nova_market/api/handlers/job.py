@@ -178,7 +178,7 @@ def events(call: Call) -> Any:
 
 def _check_attempt(call: Call, job: StoredJob, number: int, rank: int) -> None:
     """:raises ApiError: 404; the job has no such attempt, or no server of that rank."""
-    attempts = call.stores.attempts.attempts([job.id]).get(job.id, ())
+    attempts = call.stores.attempts.attempts_of(job.id)
     ranks = [one.rank for one in attempts if one.number == number]
     if rank in ranks or (number == job.attempt and rank < job.servers):
         return  # it has written nothing yet
@@ -256,7 +256,7 @@ def _check_requeue(call: Call, job: StoredJob) -> None:
 
 def _one(call: Call, job: StoredJob) -> dict[str, Any]:
     stores = call.stores
-    attempts = stores.attempts.attempts([job.id]).get(job.id, ())
+    attempts = stores.attempts.attempts_of(job.id)
     here = list(stores.attempts.workers_by_ids([one.worker_id for one in attempts]))
     names = stores.queues.names([job.queue_id])
     if not call.may('jobs:show_host'):

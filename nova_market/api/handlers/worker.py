@@ -148,7 +148,7 @@ def _job(call: Call, job_id: str) -> tuple[StoredJob | None, tuple[StoredAttempt
     job = call.stores.jobs.job(job_id) if job_id else None
     if job is None:
         return None, ()
-    return job, tuple(call.stores.attempts.attempts([job_id]).get(job_id, ()))
+    return job, tuple(call.stores.attempts.attempts_of(job_id))
 
 
 def _part(

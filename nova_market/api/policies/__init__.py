@@ -29,6 +29,7 @@ from nova_market.api.policies import (
     queue,
     role,
     scheduler,
+    set_aside,
 )
 
 FILE = 'policy.yaml'
@@ -49,6 +50,7 @@ EVERY_GROUP = (
     history,
     plan,
     scheduler,
+    set_aside,
 )
 
 

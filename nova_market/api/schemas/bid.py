@@ -13,9 +13,10 @@ from nova_market.api.schemas.shape import (
 )
 from nova_market.core.app.template_schema import AMOUNT
 from nova_market.core.json_schema import Schema, described, nullable, record
+from nova_market.core.market.extra_spec import LEAST_CORES, LEAST_MIB
 
-CORES: Schema = {'type': 'number', 'exclusiveMinimum': 0, 'maximum': MAX_CORES}
-MIB: Schema = {'type': 'number', 'exclusiveMinimum': 0, 'maximum': MAX_MIB}
+CORES: Schema = {'type': 'number', 'minimum': LEAST_CORES, 'maximum': MAX_CORES}
+MIB: Schema = {'type': 'number', 'minimum': LEAST_MIB, 'maximum': MAX_MIB}
 PAYER: Schema = {'type': 'string', 'pattern': '^(project|budget):[A-Za-z0-9_-]{1,64}$'}
 GENERATION: Schema = {'type': 'integer', 'minimum': 0, 'maximum': 2**53}
 

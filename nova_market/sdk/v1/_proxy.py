@@ -33,6 +33,7 @@ from nova_market.sdk.v1.price import PastPrice, Price, Quote
 from nova_market.sdk.v1.queue import MICROVERSION as JOBS_VERSION
 from nova_market.sdk.v1.queue import QUEUES_VERSION, Queue, QueueMinute
 from nova_market.sdk.v1.round import Allocation, Round, ServerAllocation
+from nova_market.sdk.v1.set_aside import SetAside
 
 
 class Proxy(BagProxy, LeaseProxy, NoticeProxy):
@@ -121,6 +122,10 @@ class Proxy(BagProxy, LeaseProxy, NoticeProxy):
     def delete_budget(self, budget: str | Budget, *, ignore_missing: bool = True) -> None:
         """Close a budget that has nothing in it."""
         self._delete(Budget, budget, ignore_missing=ignore_missing)
+
+    def set_aside(self, **query: Any) -> Iterator[SetAside]:
+        """What services cannot handle now; `service` for those of one service."""
+        return self._pages(SetAside, **query)
 
     def bids(self, **query: Any) -> Iterator[Bid]:
         """Bids one may see."""
