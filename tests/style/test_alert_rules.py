@@ -8,8 +8,11 @@ import pytest
 import yaml
 from prometheus_client.registry import Collector
 
+from nova_market.errors import BadRow
+from nova_market.row_boundary import RowBoundary
 from nova_market.services.fairness.metrics import FairnessCollector
 from nova_market.services.job.metrics import JobsCollector
+from nova_market.services.set_aside import SetAsideCollector
 from tests.style.test_layering import ROOT
 from tests.support.host_builders import guest
 from tests.unit.services.fairness.test_agent import BUSY, World
@@ -36,7 +39,16 @@ def of_jobs(tmp_path) -> Collector:
     return collector
 
 
-COLLECTORS = {'nova-fairness': of_fairness, 'nova-market-jobs': of_jobs}
+def of_passes(tmp_path) -> Collector:
+    boundary = RowBoundary()
+    with boundary.row('job', 'a', 'read'):
+        raise BadRow('it is damaged')
+    return SetAsideCollector(boundary)
+
+
+COLLECTORS = {
+    'nova-fairness': of_fairness, 'nova-market-jobs': of_jobs, 'nova-market-passes': of_passes,
+}  # fmt: skip
 
 
 def series(collector):

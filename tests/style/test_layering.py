@@ -15,12 +15,13 @@ import pytest
 PACKAGE = 'nova_market'
 ROOT = Path(__file__).resolve().parents[2]
 
-LEAVES = frozenset({'core', 'errors', 'outage_log'})
+LEAVES = frozenset({'core', 'errors', 'outage_log', 'row_boundary'})
 
 # layer -> the layers of ours it may import, besides itself
 MAY_IMPORT: dict[str, frozenset[str]] = {
     'errors': frozenset(),
     'outage_log': frozenset(),
+    'row_boundary': frozenset({'core', 'errors', 'outage_log'}),
     'guest_agent': frozenset(),
     'core': frozenset({'errors'}),
     'plugins': frozenset({'errors'}),
@@ -47,8 +48,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 
 # The topics of core, from the inside out: a topic imports those of earlier lines only, and itself.
 TOPICS: tuple[frozenset[str], ...] = (
-    frozenset({'resource', 'text', 'timestamp'}),
-    frozenset({'json_schema'}),
+    frozenset({'resource', 'set_aside', 'text', 'timestamp'}),
+    frozenset({'json_schema', 'row_check'}),
     frozenset({'ledger', 'host', 'share', 'notice'}),
     frozenset({'calendar', 'market', 'usage'}),
     frozenset({'scheduler', 'rebalancing', 'exchange'}),
@@ -90,7 +91,7 @@ ONLY_IN: dict[str, frozenset[str]] = {
 }
 
 CORE_THIRD_PARTY = frozenset({'numpy'})
-PURE = frozenset({'core', 'errors', 'outage_log'})
+PURE = frozenset({'core', 'errors', 'outage_log', 'row_boundary'})
 
 
 # distribution's module -> the topics of core that may import it: they define what machines send each other

@@ -18,6 +18,7 @@ from nova_market.db.database import Database
 from nova_market.services.app.controller import Controller
 from nova_market.services.app.inputs import AppStores
 from nova_market.services.app.settings import ControllerSettings
+from nova_market.wiring.database import set_aside_report
 from tests.support.market_bed import CREDIT, PERIOD, Market, host
 from tests.support.market_bed import SETTINGS as MARKET
 
@@ -39,6 +40,7 @@ def app_stores(database: Database, wall, market_stores) -> AppStores:
         accounts=market_stores.accounts,
         ledger=market_stores.ledger,
         history=market_stores.history,
+        boundary=database.boundary,
     )
 
 
@@ -102,6 +104,7 @@ class Bed:
             'leadership': leader,
             'clock': self.clock,
             'settings': self.settings,
+            'aside': set_aside_report('controller', self.database, self.clock),
             'observe': self.seen.append,
         }
         return Controller(**parts | more)

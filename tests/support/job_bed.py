@@ -34,6 +34,7 @@ from nova_market.services.job.settings import JobsSettings, WorkerImage
 from nova_market.services.tender.bags import Bags, BagSettings, BagStores
 from nova_market.services.tender.offers import OfferSettings, OfferStores
 from nova_market.services.tender.settling import OfferSettling
+from nova_market.wiring.database import set_aside_report
 from nova_market.wiring.policies import utilities
 from tests.support.job_records import id_of, job, new_jobs, queue
 from tests.support.market.api import make_market
@@ -120,9 +121,12 @@ class JobBed:
             'cloud': around(self.owners),
             'hosts': self.cloud,
             'url': self.url,
-            'billing': Billing(around(self.ledger), around(self.accounts)),
-            'settling': OfferSettling(around(self.market.stores.offers), around(self.ledger)),
+            'billing': Billing(around(self.ledger), around(self.accounts), self.database.boundary),
+            'settling': OfferSettling(
+                around(self.market.stores.offers), around(self.ledger), self.database.boundary
+            ),
             'bags': self.bags(around),
+            'aside': set_aside_report('jobs', self.database, self.clock),
             'leadership': leader or SoleLeader(),
             'clock': self.clock,
             'settings': self.settings,
@@ -144,7 +148,7 @@ class JobBed:
             offers=offers,
         )
         settings = BagSettings(offers=OfferSettings(utilities=utilities()), tries=self.tries)
-        return Bags(stores, settings, self.clock.monotonic)
+        return Bags(stores, settings, self.clock.monotonic, self.database.boundary)
 
     def add_queue(self, name: str, project: str, **more: Any) -> None:
         given = {'share': 0.5, 'flavors': ('small', 'large'), 'idle_seconds': 60, **more}

@@ -28,6 +28,7 @@ from nova_market.services.lease.leases import HostPower, Leases, PassSeen
 from nova_market.services.lease.notices import LeaseNotices
 from nova_market.services.lease.observing import observed, publish
 from nova_market.services.lease.settings import LeaseSettings
+from nova_market.wiring.database import set_aside_report
 from tests.support.job_bed import host
 from tests.support.lease_records import HOUR, NOW
 from tests.support.lease_settings import SETTINGS
@@ -84,8 +85,13 @@ class LeaseBed:
             leadership=SoleLeader(),
             clock=self.clock,
             settings=self.settings,
+            aside=set_aside_report('leases', self.database, self.clock),
             sender=LeaseNotices(
-                leases=leases, states=states, notices=self.notices, clock=self.clock
+                leases=leases,
+                states=states,
+                notices=self.notices,
+                clock=self.clock,
+                boundary=self.database.boundary,
             ),
             observe=observe,
             power=self.switching(around),

@@ -23,6 +23,7 @@ from nova_market.db.rounds import DatabaseRounds
 from nova_market.ports.stores import MarketStores
 from nova_market.services.market.engine import Engine
 from nova_market.services.market.rounds import RoundRunner
+from nova_market.wiring.database import set_aside_report
 
 PERIOD = 60
 CREDIT = 1_000_000
@@ -52,6 +53,7 @@ def stores_of(database: Database, wall) -> MarketStores:
         bids=DatabaseBids(database, wall),
         rounds=rounds,
         history=rounds,
+        boundary=database.boundary,
     )
 
 
@@ -88,6 +90,7 @@ class Market:
             'notices': self.notices,
             'clock': self.clock,
             'settings': settings,
+            'aside': set_aside_report('engine', self.database, self.clock),
             'observe': self.decided.append,
         }
         return Engine(**parts | more)

@@ -20,6 +20,7 @@ from nova_market.db.notice_outbox import DatabaseOutbox
 from nova_market.db.notices import DatabaseNotices
 from nova_market.services.notice.delivery import Delivery
 from nova_market.services.notice.settings import DeliverySettings
+from nova_market.wiring.database import set_aside_report
 from tests.support.notice_builders import NOW, preference
 from tests.support.servers.notices import PASSWORD, HookServer, MailServer
 
@@ -64,6 +65,7 @@ class NoticeBed:
             leadership=SoleLeader(),
             clock=self.clock,
             settings=self.settings,
+            aside=set_aside_report('notices', self.database, self.clock),
         )
         made.start()
         return made

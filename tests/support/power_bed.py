@@ -103,7 +103,14 @@ class PowerBed(LeaseBed):
             leadership=SoleLeader(),
             clock=self.clock,
             settings=self.power_settings,
-            sender=PowerNotices(power=power, states=states, notices=self.notices, clock=self.clock),
+            boundary=self.database.boundary,
+            sender=PowerNotices(
+                power=power,
+                states=states,
+                notices=self.notices,
+                clock=self.clock,
+                boundary=self.database.boundary,
+            ),
             observe=self.seen.append,
         )
 

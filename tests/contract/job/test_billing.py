@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import update
 
 from nova_market.core.job.billing import new_holds
 from nova_market.core.job.charge import EndedRun
@@ -17,6 +18,7 @@ from nova_market.core.ledger.posting import ESCROW, MINT, Posting, Reason, accou
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.job_decisions import DatabaseJobDecisions
 from nova_market.db.ledger import DatabaseLedger
+from nova_market.db.ledger_tables import postings
 from nova_market.db.queues import DatabaseQueues
 from nova_market.errors import BalanceTooLow
 from nova_market.services.job.billing import Billing
@@ -58,7 +60,7 @@ def store(database, wall, ledger):
 
 @pytest.fixture
 def billing(database, ledger):
-    return Billing(ledger, DatabaseAccounts(database))
+    return Billing(ledger, DatabaseAccounts(database), database.boundary)
 
 
 def grant(name, amount, key='first'):
@@ -335,6 +337,28 @@ def test_accounts_that_were_closed_meanwhile(database, store, ledger, billing):
     assert money(ledger) == (0, 900, 200, 0)
     assert ledger.balances(['bank'])['bank'] == 500
     assert billing.settle(runs) == first
+
+
+@pytest.mark.usefixtures('defects')
+@pytest.mark.parametrize(('reason', 'stage'), [('charge', 'charge'), ('release', 'pay')])
+def test_a_posting_that_cannot_be_read_costs_its_job(
+    database, store, ledger, billing, reason, stage
+):
+    """It waits: its run is not charged once more, and what is held for it does not stay in escrow."""
+    submitted(store, priced(), priced('b', 'green'))
+    run, other = ended(active(store), 100), ended(active(store, 'b'), 200)
+    first = billing.settle([run])
+    key = f'{reason}:0:job/{id_of("a")}/1/0'
+    chosen = update(postings).where(postings.c.posting_key == key)
+    database.write(lambda connection: connection.execute(chosen.values(reason='fun')))
+    assert [*billing.settle([run, other])] == [id_of('b')]
+    aside = {(one.kind, one.id, one.stage) for one in database.boundary.listed()}
+    assert ('job', id_of('a'), stage) in aside
+    assert money(ledger) == (900, 800, 300, 0)
+    database.write(lambda connection: connection.execute(chosen.values(reason=reason)))
+    assert billing.settle([run]) == first
+    assert database.boundary.listed() == ()
+    assert money(ledger) == (900, 800, 300, 0)
 
 
 def test_a_price_of_nothing_posts_nothing(store, ledger, billing):

@@ -248,7 +248,8 @@ def test_old_offers_are_purged(store, database):
 def test_how_jobs_were_accepted(store):
     """By job, of the queues that are asked for, until the offer is closed; prices are kept."""
     new = offer('new', prices=(3600.0, 0.5, 0.25))
-    busy = offer('busy', how=How.BUSY_WORKER, flavor='large')
+    sizes = {'large': (2.0, 2048.0, 0.0)}
+    busy = offer('busy', how=How.BUSY_WORKER, flavor='large', flavors=sizes)
     made = store.create([new, busy, offer('open')], 10)
     assert made[0].prices == (3600.0, 0.5, 0.25) and made[1].prices == ()
     for turn, one in enumerate(made[:2]):

@@ -16,6 +16,7 @@ from nova_market.adapters.openstack.session import connector
 from nova_market.conf import opts
 from nova_market.core.market.inventory import MigrationState
 from nova_market.errors import CloudUnavailable, MigrationRefused
+from nova_market.row_boundary import RowBoundary
 from tests.support.market_bed import bidding, host, server
 from tests.support.openstack.nova import FakeNova, serving, shown
 
@@ -198,6 +199,34 @@ def test_an_answer_that_is_not_understood_is_an_outage(nova, clock, monkeypatch)
     monkeypatch.setattr(nova, '_services', lambda query: (200, {'services': [{}]}, {}))
     with pytest.raises(CloudUnavailable, match='not understood'):
         nova_cloud(nova, clock).hosts()
+
+
+def test_a_server_that_is_not_understood_costs_that_server(nova, clock):
+    """Also when it is the only one that has changed; none of all is understood only when Nova is not."""
+    boundary, bad = RowBoundary(), {'flavor': None}
+    cloud = NovaCloud(nova_account(nova), clock, whole=300.0, boundary=boundary)
+    nova.spoiled['s2'] = bad
+    assert [one.id for one in cloud.servers()] == ['s1', 's3', 's4', 's5']
+    (aside,) = boundary.listed()
+    assert (aside.kind, aside.id, aside.project_id) == ('server', 's2', 'blue')
+    nova.spoiled['s3'] = bad
+    nova.changed = {'s2', 's3'}
+    assert [one.id for one in cloud.servers()] == ['s1', 's4', 's5']
+    nova.spoiled.clear()
+    assert [one.id for one in cloud.servers()] == ['s1', 's2', 's3', 's4', 's5']
+    assert boundary.listed() == ()
+    nova.spoiled = {one.id: bad for one in SERVERS}
+    clock.advance(300.0)
+    with pytest.raises(CloudUnavailable, match='no server in an answer is understood'):
+        cloud.servers()
+
+
+def test_a_host_that_is_not_understood_costs_that_host(nova, clock):
+    boundary = RowBoundary()
+    nova.spoiled['a'] = {'vcpus_used': 'many'}
+    cloud = NovaCloud(nova_account(nova), clock, boundary=boundary)
+    assert [one.name for one in cloud.hosts()] == ['b', 'c']
+    assert [(one.kind, one.id) for one in boundary.listed()] == [('host', 'a')]
 
 
 def test_no_secret_in_errors(nova, clock):

@@ -24,6 +24,7 @@ from nova_market.errors import (
     ConfigurationError,
     TrustGone,
 )
+from nova_market.row_boundary import RowBoundary
 from tests.support.market_bed import host
 from tests.support.openstack.owner_cloud import IMAGE, NET, PUBLIC, OwnerNova, serving
 
@@ -49,7 +50,7 @@ def nova(memory):
         yield fake
 
 
-def owner_cloud(url, **more):
+def owner_cloud(url, boundary=None, **more):
     conf = cfg.ConfigOpts()
     opts.register_opts(conf)
     conf([], default_config_files=[])
@@ -63,7 +64,7 @@ def owner_cloud(url, **more):
     for name, value in account.items():
         if name in {o.dest for o in plugin} | {'auth_type'}:
             conf.set_override(name, value, group='openstack')
-    return NovaOwnerCloud.from_conf(conf, 'nova-market-controller', APP_MARKS)
+    return NovaOwnerCloud.from_conf(conf, 'nova-market-controller', APP_MARKS, boundary)
 
 
 @pytest.fixture(params=['memory', 'nova'])
@@ -457,3 +458,16 @@ def test_an_account_that_no_trust_can_name_is_refused(nova):
             application_credential_id='x',
             application_credential_secret='y',
         )
+
+
+def test_a_server_that_is_not_understood_is_there_all_the_same(nova, red):
+    """Nothing is known of it, so it is neither taken to be gone nor made once more."""
+    boundary = RowBoundary()
+    cloud = owner_cloud(nova.url, boundary)
+    server_id = cloud.create(red, wanted())
+    nova.spoiled[server_id] = {'created': 'noon'}
+    (found,) = cloud.servers(red)
+    assert (found.id, found.owner, found.place) == (server_id, 'a', 'worker-1')
+    assert found.state is ServerState.UNKNOWN
+    (aside,) = boundary.listed()
+    assert (aside.kind, aside.id, aside.project_id) == ('server', server_id, red.project_id)

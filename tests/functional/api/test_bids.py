@@ -59,8 +59,8 @@ def test_a_bid_that_was_changed_meanwhile_is_not_overwritten(market):
     'wrong',
     [
         {'cpu': -1}, {'cpu': 2**53 + 1}, {'cpu': 0.5}, {'cpu': '1'}, {'memory': True},
-        {'max_cpu': 0}, {'max_cpu': -1}, {'max_memory_mib': 1e30}, {'payer': 'bank'},
-        {'generation': -1}, {'disk': 1}, {'cpu': None},
+        {'max_cpu': 0}, {'max_cpu': -1}, {'max_cpu': 1e-303}, {'max_memory_mib': 0.5},
+        {'max_memory_mib': 1e30}, {'payer': 'bank'}, {'generation': -1}, {'disk': 1}, {'cpu': None},
     ],
     ids=str,
 )  # fmt: skip

@@ -103,3 +103,17 @@ def test_responses_are_checked_by_their_schema(market, caplog, how, logged, stat
         environ['openstack.request_id'] = 'req'
         assert view(Request(environ), {}).status_code == status
     assert len([one for one in caplog.records if 'response of' in one.getMessage()]) == logged
+
+
+def test_a_number_that_is_none_becomes_null(market):
+    """JSON has no NaN."""
+
+    @gives(200, record({'late': {'type': ['number', 'null']}}))
+    def handler(call):
+        return {'late': float('inf')}
+
+    view = Dispatcher(market.stores, Settings(period=60.0), None).view(
+        Route('GET', '/late', handler, public=True)
+    )
+    environ = {**EnvironBuilder('/late').get_environ(), 'openstack.request_id': 'req'}
+    assert view(Request(environ), {}).get_data() == b'{"late":null}'

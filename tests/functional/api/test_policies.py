@@ -211,6 +211,8 @@ MATRIX = {
     ('POST', '/v1/lease-replans', text({'dry_run': True})): (*ADMINS[:-1], TAKEN),
     ('GET', f'/v1/notices?project_id={ALICE}', None): OF_READERS,
     ('GET', '/v1/notices?all_projects=true', None): ADMINS,
+    ('GET', f'/v1/set-aside?project_id={ALICE}', None): OF_READERS,
+    ('GET', '/v1/set-aside?all_projects=true', None): ADMINS,
     ('GET', f'/v1/notices/ann?project_id={ALICE}', None): OF_MANAGERS,
     ('DELETE', f'/v1/notices/ann?project_id={ALICE}', None): (
         TOKEN, MISSING, MISSING, MISSING, GONE, MISSING, MISSING, GONE,

@@ -429,7 +429,7 @@ def test_only_what_has_marks_and_a_row_is_touched(bed):
     assert sorted(bed.cloud.made) == ['plain', 'row-less', 'stranger']
 
 
-def test_one_application_that_fails_stops_no_other(bed, caplog):
+def test_one_application_that_fails_stops_no_other(bed, caplog, defects):
     """Its trust or its flavor is gone, its policy raises: said once, the rest is served."""
 
     def broken(seen):

@@ -162,7 +162,7 @@ def test_projects_that_never_get_an_answer_keep_it_from_nobody(bed, monkeypatch)
     assert all(first(bed, name) != before[name] for name in before)
 
 
-def test_accounts_are_read_once_in_a_round(bed):
+def test_accounts_are_read_once_in_a_round(bed, defects):
     """However many policies and parameters there are, and though one of them fails."""
 
     class Counting:
@@ -192,7 +192,7 @@ def test_accounts_are_read_once_in_a_round(bed):
     assert Counting.scans == 2  # a page, and the one that has no more
 
 
-def test_each_kind_of_trouble_is_reported_once(bed):
+def test_each_kind_of_trouble_is_reported_once(bed, defects):
     """A second cause is told too, and neither again in each pass."""
     causes = ['no water 1', 'no power', 'no water 2', 'no power']
 

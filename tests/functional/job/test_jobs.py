@@ -79,7 +79,9 @@ def test_a_job_starts_after_the_one_whose_room_it_has(bed):
     """However long a pass reads, no moment and no minute has more of a queue than its share has room for."""
     ids = [bed.submit(f'j{n}', 'night', sleep=20.0 + n, time_limit=3600) for n in range(12)]
     parts = {name: getattr(bed.stores, name) for name in ('queues', 'jobs', 'attempts', 'states')}
-    service = bed.another(hosts=SlowToRead(bed), reporter=JobStatistics(**parts))
+    service = bed.another(
+        hosts=SlowToRead(bed), reporter=JobStatistics(**parts, boundary=bed.database.boundary)
+    )
     service.start()
     while not bed.all_ended():
         bed.pass_(service)

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from nova_market.cmd.program import EXIT_CONFIGURATION, EXIT_NOT_RUNNING
+from nova_market.core.set_aside import SetAside
+from nova_market.db.set_aside import DatabaseSetAside
 from nova_market.services.job.jobs import STATE
 from nova_market.services.job.status import status_document
 from tests.support.job_bed import SETTINGS, id_of
@@ -63,6 +65,18 @@ def test_status_ends_with_3_when_passes_are_overdue(bed, command):
     assert (found.returncode, json.loads(found.stdout)['passes']) == (EXIT_NOT_RUNNING, 7)
     found = command('status')
     assert found.returncode == EXIT_NOT_RUNNING and 'NOT LOOKED AFTER' in found.stdout
+
+
+def test_status_names_what_is_set_aside(bed, command):
+    """Of this service, for people and programs."""
+    kept = DatabaseSetAside(bed.database, bed.clock.wall)
+    row = SetAside(kind='queue', id=id_of('night'), stage='read', reason='share is 7')
+    kept.keep('jobs', [row])
+    kept.keep('leases', [SetAside(kind='host', id='a', stage='read', reason='cores is nan')])
+    (shown,) = json.loads(command('status', '-f', 'json').stdout)['set_aside']
+    assert (shown['kind'], shown['id'], shown['reason']) == ('queue', row.id, 'share is 7')
+    text = command('status').stdout
+    assert 'read: share is 7' in text and 'cores' not in text
 
 
 def test_forget_needs_a_queue_that_is_being_deleted(bed, command):

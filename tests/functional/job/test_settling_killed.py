@@ -72,7 +72,8 @@ class Left:
 
     def settle(self, life=None):
         around = (lambda one: Mortal(one, life)) if life else lambda one: one
-        return OfferSettling(around(self.offers), around(self.ledger)).settle(self.queues)
+        boundary = self.database.boundary
+        return OfferSettling(around(self.offers), around(self.ledger), boundary).settle(self.queues)
 
     def money(self):
         """(what is in the accounts, refunded by the ledger, by the offers); the ledger adds up."""

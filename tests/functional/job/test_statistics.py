@@ -42,7 +42,11 @@ class Bed:
 
     def new_statistics(self):
         return JobStatistics(
-            queues=self.queues, jobs=self.jobs, attempts=self.attempts, states=self.states
+            queues=self.queues,
+            jobs=self.jobs,
+            attempts=self.attempts,
+            states=self.states,
+            boundary=self.database.boundary,
         )
 
     def at(self, now):
@@ -182,7 +186,12 @@ def sent():
 def notices(bed, clock, sent):
     def new():
         return JobNotices(
-            attempts=bed.attempts, jobs=bed.jobs, states=bed.states, notices=sent, clock=clock
+            attempts=bed.attempts,
+            jobs=bed.jobs,
+            states=bed.states,
+            notices=sent,
+            clock=clock,
+            boundary=bed.database.boundary,
         )
 
     return new
@@ -212,7 +221,14 @@ def test_what_is_behind_a_missing_number_waits_for_it(bed, notices, sent, clock)
     service.send()
     (begun,) = bed.attempts.events_since(0)
     late = LateEvents(bed.attempts, begun.number + 1)
-    service = JobNotices(attempts=late, jobs=bed.jobs, states=bed.states, notices=sent, clock=clock)
+    service = JobNotices(
+        attempts=late,
+        jobs=bed.jobs,
+        states=bed.states,
+        notices=sent,
+        clock=clock,
+        boundary=bed.database.boundary,
+    )
     for action in (JobAction.LOST, JobAction.REQUEUED):
         bed.attempts.tell([JobEvent(job_id=id_of('a'), at=BEGIN, action=action)])
     service.send()
@@ -224,7 +240,14 @@ def test_what_is_behind_a_missing_number_waits_for_it(bed, notices, sent, clock)
 
 def test_a_number_that_stays_missing_holds_up_the_rest_for_seconds(bed, notices, sent, clock):
     late = LateEvents(bed.attempts, 1)
-    service = JobNotices(attempts=late, jobs=bed.jobs, states=bed.states, notices=sent, clock=clock)
+    service = JobNotices(
+        attempts=late,
+        jobs=bed.jobs,
+        states=bed.states,
+        notices=sent,
+        clock=clock,
+        boundary=bed.database.boundary,
+    )
     bed.starts(BEGIN)
     bed.ends(BEGIN + 9)
     service.send()

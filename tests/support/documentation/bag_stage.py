@@ -31,7 +31,8 @@ class BagsOfTasks(Jobs):
         stores, clock = self.service.market.stores, self.bed.clock
         queues = {one.id: one for one in stores.queues.queues()}
         self._publish(queues)
-        OfferSettling(stores.offers, stores.ledger).settle(queues)
+        boundary = self.bed.database.boundary
+        OfferSettling(stores.offers, stores.ledger, boundary).settle(queues)
         offers = OfferStores(
             offers=stores.offers, queues=stores.queues, accounts=stores.accounts,
             flavors=stores.flavors, wall=clock.wall,
@@ -43,7 +44,7 @@ class BagsOfTasks(Jobs):
             offers=offers,
         )
         settings = BagSettings(offers=OfferSettings(utilities=utilities()))
-        Bags(bags, settings, clock.monotonic).turn()
+        Bags(bags, settings, clock.monotonic, boundary).turn()
 
     def _publish(self, queues: dict[str, StoredQueue]) -> None:
         """Both cores are free, or taken by the tasks that run."""

@@ -21,6 +21,7 @@ from tests.support.app_bed import PERIOD, Bed
 from tests.support.market.api import ALICE, BOB, OF_ALICE, OF_BOB, roles_of_users
 from tests.support.market.api_server import MarketService
 from tests.support.market_bed import Market, bidding, host, server
+from tests.support.poison import Poison, poison
 
 START = datetime(2026, 11, 22, tzinfo=UTC).timestamp()
 PUBLIC = 'https://cloud.example/market'
@@ -146,7 +147,7 @@ class Operator(Stage):
     """Biology has 100 credits, astronomy has none; Alice has a budget, and bids 3 credits.
 
     Hosts control CPU alone, as by default. Steps: `hosts in shadow` neither apply nor confirm, `hosts
-    enforce` do both.
+    enforce` do both; `the bid is damaged` writes to the database what no request can.
     """
 
     def prepare(self) -> None:
@@ -161,6 +162,9 @@ class Operator(Stage):
             self.bed.enforcement.silent = {HostName('compute1')}
         elif text == 'hosts enforce':
             self.bed.enforcement.silent = set()
+        elif text == 'the bid is damaged':
+            damage = Poison(table='bids', column='max_cpu', value=1e-303, kind='bid')
+            poison(self.bed.database, damage, 'server_id = :id', id=OF_ALICE)
         else:
             super().step(text)
 

@@ -93,7 +93,7 @@ class Market:
     def call(self, method: str, path: str, token: str = '', **arguments: Any) -> Any:
         """A response; `json` of it is the document."""
         headers = {'X-Auth-Token': token} if token else {}
-        if path.startswith(LATER):
+        if path.removeprefix('http://localhost').startswith(LATER):
             headers[HEADER] = 'market latest'
         headers |= arguments.pop('headers', {})
         return self.client.open(path, method=method, headers=headers, **arguments)
@@ -109,6 +109,7 @@ LATER = (
     '/v1/bags',
     '/v1/lease',
     '/v1/notices',
+    '/v1/set-aside',
 )
 """What version 1.1 does not have."""
 

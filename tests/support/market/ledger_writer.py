@@ -3,13 +3,13 @@
 
 Called as `python -m tests.support.market.ledger_writer URL SEED COUNT ACCOUNTS`. What it posts is a
 function of the seed, so one that was killed is started again, and two with one seed post the same. It
-prints a line when it begins.
+prints a line when it begins, and waits for a line before each batch as long as its input is open.
 """
 
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from nova_market.core.ledger.posting import BANK, MINT, Posting, Reason, account, posting_key
 from nova_market.db.database import Database
@@ -49,8 +49,16 @@ def granted(seed: int, count: int, accounts: int) -> int:
     return sum(p.amount for batch in batches for p in batch if p.debit == MINT)
 
 
-def write(ledger: DatabaseLedger, seed: int, count: int, accounts: int) -> None:
+def write(
+    ledger: DatabaseLedger,
+    seed: int,
+    count: int,
+    accounts: int,
+    wait: Callable[[], object] = lambda: None,
+) -> None:
+    """wait: before each batch"""
     for batch in postings(seed, count, accounts):
+        wait()
         try:
             ledger.post(batch)
         except BalanceTooLow:
@@ -62,7 +70,7 @@ def main() -> None:
     database = Database({'connection': url})
     sys.stdout.write('ready\n')
     sys.stdout.flush()
-    write(DatabaseLedger(database, time.time), seed, count, accounts)
+    write(DatabaseLedger(database, time.time), seed, count, accounts, sys.stdin.readline)
     database.close()
 
 

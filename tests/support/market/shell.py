@@ -69,6 +69,7 @@ def run(
             shells.append(shell)
             # each shell adds handlers of its own
             logging.getLogger().handlers[:] = before
+            capsys.readouterr()  # what services have logged since the command before
             try:
                 status = shell.run(['--os-cloud', name, 'market', *words])
             except SystemExit as stop:

@@ -49,6 +49,8 @@ class FakeNova:
         self.changed: set[str] = set()
         self.deleted: dict[str, dict] = {}
         self.nodes: list[dict] = []
+        self.spoiled: dict[str, dict] = {}
+        """What is shown of a server or a host instead, by its id or name."""
         self.page = 2
         self.broken = 0
         self.asked: list[str] = []
@@ -167,7 +169,7 @@ class FakeNova:
         nodes = [
             {'id': node_of(host.name), 'hypervisor_hostname': f'{host.name}.test',
              'service': {'id': node_of('s' + host.name), 'host': host.name},
-             'vcpus_used': self._used(host)}
+             'vcpus_used': self._used(host), **self.spoiled.get(host.name, {})}
             for host in self.cloud.hosts()
         ] + self.nodes  # fmt: skip
         return 200, *self._paged('hypervisors', nodes, query)
@@ -178,7 +180,7 @@ class FakeNova:
         return sum(one.vcpus for one in self.cloud.servers() if one.host == host.name)
 
     def _servers(self, query):
-        servers = [shown(s) for s in self.cloud.servers()]
+        servers = [shown(s) | self.spoiled.get(s.id, {}) for s in self.cloud.servers()]
         if 'changes-since' in query:
             servers = [s for s in servers if s['id'] in self.changed]
             servers += self.deleted.values()

@@ -22,6 +22,7 @@ from nova_market.db import (
     offer_tables,
     power_tables,
     schema,
+    set_aside_tables,
 )
 from nova_market.db.database import Database
 from nova_market.db.job_tables import job_hosts
@@ -38,13 +39,16 @@ ALL = ['sqlite', *REAL]
 NO_WAIT = {'sqlite_synchronous': False}
 """Options of a SQLite database that does not wait for the disk; others ignore them."""
 
-assert {'bags', 'bids', 'leases', 'notice_outbox', 'offers'} <= set(Base.metadata.tables), (
+assert {'bags', 'bids', 'leases', 'notice_outbox', 'offers', 'set_aside'} <= set(
+    Base.metadata.tables
+), (
     app_tables,
     bag_tables,
     lease_tables,
     notice_tables,
     offer_tables,
     power_tables,
+    set_aside_tables,
 )
 
 _running: dict[str, DatabaseServer] = {}

@@ -103,3 +103,14 @@ def test_the_bank_is_split_where_charges_do_not_return():
         inputs(bank=30, carried=CarriedState(pool=4)), replace(settings, return_delay=1)
     )
     assert amounts(postings, Reason.DISTRIBUTION) == {'project:blue': 2, 'project:red': 2}
+
+
+def test_a_project_whose_account_is_not_known_keeps_its_part():
+    """Others neither get it nor lose any, whatever is divided meanwhile."""
+    carried = CarriedState(entitled={'blue': 60, 'red': 40}, renewed=40)
+    known = {'weights': {'red': WEIGHT_PARTS}, 'balances': {'red': 40}}
+    postings, after = currency_step(inputs(carried=carried, **known), SETTINGS)
+    assert postings == () and after.entitled == {'blue': 60, 'red': 40}
+    known = {'weights': {'red': 3, 'green': 1}, 'balances': {'red': 40, 'green': 0}}
+    postings, after = currency_step(inputs(period=60, carried=after, **known), SETTINGS)
+    assert amounts(postings, Reason.RENEWAL) == {'project:red': 10, 'project:green': 10}

@@ -1,12 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The picture of a round: a cloud without servers has one too, and it can be read back."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
+from nova_market.core.ledger.account import Account
+from nova_market.core.ledger.posting import account
+from nova_market.core.market.bid import StoredBid
+from nova_market.core.market.inputs import inventory_of, round_inputs
+from nova_market.core.market.inventory import CloudHost, CloudServer
+from nova_market.core.market.past import Past
 from nova_market.core.market.round import decide
+from nova_market.core.market.settings import MarketSettings
+from nova_market.core.resource import HostName
 from nova_market.core.scheduler.filters import costs
+from nova_market.core.scheduler.publication import scheduler_document
 from nova_market.core.scheduler.snapshot import document_of, round_snapshot, snapshot_from
 from tests.support.market_builders import snapshot
 from tests.support.scheduler_builders import ask
@@ -43,3 +54,19 @@ def test_what_hosts_do_not_sell_is_in_the_picture():
     assert found.sold.tolist() == sold.tolist()
     assert costs(found, ask(), np.arange(2)).tolist() == [2.0 + 1024.0, 2.0]
     assert picture(world).sold is None
+
+
+@pytest.mark.parametrize('least', [1e-303, 5e-324, 1.0])
+def test_a_limit_next_to_nothing_leaves_the_picture_readable(least):
+    """Whatever has let it through: one server with it would keep Nova's scheduler from reading any."""
+    red, name = account('project', 'red'), HostName('h')
+    bid = StoredBid(server_id='s', project_id='red', payer=red, cpu=9, memory=9, max_cpu=least)
+    one = CloudServer(id='s', project_id='red', host=name, vcpus=8, memory_mib=64)
+    cloud = inventory_of([CloudHost(name=name, cores=4.0, memory_mib=64.0)], [one])
+    inputs = round_inputs(
+        7, cloud, {'s': bid}, {red: Account(id=red, project_id='red', balance=1000)}, Past(),
+        MarketSettings(host_reserve=(0.0, 0.0)), bank=0, enforced={name: ('cpu', 'memory')},
+    )  # fmt: skip
+    document = scheduler_document(inputs, decide(inputs.snapshot), {})
+    found = snapshot_from({**json.loads(json.dumps(document, allow_nan=False)), 'age': 0.0})
+    assert np.isfinite(found.demand).all()
