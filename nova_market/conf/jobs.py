@@ -3,11 +3,16 @@
 
 from oslo_config import cfg
 
+from nova_market.core.job.operator_limits import JobLimits
 from nova_market.core.job.policy_interface import HostChoice, JobSettings, PreemptOrder
+from nova_market.core.job.queue import MAX_TIME_LIMIT
 
 GROUP = cfg.OptGroup('jobs', title='The service of jobs')
 
 DEFAULTS = JobSettings()
+LIMITS = JobLimits()
+POLICIES = ('flexible', 'rigid', 'easy', 'conservative', 'fair_tree', 'tender')
+"""All but `value`: what owners say that a job is worth orders the jobs of others, and nobody pays it."""
 
 OPTIONS = [
     cfg.StrOpt(
@@ -186,6 +191,61 @@ Reservations of all queues together in one pass. Each takes about half a millise
 Jobs in one pass for which it is looked up whether they would delay a reservation (policies `easy` and
 `conservative`). A look takes as long as a reservation. With a small value, fewer jobs are backfilled in a
 pass.
+""",
+    ),
+    cfg.ListOpt(
+        'policies',
+        default=list(POLICIES),
+        help="""
+Policies that owners may choose for their queues, names of installed plug-ins of `nova_market.job_policy`.
+Production jobs of a queue with another policy wait with that reason until its owner chooses one of these.
+Shares bind long jobs under all of them. Add `value` only where all who submit may be trusted to state what
+jobs are worth: it orders jobs by that, and nobody pays it. The API and the service must have the same value.
+""",
+    ),
+    cfg.IntOpt(
+        'max_short_below',
+        default=LIMITS.max_short_below,
+        min=0,
+        max=MAX_TIME_LIMIT,
+        help="""
+Longest time limit in seconds of a short job, whatever the owner of its queue has set (`short_below`). Short
+jobs may exceed the share of their queue where there is room, so this is for how long a queue can keep what is
+above its share. 0 = shares bind all jobs. Lower it where wide jobs wait for narrow ones of others. The API
+and the service must have the same value.
+""",
+    ),
+    cfg.IntOpt(
+        'max_notice',
+        default=LIMITS.max_notice,
+        min=0,
+        max=MAX_TIME_LIMIT,
+        help="""
+Longest notice of a job in seconds, from the order to end until its server is taken from it. A production job
+waits for the notices of the best-effort jobs that it displaces. Raise it where checkpoints take longer to
+write. A queue may have a lower limit. The API and the service must have the same value.
+""",
+    ),
+    cfg.IntOpt(
+        'max_least_run_time',
+        default=LIMITS.max_least_run_time,
+        min=0,
+        max=MAX_TIME_LIMIT,
+        help="""
+Longest time in seconds, counted from its start, for which a best-effort job may refuse to be preempted. A
+production job may have to wait for so long, and for a notice. Raise it where jobs take long to begin useful
+work. A queue may have a lower limit. The API and the service must have the same value.
+""",
+    ),
+    cfg.IntOpt(
+        'max_retries',
+        default=LIMITS.max_retries,
+        min=0,
+        max=100,
+        help="""
+Largest number of further attempts of a job whose workers are lost. Each takes a server for as long as it
+runs. Raise it where hosts fail often. A queue may have a lower limit. The API and the service must have the
+same value.
 """,
     ),
     cfg.StrOpt(

@@ -43,7 +43,7 @@ from nova_market.services.job.submission import SubmissionQuotas
 from nova_market.services.tender.bags import Bags, BagSettings, BagStores
 from nova_market.services.tender.offers import OfferStores
 from nova_market.services.tender.settling import OfferSettling
-from nova_market.wiring.api import offer_settings, worker_pace
+from nova_market.wiring.api import job_limits, offer_settings, worker_pace
 from nova_market.wiring.database import ready, set_aside_report
 from nova_market.wiring.leadership import JOBS, leadership
 from nova_market.wiring.options import check_values
@@ -155,7 +155,9 @@ def bags_of(
             tries=conf.bags.tries,
             seconds=conf.bags.seconds,
             quotas=SubmissionQuotas(
-                most_waiting=conf.api.max_waiting_jobs, most_jobs=conf.api.max_jobs_per_request
+                most_waiting=conf.api.max_waiting_jobs,
+                most_jobs=conf.api.max_jobs_per_request,
+                limits=job_limits(conf),
             ),
         ),
         clock.monotonic,
@@ -209,7 +211,8 @@ def load_settings(conf: cfg.ConfigOpts) -> JobsSettings:
         ),
         pace=worker_pace(conf),
         image=_image(conf),
-        policies=job_plugins(),
+        policies=job_plugins(options.policies),
+        limits=job_limits(conf),
         settle_time=max(options.settle_time, 2.0 * (conf[GROUP].timeout or REQUEST_SECONDS)),
         first_pause=options.first_pause,
         longest_pause=options.longest_pause,

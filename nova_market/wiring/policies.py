@@ -2,7 +2,7 @@
 """Which policies, utilities and algorithms are installed, and what scaling policies declare of themselves."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from stevedore import extension
@@ -46,17 +46,18 @@ def readable(loaded: Mapping[str, Policy]) -> Mapping[str, Policy]:
     return found
 
 
-def job_plugins() -> Mapping[str, Callable[..., Selection]]:
-    """Policies of queues that can be loaded, by name; a warning names one that can't be."""
+def job_plugins(allowed: Collection[str]) -> Mapping[str, Callable[..., Selection]]:
+    """Policies of queues that are allowed and can be loaded, by name; a warning names each of the others."""
     manager: extension.ExtensionManager[Any] = extension.ExtensionManager(
         JOB_NAMESPACE, on_load_failure_callback=_left_out
     )
-    return {name: manager[name].plugin for name in sorted(manager.names())}
-
-
-def job_policies() -> tuple[str, ...]:
-    """Names of the policies of queues that are installed."""
-    return tuple(job_plugins())
+    found = {name: manager[name].plugin for name in sorted(manager.names())}
+    if missing := sorted(set(allowed) - found.keys()):
+        LOG.warning(
+            '[jobs]policies has %s, which is not installed: there is %s',
+            ', '.join(missing), ', '.join(found),
+        )  # fmt: skip
+    return {name: plugin for name, plugin in found.items() if name in allowed}
 
 
 def utilities() -> Mapping[str, Utility]:

@@ -20,19 +20,10 @@ from nova_market.core.calendar.calendar import Calendar
 from nova_market.core.job.columns import Placement
 from nova_market.core.job.lookahead import Lookahead
 from nova_market.core.job.policy_interface import JobSnapshot
-from nova_market.core.job.reason import ReasonCode
+from nova_market.core.job.reason import FOR_ROOM
 from nova_market.core.job.reserving import by_turns
 from nova_market.core.job.started import after
 from nova_market.core.resource import Array, Rows, Values
-
-FOR_ROOM = (
-    ReasonCode.ROOM,
-    ReasonCode.GANG,
-    ReasonCode.RESERVED,
-    ReasonCode.ROOM_IS_MADE,
-    ReasonCode.NEW_WORKER,
-)
-"""Reasons of jobs that start as soon as there is room."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

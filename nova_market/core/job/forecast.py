@@ -29,9 +29,6 @@ from nova_market.core.job.start_time import START_SECONDS
 from nova_market.core.job.started import after
 from nova_market.core.resource import Array, Flags
 
-NOT_BOUND = ('fair_tree', 'value')
-"""Policies under which no share binds; under `rigid` and `tender` one binds all jobs, else the long ones."""
-
 NO_DELAY = (ReasonCode.NONE, ReasonCode.HELD, ReasonCode.NEVER, ReasonCode.NOT_BEFORE)
 """Jobs that wait for this are not in the way of others."""
 
@@ -136,9 +133,7 @@ def forecast_of(
 
 
 def binds(policy: str, time_limit: float, short_below: float) -> bool:
-    """Whether the share binds a production job of this length."""
-    if policy in NOT_BOUND:
-        return False
+    """Whether the share binds a production job of this length: long ones, and under two policies all."""
     return policy in ('rigid', TENDER) or time_limit >= short_below
 
 

@@ -12,9 +12,8 @@ a job that waits while a worker still has it, a host that is not there any more.
 - A worker that is to go, and whose job has ended, leaves room soon: it stands among the running jobs, behind
   all others, as one that leaves. So nobody is preempted for what is free as soon as its server is deleted.
 - `claim`: jobs for which others were preempted, until they start.
-- Nothing preempts a production job; a best-effort job whose flavor forbids it; and one whose action is
-  `suspend`: Placement counts a suspended server as before, so it would make no room (J4, only where it
-  helps). Their least run time is infinite.
+- Nothing preempts a production job, nor a best-effort job whose flavor forbids it: their least run time is
+  infinite. Limits of queues and jobs are those in force (core.job.operator_limits).
 - A queue that has as many active jobs as it allows has no candidates.
 - Jobs that were promised a worker of a tender queue (core.job.pe_line) have a claim too.
 

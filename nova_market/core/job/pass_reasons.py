@@ -46,6 +46,7 @@ WORDS: Mapping[ReasonCode, str] = {
     ReasonCode.PRICE: 'price',
     ReasonCode.WORKER: 'worker',
     ReasonCode.NEW_WORKER: 'worker',
+    ReasonCode.OTHERS_FIRST: 'share',
 }
 """The code that owners see, of doc/source/user/jobs.rst."""
 
@@ -53,6 +54,7 @@ NUMBERS: Mapping[ReasonCode, Sequence[str]] = {
     ReasonCode.HELD: ('jobs',),
     ReasonCode.NOT_BEFORE: ('seconds',),
     ReasonCode.SHARE: ('use', 'share'),
+    ReasonCode.OTHERS_FIRST: ('use',),
     ReasonCode.GANG: ('servers', 'fit'),
     ReasonCode.ROOM_IS_MADE: ('jobs',),
     ReasonCode.RESERVED: ('seconds',),

@@ -32,9 +32,6 @@ from nova_market.core.resource import Array, Flags, Rows
 Owner = tuple[str, str]
 """Id of a queue, id of a project: users of a project are one owner, as waiting rows do not have them."""
 
-FREES_NO_ROOM = PreemptAction.SUSPEND
-"""Placement counts a suspended server as before."""
-
 
 class WaitingColumns:
     """Jobs that wait, by submission, then those that are suspended.
@@ -245,8 +242,8 @@ def with_leaving(
 
 
 def may_be_preempted(job: StoredJob, lifecycle: Lifecycle | None) -> bool:
-    """Whether preempting it is allowed, and would make room (J4)."""
-    best_effort = job.kind is JobKind.BEST_EFFORT and job.preempt_action is not FREES_NO_ROOM
+    """Whether preempting it is allowed (J4)."""
+    best_effort = job.kind is JobKind.BEST_EFFORT
     return (lifecycle or Lifecycle()).may_be_preempted(best_effort=best_effort)
 
 

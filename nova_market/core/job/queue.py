@@ -45,10 +45,11 @@ class QueueState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueLimits:
-    """What a queue takes. None: no limit.
+    """What a queue takes. None: no limit, or that of the operator (core.job.operator_limits).
 
     max_waiting: jobs that wait or are held; max_running: jobs that are active at once
     max_time_limit: seconds; max_servers: of one job; max_array: elements of one array
+    max_notice, max_least_run_time: seconds; max_retries: of one job
     """
 
     max_waiting: int | None = None
@@ -56,6 +57,9 @@ class QueueLimits:
     max_time_limit: int = MAX_TIME_LIMIT
     max_servers: int = MAX_SERVERS
     max_array: int = MAX_ARRAY
+    max_notice: int | None = None
+    max_least_run_time: int | None = None
+    max_retries: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an owner or the operator asks of a queue, checked: a new one, a changed one.
 
-Implements rule J1 of doc/source/specs/jobs.rst (SVMSched, section 4.2). A document has passed the
+Implements rules J1 and J11 of doc/source/specs/jobs.rst (SVMSched, section 4.2). A document has passed the
 API's schema. Units: as in core.job.queue.
 """
 
@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from nova_market.core.job.queue import QueueLimits, QueueState, StoredQueue
+from nova_market.core.job.operator_limits import LIMITED, JobLimits
+from nova_market.core.job.queue import SHORT_BELOW, QueueLimits, QueueState, StoredQueue
 from nova_market.core.job.tender_terms import check_tender
 from nova_market.core.text import shown
 from nova_market.errors import BadQueue
@@ -37,20 +38,25 @@ def new_queue(
     document: Mapping[str, Any],
     policies: Collection[str],
     flavors: Collection[str],
+    most: JobLimits,
     *,
     queue_id: str,
     project_id: str,
     user_id: str,
     now: float,
 ) -> StoredQueue:
-    """A queue of a document. policies: installed; flavors: that the cloud has.
+    """A queue of a document. policies: that it may have; flavors: that the cloud has; most: the operator's
 
     :raises BadQueue: names what is wrong and what may be given.
     """
     blank = StoredQueue(
-        id=queue_id, name='', project_id=project_id, user_id=user_id, created_at=now, changed_at=now
-    )
-    return changed_queue(blank, document, policies, flavors)
+        id=queue_id, name='', project_id=project_id, user_id=user_id, created_at=now, changed_at=now,
+        short_below=min(SHORT_BELOW, most.max_short_below),
+    )  # fmt: skip
+    if 'policy' not in document:
+        # one that is left out must be allowed as well
+        document = {**document, 'policy': blank.policy}
+    return changed_queue(blank, document, policies, flavors, most)
 
 
 def changed_queue(
@@ -58,6 +64,7 @@ def changed_queue(
     document: Mapping[str, Any],
     policies: Collection[str],
     flavors: Collection[str],
+    most: JobLimits,
 ) -> StoredQueue:
     """The queue with what the document has; of limits and submitters what is not given stays.
 
@@ -72,6 +79,7 @@ def changed_queue(
         values['state'] = QueueState(document['state'])
     made = replace(queue, **values)
     _check(made, document, policies, flavors)
+    _check_limits(made, document, most)
     return made
 
 
@@ -91,7 +99,10 @@ def _check(
         raise BadQueue(f'name: {made.name} means something else in a path: give another name')
     if 'policy' in document and made.policy not in policies:
         known = ' or '.join(sorted(policies)) or 'another one'
-        raise BadQueue(f'policy: {shown(made.policy)} is not installed: give {known}')
+        raise BadQueue(
+            f'policy: {shown(made.policy)} is not installed, or the operator does not allow it '
+            f'([jobs]policies): give {known}'
+        )
     if made.is_tender:
         check_tender(made)
     if 'flavors' in document:
@@ -103,6 +114,20 @@ def _check(
     for name in ('image', 'description'):
         if not getattr(made, name).isprintable():
             raise BadQueue(f'{name}: {shown(getattr(made, name))}: give a printable text')
+
+
+def _check_limits(made: StoredQueue, document: Mapping[str, Any], most: JobLimits) -> None:
+    """What is given now; what was stored under a larger limit of the operator may stay."""
+    given = {name: document.get('limits', {}).get(name) for name in LIMITED.values()}
+    wanted = {f'limits.{name}': (value, name) for name, value in given.items() if value is not None}
+    if 'short_below' in document:
+        wanted['short_below'] = made.short_below, 'max_short_below'
+    for entry, (value, name) in wanted.items():
+        limit = getattr(most, name)
+        if value > limit:
+            raise BadQueue(
+                f'{entry}: {value}: the operator allows at most {limit} ([jobs]{name}): give less'
+            )
 
 
 def _value(given: Any) -> Any:

@@ -44,6 +44,18 @@ class ReasonCode(IntEnum):
     """It was promised a worker of its tender queue. [place in the line, workers, seconds until its turn]"""
     NEW_WORKER = 11
     """It was promised a new worker, and no host has room. [as ROOM]; nothing is preempted for it"""
+    OTHERS_FIRST = 12
+    """Its queue has no share, and jobs within the shares of others wait. [use after starting]"""
+
+
+FOR_ROOM = (
+    ReasonCode.ROOM,
+    ReasonCode.GANG,
+    ReasonCode.RESERVED,
+    ReasonCode.ROOM_IS_MADE,
+    ReasonCode.NEW_WORKER,
+)
+"""Reasons of jobs that start as soon as there is room."""
 
 
 def sentence(code: ReasonCode | int, numbers: Sequence[float]) -> str:
@@ -107,6 +119,10 @@ def _new_worker(axis: float, needed: float, most: float, servers: float) -> str:
     return _room(axis, needed, most, servers).replace('room: ', 'worker: a new one: ', 1)
 
 
+def _others_first(use: float, *_: float) -> str:
+    return f'share: would be {use:.2f} of none, and jobs within the shares of other queues wait for room'
+
+
 _TEXTS: Mapping[ReasonCode, Callable[..., str]] = {
     ReasonCode.NONE: _none,
     ReasonCode.HELD: _held,
@@ -120,6 +136,7 @@ _TEXTS: Mapping[ReasonCode, Callable[..., str]] = {
     ReasonCode.PRICE: _price,
     ReasonCode.WORKER: _worker,
     ReasonCode.NEW_WORKER: _new_worker,
+    ReasonCode.OTHERS_FIRST: _others_first,
 }
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from nova_market.core.job.billing import new_holds
 from nova_market.core.job.charge import HOUR, payable, reserve_of
 from nova_market.core.job.dependency import named_after
+from nova_market.core.job.operator_limits import LIMITED, job_in_force
 from nova_market.core.job.queue import QueueState, StoredQueue
 from nova_market.core.job.queue_access import Submitter, may_submit, no_queue
 from nova_market.core.job.record import (
@@ -49,7 +50,7 @@ Size = tuple[float, float, float]
 class AdmissionFacts:
     """What admission decides by.
 
-    queues:  by the reference that an entry has; only those that the submitter may see
+    queues:  by the reference that an entry has; only those that the submitter may see; limits in force
     invited: ids of queues of others that may be meant by a reference that is not among them
     flavors: sizes by name or id; those that do not exist are left out
     hosts:   sizes of the largest hosts of the cloud; (): not known, and not checked
@@ -219,6 +220,7 @@ def _job(
         saves=bool(entry.get('checkpoint')),
         by_offer=facts.offered is not None,
     )
+    job = job_in_force(job, queue.limits)  # what is left out is within the limits too
     return replace(job, reserve=reserve_of(job, queue))
 
 
@@ -254,18 +256,26 @@ def _queue(
 
 
 def check_limits(where: str, entry: Mapping[str, Any], queue: StoredQueue) -> None:
-    """:raises BadJob: the queue takes no jobs that are so long, or so many."""
+    """:raises BadJob: the queue takes no jobs that are so long, or so many, or keep their room so long."""
     limits = queue.limits
     for name, limit in (
         ('time_limit', limits.max_time_limit),
         ('servers', limits.max_servers),
         ('array', limits.max_array),
+        *((name, getattr(limits, limit)) for name, limit in LIMITED.items()),
     ):
         given = len(indices(entry)) if name == 'array' else int(entry.get(name, 0))
-        if given > limit:
+        if limit is not None and given > limit:
             raise BadJob(
                 f'{where}.{name}: {given}: queue {queue.name} takes at most {limit}: give less'
             )
+    if (entry.get('kind'), entry.get('preempt_action')) == (
+        JobKind.BEST_EFFORT,
+        PreemptAction.SUSPEND,
+    ):
+        raise BadJob(
+            f'{where}.preempt_action: suspend keeps the room of a server: give shelve or requeue'
+        )
 
 
 def _priority(where: str, entry: Mapping[str, Any], by: Submitter, queue: StoredQueue) -> int:

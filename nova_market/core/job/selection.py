@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """One pass over all queues: what starts now, what is preempted, and why the others wait.
 
-Implements the workflow of SVMSched's scheduling module (section 4.2.2) with rules J3, J4 and J6. In order:
+Implements the workflow of SVMSched's scheduling module (section 4.2.2) with rules J3, J4, J6, J10. In order:
 
 1. jobs for which others were preempted in an earlier pass, before all others
 2. production jobs, as the policy of their queue chooses; several policies: in the order of their queues
 3. preemption for production jobs that wait for room only
-4. best-effort jobs by submission, backfilled, into what is left [5.1.2, 5.2.3]
+4. the same three for queues without a share, where nobody who keeps his share waits (rule J10)
+5. best-effort jobs by submission, backfilled, into what is left [5.1.2, 5.2.3]
 
 Room that becomes free soon (of jobs that have been ordered to end) is held for the production jobs that fit
 into it: nothing is preempted for them once more, and no best-effort job takes it from them.
@@ -23,7 +24,6 @@ import numpy as np
 
 from nova_market.core.job.columns import Placement
 from nova_market.core.job.in_order import by_submission, started_in_order
-from nova_market.core.job.pe_line import served
 from nova_market.core.job.policy_interface import (
     JobPlan,
     JobPolicy,
@@ -33,7 +33,14 @@ from nova_market.core.job.policy_interface import (
 )
 from nova_market.core.job.preemption import Victims, preemptions, preference
 from nova_market.core.job.reason import ReasonCode
-from nova_market.core.job.room import Room, Spot, hosts_of, joined, placement_of, room_of
+from nova_market.core.job.room import Room, Spot, joined, placement_of, room_of
+from nova_market.core.job.share_keeping import (
+    begun,
+    held_up,
+    keeping_shares,
+    over_share,
+    without_share,
+)
 from nova_market.core.job.started import after, without_running
 from nova_market.core.job.waiting_reasons import Reasons
 from nova_market.core.resource import Array, Flags, Rows
@@ -41,10 +48,10 @@ from nova_market.core.resource import Array, Flags, Rows
 
 def decide(seen: JobSnapshot, policies: Sequence[JobPolicy]) -> JobPlan:
     """The plan of one pass. policies: one for each number in `queues.policy`."""
-    run = _Pass(seen, policies)
-    run.claims()
-    run.production()
-    run.preempt()
+    run = _Pass(seen, [keeping_shares(one) for one in policies])
+    run.serve()
+    if run.turn_to_the_rest():
+        run.serve()
     run.best_effort()
     return run.plan()
 
@@ -57,7 +64,7 @@ def may_start(seen: JobSnapshot) -> Flags:
 
 
 class _Pass:
-    """A pass so far.
+    """A pass so far: queues that have a share are served first.
 
     seen: with what was started or is held among `running`, and `hosts.free` less its room
     coming: room that becomes free soon and is held for nobody, (AXES, hosts)
@@ -68,7 +75,9 @@ class _Pass:
         ready = may_start(seen)
         production = ready & ~seen.waiting.best_effort
         self._best_effort = np.flatnonzero(ready & seen.waiting.best_effort)
-        self.seen = replace(seen, candidates=production)
+        last = without_share(seen)
+        self.seen = replace(seen, candidates=production & ~last)
+        self._rest: Flags = production & last
         self._reasons = Reasons(len(seen.waiting))
         self._expected = np.full(len(seen.waiting), np.nan)
         self._starts: list[Rows] = []
@@ -76,6 +85,24 @@ class _Pass:
         self._chosen: list[tuple[int, int]] = []
         leaving = seen.running.leaving
         self.coming = self._room_of_running(leaving)
+
+    def serve(self) -> None:
+        """Everything for the candidates of this turn."""
+        self.claims()
+        self.production()
+        self.preempt()
+
+    def turn_to_the_rest(self) -> bool:
+        """Queues without a share, as far as no job that keeps the share of its queue waits; are there any?"""
+        seen, rest = self.seen, self._rest
+        if not rest.any():
+            return False
+        waits = held_up(seen, rest, self._reasons.code)
+        rows = np.flatnonzero(waits)
+        _, part = over_share(seen)
+        self._reasons.give(rows, ReasonCode.OTHERS_FIRST, part[rows])
+        self.seen = replace(seen, candidates=rest & ~waits)
+        return True
 
     def claims(self) -> None:
         """Jobs with a claim start, or their room is held."""
@@ -106,6 +133,7 @@ class _Pass:
                 soon = policy(self._with_room(self.coming, rows))
                 self._hold(soon.placement, soon.starts)
         order = preference(self._original.running, self.seen.now, self.seen.settings.preempt_order)
+        order = order[~np.isin(order, [victim for victim, _ in self._chosen])]
         if not len(order):
             return
         victims = Victims(self._original.running, order)
@@ -168,13 +196,8 @@ class _Pass:
         return found
 
     def _start(self, chosen: Selection) -> None:
-        hosts = hosts_of(chosen.placement)
-        begun = {row: hosts[row] for row in chosen.starts.tolist()}
-        limits = self.seen.waiting.time_limit.tolist() if self.seen.lines else ()
-        lines = served(self.seen.lines, begun, limits, self.seen.now)
-        self.seen = replace(
-            after(self.seen, chosen.placement, chosen.starts), state=chosen.state, lines=lines
-        )
+        seen = begun(self.seen, chosen.placement, chosen.starts)
+        self.seen = replace(seen, state=chosen.state)
         self._starts.append(chosen.starts)
         self._placements.append(chosen.placement)
 

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from nova_market.core.job.cloud_room import Cloud
+from nova_market.core.job.operator_limits import JobLimits, jobs_in_force, queue_in_force
 from nova_market.core.job.queue import StoredQueue
+from nova_market.core.job.record import StoredJob
 from nova_market.core.resource import Array
 from nova_market.errors import AccessLost, CloudRefused, CloudUnavailable
 from nova_market.outage_log import OutageLog
@@ -54,6 +56,18 @@ def all_queues(store: QueueStore) -> list[StoredQueue]:
     while page := store.queues(after=found[-1].key if found else '', limit=PAGE):
         found.extend(page)
     return found
+
+
+def queues_in_force(store: QueueStore, most: JobLimits) -> list[StoredQueue]:
+    """The same with what counts of their limits (J11)."""
+    return [queue_in_force(one, most) for one in all_queues(store)]
+
+
+def active_jobs(
+    store: JobStore, queues: Sequence[StoredQueue], most: JobLimits
+) -> Sequence[StoredJob]:
+    """Every active job, with what counts of its limits."""
+    return jobs_in_force(store.active(), queues, most)
 
 
 class CloudReader:

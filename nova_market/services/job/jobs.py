@@ -43,7 +43,8 @@ from nova_market.services.job.inputs import (
     HostSizes,
     JobStores,
     Listening,
-    all_queues,
+    active_jobs,
+    queues_in_force,
 )
 from nova_market.services.job.pass_seen import PassSeen
 from nova_market.services.job.pass_state import Pass, remembered
@@ -195,7 +196,7 @@ class Jobs(LeaderLoop):
 
     def _begun(self) -> Pass:
         """What there is when the pass begins: rows first, then the servers that belong to them."""
-        queues = all_queues(self._stores.queues)
+        queues = queues_in_force(self._stores.queues, self._settings.limits)
         one = Pass(
             now=self._clock.wall(),
             since=self._listening.since(),
@@ -220,7 +221,9 @@ class Jobs(LeaderLoop):
 
     def _choose(self, one: Pass, memory: PassMemory) -> tuple[PassRead, PassMemory]:
         """Upkeep and selection, from rows as they are after what has happened is stored."""
-        active = self._progressing.readable(self._stores.jobs.active())
+        active = self._progressing.readable(
+            active_jobs(self._stores.jobs, one.queues, self._settings.limits)
+        )
         waiting = self._stores.jobs.waiting()
         changed = self._upkept(one, active, frozenset(waiting.queue_ids))
         one.workers |= {worker.id: worker for worker in self._put(changed)}

@@ -27,7 +27,7 @@ from nova_market.core.market.owner_server import OwnerServer
 from nova_market.errors import BadRow
 from nova_market.row_boundary import RowBoundary
 from nova_market.services.job.billing import Billing
-from nova_market.services.job.inputs import JobStores
+from nova_market.services.job.inputs import JobStores, active_jobs
 from nova_market.services.job.settings import JobsSettings
 from nova_market.services.job.worker_servers import ServerView
 
@@ -84,7 +84,7 @@ class Progressing:
 
         refused: servers that the cloud has refused to make, by worker; since: as Listening.since
         """
-        active = self._stores.jobs.active()
+        active = active_jobs(self._stores.jobs, queues, self._settings.limits)
         attempts = self._stores.attempts.attempts([job.id for job in active])
         reuse = {one.id: one.reuse and one.state is not QueueState.DELETING for one in queues}
         servers = {**refused, **view.by_worker}

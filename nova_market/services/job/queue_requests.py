@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What owners and the operator ask of queues is carried out: made, changed, deleted.
 
-Implements rule J1 of doc/source/specs/jobs.rst. core.job.queue_request checks what is asked. A queue has a
-trust of Keystone, with which the service makes its workers in its project.
+Implements rules J1 and J11 of doc/source/specs/jobs.rst. core.job.queue_request checks what is asked. A queue
+has a trust of Keystone, with which the service makes its workers in its project.
 """
 
 import logging
@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 from uuid import uuid4
 
+from nova_market.core.job.operator_limits import JobLimits
 from nova_market.core.job.queue import StoredQueue
 from nova_market.core.job.queue_request import changed_queue, new_queue
 from nova_market.errors import Conflict, DatabaseUnavailable, NovaMarketError
@@ -38,12 +39,14 @@ class QueueRequestSettings:
     """max_queues: of a project; name_rest: seconds in which a name that was given up rests
 
     trust_roles: roles that are handed on, none named: all
+    policies: that a queue may have; limits: what it may not exceed
     """
 
     max_queues: int
     name_rest: float
     trust_roles: tuple[str, ...]
     policies: Collection[str]
+    limits: JobLimits
 
 
 class QueueRequests:
@@ -65,6 +68,7 @@ class QueueRequests:
             document,
             self._settings.policies,
             self._known(document),
+            self._settings.limits,
             queue_id=str(uuid4()),
             project_id=project_id,
             user_id=self._owner.user_id,
@@ -115,7 +119,9 @@ class QueueRequests:
     ) -> StoredQueue:
         known = self._known(document)
         for _ in range(TRIES):
-            made = changed_queue(queue, document, self._settings.policies, known)
+            made = changed_queue(
+                queue, document, self._settings.policies, known, self._settings.limits
+            )
             changed = {**_difference(queue, made), **trust}
             if not changed:
                 return queue

@@ -154,7 +154,10 @@ class Selecting:
             try:
                 if plugin is None:
                     installed = ', '.join(sorted(self._settings.policies))
-                    raise LookupError(f'it is not installed here: choose one of {installed}')
+                    raise LookupError(
+                        'it is not installed here, or the operator does not allow it ([jobs]policies): '
+                        f'choose one of {installed}'
+                    )
                 found = _checked(partial(plugin, **dict(parameters))(seen), seen)
             except Exception as error:
                 broken[number] = f'{name}: {error}'

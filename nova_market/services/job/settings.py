@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from nova_market.core.job.attempt import WorkerPace
+from nova_market.core.job.operator_limits import JobLimits
 from nova_market.core.job.part_fate import ProgressSettings
 from nova_market.core.job.policy_interface import JobSettings, Selection
 from nova_market.core.job.worker_boot import WorkerBoot, worker_user_data
@@ -44,7 +45,9 @@ class JobsSettings:
     """interval: between two passes; selection: of all policies; progress: of jobs that have started
 
     pace:     how often workers call, the same as the API's
-    policies: plug-ins of nova_market.job_policy by name; a queue's parameters are their keyword arguments
+    policies: plug-ins of nova_market.job_policy that queues may have, by name; a queue's parameters are their
+              keyword arguments
+    limits:   what no queue or job may exceed, the same as the API's
     settle_time: in which a server may still come whose making was asked for and not answered
     first_pause, longest_pause: of a queue for which the cloud has refused a server
     """
@@ -56,6 +59,7 @@ class JobsSettings:
     pace: WorkerPace = field(default_factory=WorkerPace)
     image: WorkerImage = field(default_factory=WorkerImage)
     policies: Mapping[str, Callable[..., Selection]] = field(default_factory=dict)
+    limits: JobLimits = field(default_factory=JobLimits)
     settle_time: float = 120.0
     first_pause: float = 30.0
     longest_pause: float = 1800.0

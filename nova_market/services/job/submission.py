@@ -8,10 +8,11 @@ the ids of the jobs follow from it, so that a request that is sent again after a
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid4, uuid5
 
+from nova_market.core.job.operator_limits import JobLimits, queue_in_force
 from nova_market.core.job.queue import StoredQueue
 from nova_market.core.job.queue_access import Submitter, invitations, key_of, may_submit
 from nova_market.core.job.record import DEFAULT_PRIORITY, StoredJob
@@ -45,10 +46,14 @@ class SubmissionStores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionQuotas:
-    """most_waiting: jobs of the project that wait; most_jobs: of one request, with the elements of arrays."""
+    """most_waiting: jobs of the project that wait; most_jobs: of one request, with the elements of arrays
+
+    limits: what no queue may exceed
+    """
 
     most_waiting: int
     most_jobs: int
+    limits: JobLimits = field(default_factory=JobLimits)
 
 
 class Submissions:
@@ -111,7 +116,11 @@ class Submissions:
         known, hosts = self._stores.queues.admission(tuple(named.values()), fresh=fresh)
         queues = {name: known[full] for name, full in named.items() if full in known}
         by = self._submitter(entries, queues)
-        queues = {name: one for name, one in queues.items() if may_submit(one, by)}
+        queues = {
+            name: queue_in_force(one, self._quotas.limits)
+            for name, one in queues.items()
+            if may_submit(one, by)
+        }
         facts = AdmissionFacts(
             queues=queues,
             invited=self._invited(named.keys() - queues.keys(), by),

@@ -2,8 +2,8 @@
 """First come, first served without backfilling: the job policy that all others are compared with.
 
 SVMSched (papers, section 3.2) names it as what batch systems did before backfilling. All queues are one
-here: jobs go by priority, then by submission, and no job passes one in front of it, whatever shares there
-are. Shapes and units as in core.job.columns.
+here: jobs go by priority, then by submission, and no job passes one in front of it. It looks at no shares:
+the pass keeps those. Shapes and units as in core.job.columns.
 """
 
 import numpy as np

@@ -5,8 +5,10 @@ Implements INRIA RR-7837, sections 3.3.2 and 3.3.3: rule T2 of doc/source/specs/
 promised a worker that was there wait for one in their line (core.job.pe_line), first in, first out; no server
 is made for them, unless their line has fewer workers than they need. Jobs that were promised a new worker,
 and those without a promise (their queue had another policy), start where there is room, by submission,
-backfilled. Shares do not bind here: they have limited what was offered. Nobody is preempted.
+backfilled. Shares have limited what was offered, and bind long jobs all the same (J10). Nobody is preempted.
 """
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,12 +18,15 @@ from nova_market.core.job.pe_line import Line, served, turns
 from nova_market.core.job.policy_interface import JobSnapshot, Selection
 from nova_market.core.job.reason import ReasonCode
 from nova_market.core.job.room import Room, Spot, hosts_of, most_of_any, placement_of
+from nova_market.core.job.share_keeping import bound, give_share
 from nova_market.core.job.waiting_reasons import Reasons
 from nova_market.core.resource import Array, Rows
 
 
 def tender(seen: JobSnapshot, **parameters: float) -> Selection:
     """Lines first, then what starts on new workers. parameters: of the prices (core.job.tender_terms)."""
+    over = bound(seen)
+    seen = replace(seen, candidates=seen.candidates & ~over)
     waiting, hosts, shapes = seen.waiting, seen.hosts, seen.shapes
     room = Room(hosts.free, hosts.aggregates, seen.settings.host_choice)
     starts: list[int] = []
@@ -50,6 +55,7 @@ def tender(seen: JobSnapshot, **parameters: float) -> Selection:
     expected = np.full(len(waiting), np.nan)
     for line in served(seen.lines, hosts_of(placement), waiting.time_limit.tolist(), seen.now):
         _in_turn(line, seen, reasons, expected)
+    give_share(reasons, over, seen)
     return Selection(
         starts=np.array(starts, dtype=np.intp),
         placement=placement,

@@ -7,9 +7,11 @@ Beyond SVMSched (papers/svmsched.txt): rule J3, policy `value`. The owner states
     price per core-second = (price of what one server takes for a second) / cores  0 <= it, micro-credits
 
 A job without a time limit has no value per core-second, so it waits as long as anything has a price. Jobs
-without cores are compared per second of one server. Shares do not bind: who pays more than the price gets
-the room.
+without cores are compared per second of one server. Nobody pays the value: shares bind long jobs (J10), and
+the operator decides whether queues may have this policy (J11).
 """
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from nova_market.core.job.in_order import by_priority, started_in_order
 from nova_market.core.job.policy_interface import JobSnapshot, Selection
 from nova_market.core.job.reason import ReasonCode
 from nova_market.core.job.room import Room, placement_of
+from nova_market.core.job.share_keeping import bound, give_share
 from nova_market.core.job.waiting_reasons import Reasons
 from nova_market.core.resource import Array
 
@@ -26,6 +29,8 @@ def value(seen: JobSnapshot) -> Selection:
     """Jobs by value per core-second, backfilled, while they are worth the price."""
     waiting, hosts = seen.waiting, seen.hosts
     worth, price = worth_per_core_second(seen), price_per_core_second(seen)
+    over = bound(seen)
+    seen = replace(seen, candidates=seen.candidates & ~over)
     rows = np.flatnonzero(seen.candidates & (worth >= price))
     ranked = by_priority(rows, waiting, -worth[rows])
     room = Room(hosts.free, hosts.aggregates, seen.settings.host_choice)
@@ -37,6 +42,7 @@ def value(seen: JobSnapshot) -> Selection:
     reasons.lack_of_room(np.flatnonzero(left), seen.shapes, hosts, room)
     dear = np.flatnonzero(seen.candidates & (worth < price))
     reasons.give(dear, ReasonCode.PRICE, worth[dear], price[dear])
+    give_share(reasons, over, seen)
     return Selection(
         starts=np.array(starts, dtype=np.intp),
         placement=placement_of(starts, spots),
