@@ -179,6 +179,14 @@ class TooManyLeases(Conflict):
     """A project has as many leases that are not over as it may have."""
 
 
+class LeaseLimitReached(TooManyLeases):
+    """A lease would take more of the cloud than its project, or all of them, may have reserved ahead."""
+
+
+class LeasesOff(NovaMarketError):
+    """A lease that costs nothing, where the operator has set no limit: names the options."""
+
+
 class LeaseChanged(Conflict):
     """A lease was changed since it was read, or its room has to be decided again."""
 

@@ -77,7 +77,7 @@ KEPT = [
         help="""
 Seconds before its start from which on Nova's scheduler receives a lease, and keeps its room. At least
 `[nova_market]lease_window` of nova.conf. A longer time protects leases from servers of flavors with a longer
-`market:duration`, and makes what the scheduler reads larger: about 60 bytes for each node of a lease.
+`market:duration`, and makes what the scheduler reads larger: about 100 bytes for each node of a lease.
 """,
     ),
 ]
@@ -159,6 +159,50 @@ LIMITS = [
         max=100_000,
         help='Largest number of leases of one project that are not over.',
     ),
+    cfg.FloatOpt(
+        'max_core_hours',
+        default=0.0,
+        min=0.0,
+        max=1e12,
+        help="""
+Core-hours that the leases of one project may have ahead of them together, from now to their ends. A lease
+that takes a larger part of the cloud's memory or disk than of its cores counts as that part of the cores. 0 =
+no limit. While there is no limit (this one, or `max_part` below 1), leases that cost nothing are refused: one
+call could reserve the whole cloud. Lower it where projects reserve more than they use.
+""",
+    ),
+    cfg.FloatOpt(
+        'max_part',
+        default=1.0,
+        min=0.0,
+        max=1.0,
+        help="""
+Part of the hosts that can be leased, 0 to 1, that leases of one project may take at any one time; counted as
+max_core_hours. 1 = all of them. Lower it where one project must not take what all need.
+""",
+    ),
+    cfg.FloatOpt(
+        'max_cloud_core_hours',
+        default=0.0,
+        min=0.0,
+        max=1e12,
+        help="""
+Core-hours that the leases of all projects together may have ahead of them; counted as max_core_hours. 0 = no
+limit. Lower it where so much is reserved ahead that servers without a lease find no room for long. With a
+limit, each booking reads all leases: some milliseconds for a thousand.
+""",
+    ),
+    cfg.FloatOpt(
+        'max_cloud_part',
+        default=1.0,
+        min=0.0,
+        max=1.0,
+        help="""
+Part of the hosts that can be leased, 0 to 1, that leases of all projects together may take at any one time.
+Below 1 the rest stays for servers and jobs without a lease, and each booking reads all leases: some
+milliseconds for a thousand.
+""",
+    ),
 ]
 
 MONEY = [
@@ -198,11 +242,22 @@ comes back.
 """,
     ),
     cfg.FloatOpt(
-        'full_refund',
-        default=LIFE.full_refund,
+        'full_refund_within',
+        default=LIFE.full_refund_within,
         min=0.0,
-        max=365 * 86_400.0,
-        help='Seconds before its start up to which a lease can be deleted for all that was held.',
+        max=86_400.0,
+        help="""
+Seconds after its booking in which a lease that has not begun can be deleted for all that was held: time to
+correct a mistake. Later `refund` counts, however far away the start is, since who books ahead keeps that room
+from others. 0 = never.
+""",
+    ),
+    cfg.FloatOpt(
+        'full_refund',
+        deprecated_for_removal=True,
+        deprecated_since='0.1.0',
+        deprecated_reason='See full_refund_within: how far away the start is does not matter any more.',
+        help='Without effect.',
     ),
 ]
 

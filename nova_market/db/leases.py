@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leases in the database.
 
-For rules L2, L4 and L6 of doc/source/specs/leases.rst. Where a lease has room is decided by what was read
+For rules L2, L4, L6, L10 of doc/source/specs/leases.rst. Where a lease has room is decided by what was read
 (core.lease); `calendar` gives a turn with it, and whoever books or moves writes only if nobody has taken a
 turn since. So of two that book the last room at once one decides again. A lease, its nodes, its money and
 its events change in one transaction.
@@ -12,8 +12,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, and_, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, insert, select, update
 
+from nova_market.core.calendar.axes import AXES
+from nova_market.core.lease.limit import LeaseQuota, Span, problem
 from nova_market.core.lease.record import (
     OVER,
     LeaseEvent,
@@ -35,7 +37,7 @@ from nova_market.db.lease_tables import lease_nodes, leases
 from nova_market.db.ledger import MAX_PAGE, post_in
 from nova_market.db.sound_rows import boundary_of, filled
 from nova_market.db.turns import LEASES, read_turn, take_turn
-from nova_market.errors import BadRow, KeyReused, LeaseChanged, TooManyLeases
+from nova_market.errors import BadRow, KeyReused, LeaseChanged, LeaseLimitReached, TooManyLeases
 
 LIVE = leases.c.state.not_in([str(state) for state in OVER])
 NEVER = ('number', 'id', 'payer_id', 'user_id', 'created_at')
@@ -54,15 +56,16 @@ class DatabaseLeases:
         turn: int,
         postings: Sequence[Posting],
         events: Sequence[LeaseEvent],
-        most: int,
+        quota: LeaseQuota,
     ) -> StoredLease:
         """Store a new lease with what is held for it; as it is stored. With its id twice: as it was then.
 
         :raises PromisesChanged: somebody has taken a turn since it was read; decide again.
-        :raises TooManyLeases: its project has `most` that are not over.
+        :raises TooManyLeases: its project has as many that are not over as it may.
+        :raises LeaseLimitReached: more would be reserved ahead than the quota allows.
         :raises BalanceTooLow, UnknownAccount: it cannot be paid.
         """
-        given = lease, turn, tuple(postings), tuple(events), most, self._wall()
+        given = lease, turn, tuple(postings), tuple(events), quota, self._wall()
         return self._database.write(book_in, *given)
 
     def lease(self, lease_id: str) -> StoredLease | None:
@@ -79,20 +82,30 @@ class DatabaseLeases:
         """(the turn, all leases that are not over, by number; what one may hold that cannot be read)."""
         return self._database.read(_calendar)
 
+    def spans(self, payer_id: str) -> Sequence[Span]:
+        """What the leases take that a project has booked, and that are not over."""
+        return self._database.read(_spans, leases.c.payer_id == payer_id)
+
     def change(
-        self, steps: Sequence[LeaseStep], turn: int | None = None, by: str = ''
+        self,
+        steps: Sequence[LeaseStep],
+        turn: int | None = None,
+        by: str = '',
+        quota: LeaseQuota | None = None,
     ) -> Sequence[StoredLease]:
         """Write all of these steps or none; the leases as they are stored.
 
         turn: needed where one of them books room; by: in statements
+        quota: where a lease may not take more than this allows, and then a turn is needed too
 
+        :raises LeaseLimitReached: as book.
         :raises LeaseChanged: a lease is not what it was read as.
         :raises PromisesChanged: as book.
         :raises BalanceTooLow, UnknownAccount: as book.
         """
         if not steps:
             return ()
-        return self._database.write(_change, tuple(steps), turn, by, self._wall())
+        return self._database.write(_change, tuple(steps), turn, by, quota, self._wall())
 
     def events(
         self, lease_id: str, before: int | None = None, limit: int = 100
@@ -124,7 +137,7 @@ def book_in(
     turn: int,
     postings: Sequence[Posting],
     events: Sequence[LeaseEvent],
-    most: int,
+    quota: LeaseQuota,
     now: float,
 ) -> StoredLease:
     """As DatabaseLeases.book, in the transaction of something else."""
@@ -133,12 +146,7 @@ def book_in(
         return before
     # who takes the turn is alone until the end: nobody books between the count and the insert
     take_turn(connection, LEASES, turn)
-    own = and_(leases.c.payer_id == lease.payer_id, LIVE)
-    query = select(func.count()).select_from(leases).where(own)
-    if (connection.execute(query).scalar() or 0) >= most:
-        raise TooManyLeases(
-            f'the project has {most} leases that are not over, which is the limit: delete some, or wait'
-        )
+    _check_quota(connection, lease, None, quota)
     connection.execute(insert(leases).values(**lease_values(lease)))
     put_nodes(connection, lease, there=False)
     if post_in(connection, postings, lease.user_id, now) < len(postings):
@@ -147,6 +155,43 @@ def book_in(
     LEASE_EVENTS.insert(connection, events)
     (stored,) = _by_ids(connection, [lease.id]).values()
     return stored
+
+
+def _check_quota(
+    connection: Connection, lease: StoredLease, before: StoredLease | None, quota: LeaseQuota
+) -> None:
+    """By the leases that are there. before: the same one as it is stored; None: it is new
+
+    :raises TooManyLeases, LeaseLimitReached: it may not be booked.
+    """
+    payer, most = leases.c.payer_id, quota.limits.leases
+    own = _spans(connection, and_(payer == lease.payer_id, leases.c.id != lease.id))
+    if before is None and len(own) >= most:
+        raise TooManyLeases(
+            f'the project has {most} leases that are not over, which is the limit: delete some, or wait'
+        )
+    others: Sequence[Span] = ()
+    if quota.limits.bounds_all:
+        others = _spans(connection, payer != lease.payer_id)
+    old = None if before is None else before.span
+    if found := problem(lease.span, own, others, quota, old):
+        raise LeaseLimitReached(found)
+
+
+def _spans(connection: Connection, chosen: ColumnElement[bool]) -> list[Span]:
+    """Of leases that are not over."""
+    row = [leases.c[name] for name in ('number', 'start', 'end', 'count', *AXES)]
+    all_nodes = [func.sum(lease_nodes.c[name]).label(f'all_{name}') for name in AXES]
+    query = select(*row, *all_nodes).outerjoin(lease_nodes, lease_nodes.c.lease_id == leases.c.id)
+    found = []
+    for one in connection.execute(query.where(LIVE, chosen).group_by(*row)):
+        given = one._mapping
+        placed = given['all_cores'] is not None
+        amounts = tuple(
+            float(given[f'all_{name}'] if placed else given[name] * given['count']) for name in AXES
+        )
+        found.append(Span(start=one.start, end=one.end, amounts=amounts, placed=placed))
+    return found
 
 
 def _lease(connection: Connection, lease_id: str) -> StoredLease | None:
@@ -204,19 +249,26 @@ def _is_done(
 
 
 def _change(
-    connection: Connection, steps: Sequence[LeaseStep], turn: int | None, by: str, now: float
+    connection: Connection,
+    steps: Sequence[LeaseStep],
+    turn: int | None,
+    by: str,
+    quota: LeaseQuota | None,
+    now: float,
 ) -> list[StoredLease]:
     afters = {
         step.before.id: replace(step.after, revision=step.before.revision + 1) for step in steps
     }
     if _is_done(connection, steps, afters):
         return [afters[step.before.id] for step in steps]
-    if any(step.books for step in steps):
+    if quota is not None or any(step.books for step in steps):
         if turn is None:
             raise LeaseChanged('a lease gets other room: read the calendar and give its turn')
         take_turn(connection, LEASES, turn)
     for step in sorted(steps, key=lambda step: step.before.id):
         after = afters[step.before.id]
+        if quota is not None and not after.over:
+            _check_quota(connection, after, step.before, quota)
         own = and_(leases.c.id == step.before.id, leases.c.revision == step.before.revision)
         values: dict[str, Any] = lease_values(after)
         for name in NEVER:

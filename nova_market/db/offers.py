@@ -15,6 +15,7 @@ from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, s
 from nova_market.core.job.pe_line import Accepted
 from nova_market.core.job.record import ENDED, StoredJob
 from nova_market.core.job.store_values import JobQuotas, NewJobs
+from nova_market.core.lease.limit import LeaseQuota
 from nova_market.core.lease.record import LeaseEvent, StoredLease
 from nova_market.core.ledger.posting import Posting
 from nova_market.core.tender.outlook import ForecastMark, OfferRows
@@ -112,14 +113,14 @@ class DatabaseOffers:
         lease: StoredLease,
         postings: Sequence[Posting],
         events: Sequence[LeaseEvent],
-        most: int,
+        quota: LeaseQuota,
     ) -> tuple[StoredOffer, StoredLease]:
         """Book the one lease of an offer as it is honoured. offer: as it will be; else as LeaseStore.book.
 
         :raises PromisesChanged, OfferEnded: as accept; the turn is that of leases.
-        :raises TooManyLeases, BalanceTooLow, UnknownAccount: as LeaseStore.book.
+        :raises TooManyLeases, LeaseLimitReached, BalanceTooLow, UnknownAccount: as LeaseStore.book.
         """
-        booking = turn, lease, tuple(postings), tuple(events), most
+        booking = turn, lease, tuple(postings), tuple(events), quota
         return self._database.write(_accept_lease, offer, *booking, self._wall())
 
     def hold(self, offer: StoredOffer, turn: int, fees: Sequence[Posting]) -> StoredOffer:
@@ -250,12 +251,12 @@ def _accept_lease(
     lease: StoredLease,
     postings: Sequence[Posting],
     events: Sequence[LeaseEvent],
-    most: int,
+    quota: LeaseQuota,
     now: float,
 ) -> tuple[StoredOffer, StoredLease]:
     # this locks the offer; who accepts another one of its request has taken the turn of leases
     _check_live(connection, offer, now)
-    stored = book_in(connection, lease, turn, postings, events, most, now)
+    stored = book_in(connection, lease, turn, postings, events, quota, now)
     _check_only(connection, offer, offers.c.lease_id != '')
     _write(connection, offer)
     return offer, stored

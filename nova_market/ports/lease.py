@@ -7,6 +7,7 @@ Any method may raise errors.DatabaseUnavailable.
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from nova_market.core.lease.limit import LeaseQuota, Span
 from nova_market.core.lease.record import LeaseEvent, LeaseFilter, LeaseStep, StoredLease
 from nova_market.core.ledger.posting import Posting
 
@@ -20,12 +21,13 @@ class LeaseStore(Protocol):
         turn: int,
         postings: Sequence[Posting],
         events: Sequence[LeaseEvent],
-        most: int,
+        quota: LeaseQuota,
     ) -> StoredLease:
         """Store a new lease with what is held for it; as it is stored. With its id twice: as it was then.
 
         :raises errors.PromisesChanged: somebody has taken a turn since it was read; decide again.
-        :raises errors.TooManyLeases: the project that pays has `most` that are not over.
+        :raises errors.TooManyLeases: the project that pays has as many that are not over as it may.
+        :raises errors.LeaseLimitReached: more would be reserved ahead than the quota allows.
         :raises errors.BalanceTooLow, errors.UnknownAccount: it cannot be paid.
         """
 
@@ -40,16 +42,25 @@ class LeaseStore(Protocol):
     ) -> Sequence[StoredLease]:
         """Newest first; before: number of the last one of a page, 0: from the newest."""
 
+    def spans(self, payer_id: str) -> Sequence[Span]:
+        """What the leases take that a project has booked, and that are not over."""
+
     def calendar(self) -> tuple[int, Sequence[StoredLease]]:
         """(the turn, all leases that are not over, by number; what one may hold that cannot be read)."""
 
     def change(
-        self, steps: Sequence[LeaseStep], turn: int | None = None, by: str = ''
+        self,
+        steps: Sequence[LeaseStep],
+        turn: int | None = None,
+        by: str = '',
+        quota: LeaseQuota | None = None,
     ) -> Sequence[StoredLease]:
         """Write all of these steps or none; the leases as they are stored.
 
         turn: needed where one of them books room; by: in statements
+        quota: where a lease may not take more than this allows, and then a turn is needed too
 
+        :raises errors.LeaseLimitReached: as book.
         :raises errors.LeaseChanged: a lease is not what it was read as.
         :raises errors.PromisesChanged: as book.
         :raises errors.BalanceTooLow, errors.UnknownAccount: as book.

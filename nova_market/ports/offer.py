@@ -10,6 +10,7 @@ from typing import Protocol
 from nova_market.core.job.pe_line import Accepted
 from nova_market.core.job.record import StoredJob
 from nova_market.core.job.store_values import JobQuotas, NewJobs
+from nova_market.core.lease.limit import LeaseQuota
 from nova_market.core.lease.record import LeaseEvent, StoredLease
 from nova_market.core.ledger.posting import Posting
 from nova_market.core.tender.outlook import ForecastMark, OfferRows
@@ -60,12 +61,13 @@ class OfferStore(Protocol):
         lease: StoredLease,
         postings: Sequence[Posting],
         events: Sequence[LeaseEvent],
-        most: int,
+        quota: LeaseQuota,
     ) -> tuple[StoredOffer, StoredLease]:
         """Book the one lease of an offer as it is honoured. offer: as it will be; else as LeaseStore.book.
 
         :raises errors.PromisesChanged, errors.OfferEnded: as accept; the turn is that of leases.
-        :raises errors.TooManyLeases, errors.BalanceTooLow, errors.UnknownAccount: as LeaseStore.book.
+        :raises errors.TooManyLeases, errors.LeaseLimitReached: as LeaseStore.book.
+        :raises errors.BalanceTooLow, errors.UnknownAccount: as LeaseStore.book.
         """
 
     def hold(self, offer: StoredOffer, turn: int, fees: Sequence[Posting]) -> StoredOffer:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The settings of leases from group [leases]; the API and the service have the same."""
 
+import math
 import socket
 from collections.abc import Sequence
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -11,6 +12,7 @@ from nova_market.adapters.solver.highs import highs
 from nova_market.core.lease.billing import LeasePrices
 from nova_market.core.lease.host_view import HostWatts
 from nova_market.core.lease.life import LifeSettings
+from nova_market.core.lease.limit import HOUR, LeaseLimits
 from nova_market.core.lease.timetable import TimetableEntry
 from nova_market.core.ledger.money import micro_credits
 from nova_market.errors import BadAmount, BadLease, ConfigurationError
@@ -34,7 +36,7 @@ def lease_settings(conf: cfg.ConfigOpts) -> LeaseSettings:
             end_notice=options.end_notice,
             start_patience=options.start_patience,
             refund=options.refund,
-            full_refund=options.full_refund,
+            full_refund_within=options.full_refund_within,
         ),
         prices=LeasePrices(
             core_hour=_price(options, 'price_core_hour'),
@@ -56,7 +58,7 @@ def lease_settings(conf: cfg.ConfigOpts) -> LeaseSettings:
         forecast_age=conf.offers.forecast_age,
         longest=options.longest,
         horizon=options.horizon,
-        most=options.max_leases,
+        limits=_limits(options),
         publish_ahead=options.publish_ahead,
     )
     for entry in made.timetable:
@@ -74,6 +76,16 @@ def host_watts(conf: cfg.ConfigOpts) -> tuple[HostWatts, ...]:
     :raises ConfigurationError: names the option, its value and what is allowed.
     """
     return tuple(_watts(one) for one in conf.leases.host_watts)
+
+
+def _limits(options: cfg.ConfigOpts) -> LeaseLimits:
+    return LeaseLimits(
+        leases=options.max_leases,
+        core_seconds=options.max_core_hours * HOUR or math.inf,
+        part=options.max_part,
+        cloud_core_seconds=options.max_cloud_core_hours * HOUR or math.inf,
+        cloud_part=options.max_cloud_part,
+    )
 
 
 def _price(options: cfg.ConfigOpts, name: str) -> int:

@@ -23,7 +23,7 @@ from nova_market.core.lease.billing import (
     settled,
     used_part,
 )
-from nova_market.core.lease.life import LifeSettings, event
+from nova_market.core.lease.life import LifeSettings, booked_lately, event
 from nova_market.core.lease.record import (
     BLAZAR,
     LeaseAction,
@@ -221,7 +221,8 @@ def ended(
     """
     if row.over:
         return None
-    part = 1.0 if now <= row.start - settings.full_refund else settings.refund
+    whole = now < row.start and booked_lately(row, now, settings)
+    part = 1.0 if whole else settings.refund
     after = replace(row, state=LeaseState.ENDED, ended_at=now, purpose=lease.purpose)
     after, postings = settled(after, now, part)
     back = after.refunded - row.refunded

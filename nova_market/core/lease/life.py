@@ -34,14 +34,14 @@ class LifeSettings:
     end_notice:    seconds before its end at which its owner is told
     start_patience: seconds that a lease waits for its hosts at its start, before it has failed
     refund:        part of what is not used that comes back when a lease is deleted
-    full_refund:   seconds before its start up to which all of it does
+    full_refund_within: seconds after its booking in which all of it does
     """
 
     charge_period: float = 3600.0
     end_notice: float = 900.0
     start_patience: float = 600.0
     refund: float = 0.9
-    full_refund: float = 86_400.0
+    full_refund_within: float = 300.0
 
     def __post_init__(self) -> None:
         if not (self.charge_period > 0 and 0 <= self.refund <= 1):
@@ -91,12 +91,13 @@ def failed(lease: StoredLease, now: float, why: str) -> LeaseStep:
 def deleted(lease: StoredLease, now: float, settings: LifeSettings, by: str) -> LeaseStep:
     """Its owner gives it up; a part of what is not used comes back, all of it when it could not begin.
 
-    That is so while it waits for its hosts, and when nobody has started it for `start_patience`.
+    That is so while it waits for its hosts, and when nobody has started it for `start_patience`. All comes
+    back of one that was booked a moment ago, too, and not of one that begins late: who books ahead keeps that
+    room from others.
     """
     begun = lease.state in BEGUN
-    early = now <= lease.start - settings.full_refund
     late = lease.state is LeaseState.STARTING or now >= lease.start + settings.start_patience
-    part = 1.0 if not begun and (early or late) else settings.refund
+    part = 1.0 if not begun and (late or booked_lately(lease, now, settings)) else settings.refund
     until = max(now, lease.start) if begun else lease.start
     after = replace(lease, state=LeaseState.ENDED, ended_at=now)
     after, postings = settled(after, until, part)
@@ -104,6 +105,11 @@ def deleted(lease: StoredLease, now: float, settings: LifeSettings, by: str) -> 
     why = f'by {by}; {credit_text(back)} credits came back'
     told = event(lease, now, LeaseAction.DELETED, why, refunded=back)
     return LeaseStep(before=lease, after=after, postings=postings, events=(told,))
+
+
+def booked_lately(lease: StoredLease, now: float, settings: LifeSettings) -> bool:
+    """Whether all that is held for it comes back."""
+    return now <= lease.created_at + settings.full_refund_within
 
 
 def given(lease: StoredLease, now: float, project_id: str) -> LeaseStep:

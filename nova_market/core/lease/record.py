@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from nova_market.core.lease.limit import Span
 from nova_market.core.lease.request import LeaseRequest, automatic
 from nova_market.core.ledger.money import MONEY
 from nova_market.core.ledger.posting import Posting
@@ -132,6 +133,17 @@ class StoredLease:
     def held(self) -> int:
         """What is in escrow for it still."""
         return self.cost - self.charged - self.refunded
+
+    @property
+    def span(self) -> Span:
+        """What all its nodes take together, as limits count it; as asked for where it has no place."""
+        if self.nodes:
+            total = tuple(
+                sum(column) for column in zip(*(one.amounts for one in self.nodes), strict=True)
+            )
+        else:
+            total = tuple(one * self.count for one in self.amounts)
+        return Span(start=self.start, end=self.end, amounts=total, placed=bool(self.nodes))
 
     @property
     def request(self) -> LeaseRequest:

@@ -4,9 +4,13 @@
 Implements rule L5 of doc/source/specs/leases.rst. Units as AXES, seconds since the epoch; arrays (leases,)
 and, of a node of a lease on its host, (nodes,) and (AXES, nodes).
 
+What must be kept free is a calendar of hosts: the room of all leases together, whoever has booked them, in a
+bounded number of steps for each host. What is free in it is what others must leave, as a negative amount; it
+has only hosts with a node. Leases and nodes are there for servers that carry one, and may be fewer: a lease
+that is not among them keeps its room all the same.
+
 What a node reserves is without what servers of its lease take there already: those Nova counts itself. A
-whole host is WHOLE of everything. The calendar has only hosts with a node, and what is free in it is what
-others must leave, as a negative amount.
+whole host is WHOLE of everything.
 """
 
 import hashlib
@@ -27,11 +31,15 @@ from nova_market.core.scheduler.request import ServerRequest
 from nova_market.core.scheduler.snapshot_reader import (
     ReservedLeases,
     ReservedNodes,
+    ReservedRoom,
     ReservedTable,
     array,
     rows,
 )
 from nova_market.errors import BadBooking, BadSnapshot
+
+FORMAT = 2
+"""Of the table; format 1, of services before, has the nodes of all leases in place of the room of hosts."""
 
 WHOLE = 2.0**30
 """Of each amount, where a node is a whole host: more than any host has; exact in sums of the calendar."""
@@ -43,6 +51,7 @@ class Reserved:
     leases, begin, end, projects: by row of the leases; lease_row: by id
     hosts:    row in the calendar, by name; node_lease, nodes: the lease and the room of each node
     carriers: row of the lease that a server carries, by the server's id
+    calendar: what all leases reserve on each host, those that are not among `leases` too
     """
 
     version: str
@@ -92,6 +101,10 @@ def reserved_from(table: ReservedTable) -> Reserved:
 
     :raises BadSnapshot: names what is wrong.
     """
+    if not 1 <= table.format <= FORMAT:
+        raise BadSnapshot(
+            f'format {table.format} of what is reserved: this version reads 1 to {FORMAT}'
+        )
     leases, nodes = table.leases, table.nodes
     count, places = len(leases.id), len(nodes.lease)
     begin, end = (
@@ -109,10 +122,6 @@ def reserved_from(table: ReservedTable) -> Reserved:
     )
     amounts = array(nodes.amounts, 'reserved.nodes.amounts', (len(AXES), places))
     whole = array(nodes.whole, 'reserved.nodes.whole', (places,)) > 0
-    servers = rows([one for one, _ in table.carriers], 'reserved.carriers')
-    of_server = _rows_below(
-        [row for _, row in table.carriers], 'reserved.carriers', len(servers), count
-    )
     try:
         made = bookings(
             host=host, start=begin[lease], end=end[lease],
@@ -120,7 +129,6 @@ def reserved_from(table: ReservedTable) -> Reserved:
         )  # fmt: skip
     except (BadBooking, ValueError) as error:
         raise BadSnapshot(f'reserved: {error}') from None
-    nothing = unbooked(capacity(np.zeros((len(AXES), len(table.hosts)))))
     return Reserved(
         version=table.version,
         at=table.at,
@@ -132,8 +140,23 @@ def reserved_from(table: ReservedTable) -> Reserved:
         hosts=rows(table.hosts, 'reserved.hosts'),
         node_lease=lease,
         nodes=made,
-        carriers=dict(zip(servers, of_server.tolist(), strict=True)),
-        calendar=booked(nothing, made),
+        carriers=_carriers_from(table),
+        calendar=all_booked(made, len(table.hosts)) if table.room is None else _room_from(table),
+    )
+
+
+def all_booked(nodes: Bookings, hosts: int) -> Calendar:
+    """What these nodes reserve together."""
+    return booked(unbooked(capacity(np.zeros((len(AXES), hosts)))), nodes)
+
+
+def room_of(calendar: Calendar) -> ReservedRoom:
+    """What each host must keep free, as it is published."""
+    steps = np.isfinite(calendar.times)
+    return ReservedRoom(
+        host=calendar.host[steps].tolist(),
+        begin=calendar.times[steps].tolist(),
+        amounts=(-calendar.free[:, steps] + 0.0).tolist(),
     )
 
 
@@ -143,6 +166,8 @@ def table_of(reserved: Reserved) -> ReservedTable:
     return ReservedTable(
         version=reserved.version,
         at=reserved.at,
+        format=FORMAT,
+        room=room_of(reserved.calendar),
         leases=ReservedLeases(
             id=list(reserved.leases),
             project_id=list(reserved.projects),
@@ -183,6 +208,44 @@ def read_reserved(document: Mapping[str, Any]) -> Reserved | None:
         return reserved_from(msgspec.convert(document, ReservedTable))
     except msgspec.ValidationError as error:
         raise BadSnapshot(f'what leases have reserved: {error}') from None
+
+
+def _carriers_from(table: ReservedTable) -> dict[str, int]:
+    servers = rows([one for one, _ in table.carriers], 'reserved.carriers')
+    of_server = [row for _, row in table.carriers]
+    found = _rows_below(of_server, 'reserved.carriers', len(servers), len(table.leases.id))
+    return dict(zip(servers, found.tolist(), strict=True))
+
+
+def _room_from(table: ReservedTable) -> Calendar:
+    """The inverse of room_of.
+
+    :raises BadSnapshot: the steps are not host by host and in time.
+    """
+    assert table.room is not None, 'the caller has looked'
+    room, hosts = table.room, len(table.hosts)
+    steps = len(room.host)
+    host = _rows_below(room.host, 'reserved.room.host', steps, hosts)
+    begin = array(room.begin, 'reserved.room.begin', (steps,))
+    amounts = array(room.amounts, 'reserved.room.amounts', (len(AXES), steps))
+    next_host, later = np.diff(host), np.diff(begin)
+    if not ((next_host > 0) | ((next_host == 0) & (later > 0))).all():
+        raise BadSnapshot(
+            'reserved.room: give the steps host by host, each later than the one before it'
+        )
+    # before its first step a host keeps nothing
+    first = np.concatenate([[0], np.cumsum(np.bincount(host, minlength=hosts))])
+    offsets = first + np.arange(hosts + 1)
+    row = np.arange(steps) + host + 1
+    times = np.full(steps + hosts, -np.inf)
+    free = np.zeros((len(AXES), steps + hosts))
+    times[row], free[:, row] = begin, -amounts
+    return Calendar(
+        offsets=offsets.astype(np.intp),
+        times=times,
+        free=free,
+        largest=np.zeros((len(AXES), hosts)),
+    )
 
 
 def _rows_below(column: Sequence[int], name: str, length: int, most: int) -> Rows:

@@ -25,6 +25,7 @@ MAX_PROJECTS = 1_000_000
 MAX_LEASES = 100_000
 MAX_NODES = 200_000
 MAX_CARRIERS = 200_000
+MAX_STEPS = 1_000_000
 HUGE = 1e18
 """No price, bid or amount is larger."""
 
@@ -83,11 +84,28 @@ class ReservedNodes(Struct, frozen=True, kw_only=True):
     amounts: list[list[Amount]]
 
 
+class ReservedRoom(Struct, frozen=True, kw_only=True):
+    """What hosts must keep free, step by step; host: rows; amounts: [axis][step]
+
+    A step lasts until the next one of its host, the last one of a host for ever; before the first one nothing
+    is kept.
+    """
+
+    host: Annotated[list[Row], Meta(max_length=MAX_STEPS)]
+    begin: list[Amount]
+    amounts: list[list[Amount]]
+
+
 class ReservedTable(Struct, frozen=True, kw_only=True):
-    """What leases have reserved: core.scheduler.reserved has what the columns hold."""
+    """What leases have reserved: core.scheduler.reserved has what the columns hold.
+
+    format: 1: there is no `room`, and all nodes are in `nodes`
+    """
 
     version: Annotated[str, Meta(min_length=1, max_length=64)]
     at: Amount
+    format: int = 1
+    room: ReservedRoom | None = None
     leases: ReservedLeases
     hosts: Annotated[list[Name], Meta(max_length=MAX_HOSTS)]
     nodes: ReservedNodes

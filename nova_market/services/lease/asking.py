@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From the body of a request to a lease: what is asked for, the hosts, where it would be, its row.
 
-Implements rules L1 to L3 of doc/source/specs/leases.rst around core.lease. Seconds since the epoch.
+Implements rules L1 to L3 and L10 of doc/source/specs/leases.rst around core.lease. Seconds since the epoch.
 """
 
 import time
@@ -12,11 +12,12 @@ from typing import Any
 from nova_market.core.lease.billing import LeasePrices, lease_cost
 from nova_market.core.lease.cluster import Cluster
 from nova_market.core.lease.host_view import cluster_of
+from nova_market.core.lease.limit import LeaseQuota
 from nova_market.core.lease.placement_interface import PlacementInput, PlacementPlan
 from nova_market.core.lease.record import LeaseNode, StoredLease
 from nova_market.core.lease.request import LeaseRequest, automatic, manual
 from nova_market.core.timestamp import LATEST, seconds, stamp
-from nova_market.errors import BadLease, BadTime
+from nova_market.errors import BadLease, BadTime, LeasesOff
 from nova_market.ports import JobStateStore, LeaseStore
 from nova_market.services.lease.observing import read_view
 from nova_market.services.lease.settings import LeaseSettings
@@ -39,6 +40,22 @@ class Booker:
 
     project_id: str
     user_id: str
+
+
+def quota_of(hosts: Cluster, settings: LeaseSettings, now: float) -> LeaseQuota:
+    """What a booking on these hosts is checked against."""
+    total = hosts.whole.sum(axis=1).tolist()
+    return LeaseQuota(limits=settings.limits, total=tuple(total), now=now)
+
+
+def check_worth(cost: int, settings: LeaseSettings) -> None:
+    """:raises LeasesOff: a lease of this cost is for nothing, and nothing bounds how much of it there is."""
+    if cost == 0 and not settings.limits.bounds_projects:
+        raise LeasesOff(
+            'leases that cost nothing are off: the operator sets a price ([leases]price_core_hour, '
+            'price_memory_gib_hour, price_disk_gib_hour) or a limit ([leases]max_core_hours, or max_part '
+            'below 1)'
+        )
 
 
 def seen_hosts(stores: LeaseStores, settings: LeaseSettings, now: float) -> tuple[int, Cluster]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Blazar asks and reports of its leases, written in our ledger.
 
-Implements rule L9 of doc/source/specs/leases.rst around core.lease.blazar. Each call is one transaction of
-rows, postings and events, and what it does depends on the rows: a call that is repeated, or whose answer got
-lost, moves nothing twice. Seconds since the epoch.
+Implements rules L9 and L10 of doc/source/specs/leases.rst around core.lease.blazar. Each call is one
+transaction of rows, postings and events, and what it does depends on the rows: a call that is repeated, or
+whose answer got lost, moves nothing twice. Seconds since the epoch.
 """
 
 import logging
@@ -21,6 +21,7 @@ from nova_market.core.lease.blazar import (
     row_of,
 )
 from nova_market.core.lease.life import event
+from nova_market.core.lease.limit import LeaseLimits, LeaseQuota
 from nova_market.core.lease.record import (
     OVER,
     LeaseAction,
@@ -40,7 +41,7 @@ from nova_market.errors import (
     TooManyLeases,
     UnknownAccount,
 )
-from nova_market.services.lease.asking import LeaseStores
+from nova_market.services.lease.asking import LeaseStores, check_worth
 from nova_market.services.lease.settings import LeaseSettings
 
 LOG = logging.getLogger(__name__)
@@ -67,14 +68,14 @@ class BlazarCalls:
     def create(self, lease: BlazarLease) -> StoredLease:
         """Hold what it costs, before Blazar makes it or, with an id, after that.
 
-        :raises BalanceTooLow, UnknownAccount, TooManyLeases, BadLease: nothing is held.
+        :raises BalanceTooLow, UnknownAccount, TooManyLeases, LeasesOff, BadLease: nothing is held.
         """
         return self._again(lambda: self._create(lease))
 
     def change(self, current: BlazarLease, lease: BlazarLease) -> StoredLease:
         """Hold more, or give back what is too much.
 
-        :raises BalanceTooLow, UnknownAccount, TooManyLeases, BadLease: nothing is changed.
+        :raises BalanceTooLow, UnknownAccount, TooManyLeases, LeasesOff, BadLease: nothing is changed.
         """
         return self._again(lambda: self._change(current, lease))
 
@@ -97,8 +98,14 @@ class BlazarCalls:
         row = row_of(current, self._rows(current))
         if row is None:
             return self._book(lease, now)
+        turn, _ = self._stores.leases.calendar()
         step = None if row.over else changed(row, lease, now, self._settings.prices)
-        return self._written(step) if step is not None else row
+        if step is None:
+            return row
+        if any(lease.amounts):
+            check_worth(step.after.cost, self._settings)
+        (stored,) = self._stores.leases.change([step], turn, self._by, self._quota(now))
+        return stored
 
     def _end(self, lease: BlazarLease) -> StoredLease | None:
         now = self._stores.wall()
@@ -107,7 +114,8 @@ class BlazarCalls:
             if now <= lease.start:
                 return None
             try:
-                row = self._book(lease, lease.start)
+                # it has had what it had, whatever limits there are
+                row = self._book(lease, lease.start, LeaseLimits(leases=MOST))
             except (BalanceTooLow, UnknownAccount, TooManyLeases, BadLease, KeyReused) as error:
                 LOG.error('lease %s of Blazar is over and not charged: %s', lease.id, error)
                 return None
@@ -123,8 +131,12 @@ class BlazarCalls:
         step = ended(row, lease, now, self._settings.life)
         return self._written(step) if step is not None else row
 
-    def _book(self, lease: BlazarLease, since: float) -> StoredLease:
+    def _book(
+        self, lease: BlazarLease, since: float, limits: LeaseLimits | None = None
+    ) -> StoredLease:
         """A new row; of a lease with an id, the one that is there. since: what it costs is from then on.
+
+        limits: in place of the operator's
 
         Blazar repeats no call: a check without an id is one of a lease of its own.
         """
@@ -140,8 +152,15 @@ class BlazarCalls:
                 return before
             number += 1
         row = new_row(lease, number, price_of(lease, since, self._settings.prices), now, since)
+        if limits is None and any(lease.amounts):
+            check_worth(row.cost, self._settings)
         told = event(row, now, LeaseAction.BOOKED, f'by Blazar, from {stamp(row.start)} on')
-        return self._stores.leases.book(row, turn, hold(row), [told], self._settings.most)
+        quota = self._quota(now) if limits is None else LeaseQuota(limits=limits, now=now)
+        return self._stores.leases.book(row, turn, hold(row), [told], quota)
+
+    def _quota(self, now: float) -> LeaseQuota:
+        """By cores alone: Blazar's hosts are its own."""
+        return LeaseQuota(limits=self._settings.limits, now=now)
 
     def _rows(self, lease: BlazarLease) -> list[StoredLease]:
         """Of the project: those that are not over, and those that were at its time."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leases are booked, changed, deleted and given to another project.
 
-Implements rules L1, L2, L3 and L6 of doc/source/specs/leases.rst around core.lease, after CloudAlloc, section
-4, scenario 2. A booking decides by what was booked until then, and is stored only if nothing was booked since
-(ports.LeaseStore): otherwise all is read and decided again. Seconds since the epoch.
+Implements rules L1, L2, L3, L6, L10 of doc/source/specs/leases.rst around core.lease, after CloudAlloc,
+section 4, scenario 2. A booking decides by what was booked until then, and is stored only if nothing was
+booked since (ports.LeaseStore): otherwise all is read and decided again. Seconds since the epoch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ from uuid import NAMESPACE_URL, uuid4, uuid5
 from nova_market.core.lease.billing import hold, without_payer
 from nova_market.core.lease.cluster import Cluster
 from nova_market.core.lease.life import deleted, event, given
+from nova_market.core.lease.limit import LeaseQuota
 from nova_market.core.lease.near_option import NearOption, near_options
 from nova_market.core.lease.objective import price
 from nova_market.core.lease.record import LeaseAction, LeaseStep, StoredLease
@@ -34,8 +35,10 @@ from nova_market.services.lease.asking import (
     Booker,
     LeaseStores,
     booked_lease,
+    check_worth,
     lease_request,
     planned,
+    quota_of,
     seen_hosts,
 )
 from nova_market.services.lease.settings import LeaseSettings
@@ -67,7 +70,8 @@ class LeaseRequests:
         :raises BadLease: names what is wrong.
         :raises KeyReused: the key is of another lease.
         :raises Refused, LeaseRefused: it cannot be met; nothing was booked.
-        :raises TooManyLeases, BalanceTooLow, UnknownAccount: nothing was booked.
+        :raises LeasesOff, TooManyLeases, LeaseLimitReached: nothing was booked.
+        :raises BalanceTooLow, UnknownAccount: nothing was booked.
         """
         name = f'market:lease:{self._by.project_id}:{key}'
         lease_id = str(uuid5(NAMESPACE_URL, name)) if key else str(uuid4())
@@ -76,12 +80,11 @@ class LeaseRequests:
             if before is not None:
                 _check_same(before, body, self._by)
                 return before, False
-            lease, turn = self._placed(lease_id, body)
+            lease, turn, quota = self._placed(lease_id, body)
+            check_worth(lease.cost, self._settings)
             booked = event(lease, lease.created_at, LeaseAction.BOOKED, where(lease))
             try:
-                return self._stores.leases.book(
-                    lease, turn, hold(lease), [booked], self._settings.most
-                ), True
+                return self._stores.leases.book(lease, turn, hold(lease), [booked], quota), True
             except PromisesChanged:
                 continue
         raise Conflict('others book leases all the time: try again')
@@ -128,8 +131,10 @@ class LeaseRequests:
             (stored,) = self._stores.leases.change([changed], by=by)
         return stored
 
-    def _placed(self, lease_id: str, body: Mapping[str, Any]) -> tuple[StoredLease, int]:
-        """(the lease as it can be booked now, the turn).
+    def _placed(
+        self, lease_id: str, body: Mapping[str, Any]
+    ) -> tuple[StoredLease, int, LeaseQuota]:
+        """(the lease as it can be booked now, the turn, what it is checked against).
 
         :raises Refused: it cannot.
         """
@@ -142,7 +147,8 @@ class LeaseRequests:
             raise refused(hosts, asked)
         nodes = stored_nodes(hosts, asked, place.hosts)
         lease = booked_lease(asked, body, nodes, place.start, now, self._by, settings.prices)
-        return (lease if asked.hosts else replace(lease, **names)), turn
+        lease = lease if asked.hosts else replace(lease, **names)
+        return lease, turn, quota_of(hosts, settings, now)
 
 
 def refused(hosts: Cluster, asked: LeaseRequest) -> Refused:

@@ -153,8 +153,8 @@ class Leases(LeaderLoop):
 
         self._crowd = OutageLog(
             LOG,
-            lost="Nova's scheduler does not receive all leases that begin soon",
-            back="Nova's scheduler receives all leases that begin soon",
+            lost='servers cannot carry all leases that begin soon, whose room is kept all the same',
+            back='servers can carry all leases that begin soon',
         )
 
     def turn(self) -> None:
@@ -256,7 +256,8 @@ class Leases(LeaderLoop):
         found = self._with_all(self._leases.calendar()[1], 'reserve', decide)
         publish_reserved(self._states, found)
         if found.left_out:
-            self._crowd.failed(f'{found.left_out} leases that begin last are left out', kind='many')
+            why = f'{found.left_out} leases of projects with the most nodes are not published'
+            self._crowd.failed(why, kind='many')
         else:
             self._crowd.works()
 

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from nova_market.core.lease.billing import LeasePrices
 from nova_market.core.lease.host_view import HostWatts
 from nova_market.core.lease.life import LifeSettings
+from nova_market.core.lease.limit import LeaseLimits
 from nova_market.core.lease.objective import Objective
 from nova_market.core.lease.placement_interface import Placement, PlacementSettings
 from nova_market.core.lease.program import Solver
@@ -27,7 +28,7 @@ class LeaseSettings:
     lost_after: a host that cannot be used for so long is lost
     view_age:   after which what was published of the hosts is of no use
     publish_ahead: leases that begin within it are published for Nova's scheduler
-    longest, horizon: of a lease, and from now to its end; most: leases of a project that are not over
+    longest, horizon: of a lease, and from now to its end; limits: of what is reserved ahead
     """
 
     name: str = 'leases'
@@ -50,7 +51,7 @@ class LeaseSettings:
     forecast_age: float = 60.0
     longest: float = 30 * 86_400.0
     horizon: float = 365 * 86_400.0
-    most: int = 100
+    limits: LeaseLimits = field(default_factory=LeaseLimits)
     publish_ahead: float = 7 * 86_400.0
 
     def plugins(

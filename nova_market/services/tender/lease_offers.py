@@ -18,6 +18,7 @@ from nova_market.core.lease.billing import hold
 from nova_market.core.lease.cluster import Cluster
 from nova_market.core.lease.greedy import first_place
 from nova_market.core.lease.life import event
+from nova_market.core.lease.limit import LeaseQuota
 from nova_market.core.lease.place import LeasePlace
 from nova_market.core.lease.record import LeaseAction, StoredLease
 from nova_market.core.lease.refusal import faults
@@ -43,8 +44,10 @@ from nova_market.services.lease.asking import (
     Booker,
     LeaseStores,
     booked_lease,
+    check_worth,
     lease_request,
     planned,
+    quota_of,
     seen_hosts,
 )
 from nova_market.services.lease.booking import TRIES, where
@@ -103,7 +106,7 @@ class LeaseOfferRequests:
 
         body: as it was sent: the request below `lease` or `server`, utility and weight
 
-        :raises BadOffer, BadLease: names what is wrong.
+        :raises BadOffer, BadLease, LeasesOff: names what is wrong.
         :raises TooManyOffers: of the project.
         """
         utility, weight = utility_of(body, self._settings.utilities)
@@ -118,6 +121,8 @@ class LeaseOfferRequests:
         each = replace(self._leases, seconds=self._leases.seconds / len(requests))
         plans = [planned(hosts, (one,), each, now)[0].places[0] for one in requests]
         ways = lease_ways(hosts, requests, plans, self._leases.prices)
+        for way in ways:
+            check_worth(way.cost, self._leases)
         columns = way_columns(ways, now)
         order = best_first(columns, np.arange(len(ways)), utility, weight)[:MOST].tolist()
         made = [
@@ -137,7 +142,8 @@ class LeaseOfferRequests:
 
         :raises LeaseGone: it cannot be had any more; with alternatives.
         :raises OfferEnded: it was accepted by somebody, was released, or has expired.
-        :raises TooManyLeases, BalanceTooLow, UnknownAccount: nothing was charged.
+        :raises LeasesOff, TooManyLeases, LeaseLimitReached, BalanceTooLow, UnknownAccount: nothing was
+            charged.
         """
         for _ in range(TRIES):
             if key and offer.accept_key == key:
@@ -149,7 +155,8 @@ class LeaseOfferRequests:
             state = offer.state_at(now)
             if state is not OfferState.OPEN:
                 raise OfferEnded(f'offer {offer.id} is {state}: ask for new ones')
-            lease, turn = self._again(offer, now)
+            lease, turn, quota = self._again(offer, now)
+            check_worth(lease.cost, self._leases)
             accepted = replace(
                 offer,
                 state=OfferState.ACCEPTED,
@@ -162,7 +169,7 @@ class LeaseOfferRequests:
             booked = event(lease, now, LeaseAction.BOOKED, where(lease))
             try:
                 return *self._offers.accept_lease(
-                    accepted, turn, lease, hold(lease), [booked], self._leases.most
+                    accepted, turn, lease, hold(lease), [booked], quota
                 ), True
             except PromisesChanged:
                 found = self._offers.offer(offer.id)
@@ -171,8 +178,8 @@ class LeaseOfferRequests:
                 offer = found
         raise Conflict(f'offer {offer.id}: others book leases all the time: try again')
 
-    def _again(self, offer: StoredOffer, now: float) -> tuple[StoredLease, int]:
-        """The lease of an offer as it can be booked now, and the turn (O2)."""
+    def _again(self, offer: StoredOffer, now: float) -> tuple[StoredLease, int, LeaseQuota]:
+        """The lease of an offer as it can be booked now, the turn, what it is checked against (O2)."""
         promised = offer.lease
         assert promised is not None, 'the caller has looked at its kind'
         lease_id = str(uuid5(NAMESPACE_URL, f'market:offer:{offer.request_id}'))
@@ -183,7 +190,7 @@ class LeaseOfferRequests:
                 turn, hosts = seen_hosts(self._stores, self._leases, now)
                 lease = self._placed(offer, promised, asked, hosts, now)
                 if lease is not None:
-                    return lease, turn
+                    return lease, turn, quota_of(hosts, self._leases, now)
                 problem = '; '.join(one.sentence for one in faults(hosts, asked)) or (
                     'other hosts have less, or cost more'
                 )

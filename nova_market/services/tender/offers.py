@@ -15,6 +15,7 @@ from uuid import NAMESPACE_URL, uuid4, uuid5
 import numpy as np
 
 from nova_market.core.job.forecast import Forecast
+from nova_market.core.job.operator_limits import JobLimits, queue_in_force
 from nova_market.core.job.queue import QueueState, StoredQueue
 from nova_market.core.job.queue_access import (
     Submitter,
@@ -88,7 +89,7 @@ class OfferSettings:
     forecast_age: seconds after which a forecast is of no use
     region: name of this one, '' when it stands alone; child_timeout: seconds for which others are waited for
     depth: levels of regions, this one included
-    utilities: plug-ins of nova_market.utility, by name
+    utilities: plug-ins of nova_market.utility, by name; limits: what no queue may exceed
     """
 
     valid: float = 300.0
@@ -101,6 +102,7 @@ class OfferSettings:
     child_timeout: float = 2.0
     depth: int = 3
     utilities: Mapping[str, Utility] = field(default_factory=dict)
+    limits: JobLimits = field(default_factory=JobLimits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -366,7 +368,7 @@ class OfferRequests:
         queue = outlook.queue
         if queue.state is not QueueState.OPEN:
             raise QueueClosed(f'queue: {queue.name} is {queue.state}: name another one')
-        return outlook
+        return replace(outlook, queue=queue_in_force(queue, self._settings.limits))
 
     def _flavors(self, body: Mapping[str, Any], outlook: Outlook) -> Mapping[str, Size]:
         queue = outlook.queue

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from nova_market.core.job.pe_line import Accepted
 from nova_market.core.job.record import StoredJob
 from nova_market.core.job.store_values import JobQuotas, NewJobs
+from nova_market.core.lease.limit import LeaseQuota
 from nova_market.core.lease.record import LeaseEvent, StoredLease
 from nova_market.core.ledger.posting import Posting
 from nova_market.core.tender.outlook import ForecastMark, OfferRows
@@ -51,9 +52,9 @@ class UnkeptOffers:
         lease: StoredLease,
         postings: Sequence[Posting],
         events: Sequence[LeaseEvent],
-        most: int,
+        quota: LeaseQuota,
     ) -> tuple[StoredOffer, StoredLease]:
-        return self._store.accept_lease(offer, turn, lease, postings, events, most)
+        return self._store.accept_lease(offer, turn, lease, postings, events, quota)
 
     def hold(self, offer: StoredOffer, turn: int, fees: Sequence[Posting]) -> StoredOffer:
         return self._store.hold(offer, turn, fees)
