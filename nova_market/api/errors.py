@@ -57,6 +57,8 @@ CODES: Mapping[type[errors.NovaMarketError], tuple[int, str]] = {
     errors.OfferEnded: (409, 'market.offer.ended'),
     errors.OfferGone: (409, 'market.offer.gone'),
     errors.TooManyCodes: (409, 'market.notice.too_many_codes'),
+    errors.LeasesOff: (403, 'market.lease.off'),
+    errors.LeaseLimitReached: (409, 'market.lease.limit'),
     errors.TooManyLeases: (409, 'market.lease.too_many'),
     errors.LeaseRefused: (409, 'market.lease.refused'),
     errors.LeaseOver: (409, 'market.lease.over'),

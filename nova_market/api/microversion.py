@@ -13,7 +13,7 @@ SERVICE = 'market'
 HEADER = 'OpenStack-API-Version'
 MAJOR = 1
 MIN_MINOR = 1
-MAX_MINOR = 14
+MAX_MINOR = 15
 FORM = re.compile(r'(\d{1,3})\.(\d{1,6})', re.ASCII)
 
 
@@ -42,6 +42,7 @@ NOTICES = Version(11)
 LEASE_OFFERS = Version(12)
 OWN_WORKERS = Version(13)
 SET_ASIDE = Version(14)
+LIMITS = Version(15)
 
 
 def requested(header: str | None) -> Version:

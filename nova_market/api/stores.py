@@ -7,6 +7,7 @@ from typing import Protocol
 
 from nova_market.core.app.policies.traits import PolicyTraits
 from nova_market.core.job.attempt import WorkerPace
+from nova_market.core.job.operator_limits import JobLimits
 from nova_market.ports import (
     AccountStore,
     AppStore,
@@ -78,7 +79,8 @@ class Settings:
 
     policies:        the scaling policies that are installed, and what each declares
     trust_roles:     roles of a caller that are handed on to the controller; none: all of them
-    job_policies:    the policies of queues that are installed
+    job_policies:    the policies that queues may have
+    job_limits:      what queues and jobs may not exceed
     report_interval: least seconds between two reports of an application or of one of its servers
     worker_pace:     how often agents of workers call
     bags:            how many a project may have open, and how many tasks each
@@ -96,6 +98,7 @@ class Settings:
     max_waiting_jobs: int = 10_000
     max_jobs_per_request: int = 1000
     job_policies: tuple[str, ...] = ()
+    job_limits: JobLimits = field(default_factory=JobLimits)
     policies: Mapping[str, PolicyTraits] = field(default_factory=dict)
     trust_roles: tuple[str, ...] = ('member',)
     report_interval: float = 1.0

@@ -6,7 +6,7 @@ every OpenStack service is. It changes nothing.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
@@ -16,9 +16,16 @@ from nova_market.adapters.openstack.session import check_account
 from nova_market.conf import database as database_options
 from nova_market.conf import opts
 from nova_market.db import schema
-from nova_market.errors import CloudUnavailable, NovaMarketError, SchemaBehind
+from nova_market.db.database import Database
+from nova_market.errors import (
+    CloudUnavailable,
+    ConfigurationError,
+    NovaMarketError,
+    SchemaBehind,
+)
 from nova_market.wiring import engine, rebalancing
 from nova_market.wiring.database import connect
+from nova_market.wiring.limits_in_use import beyond_limits
 
 PROGRAM = 'nova-market-status'
 EXIT_USAGE = 255
@@ -49,16 +56,14 @@ class Checks(upgradecheck.UpgradeCommands):
         return Result(Code.SUCCESS)
 
     def _database(self) -> Result:
-        database = connect(self._conf)
-        try:
-            schema.check(database)
-        except SchemaBehind as error:
-            return Result(Code.FAILURE, str(error))
-        except NovaMarketError as error:
-            return Result(Code.FAILURE, f'{error}: check [database]connection')
-        finally:
-            database.close()
-        return Result(Code.SUCCESS)
+        return self._stored(lambda database: Result(Code.SUCCESS))
+
+    def _limits(self) -> Result:
+        def look(database: Database) -> Result:
+            found = '; '.join(beyond_limits(self._conf, database))
+            return Result(Code.WARNING, found) if found else Result(Code.SUCCESS)
+
+        return self._stored(look)
 
     def _identity(self) -> Result:
         """Only the engine and the API need it, and they are elsewhere in some clouds."""
@@ -73,9 +78,23 @@ class Checks(upgradecheck.UpgradeCommands):
             return Result(Code.FAILURE, str(error))
         return Result(Code.SUCCESS)
 
+    def _stored(self, look: Callable[[Database], Result]) -> Result:
+        """What this look at the database finds, if the tables are those of this version."""
+        database = connect(self._conf)
+        try:
+            schema.check(database)
+            return look(database)
+        except (ConfigurationError, SchemaBehind) as error:
+            return Result(Code.FAILURE, str(error))
+        except NovaMarketError as error:
+            return Result(Code.FAILURE, f'{error}: check [database]connection')
+        finally:
+            database.close()
+
     _upgrade_checks = (
         ('Configuration', _configuration),
         ('Database revision', _database),
+        ('Limits of queues and leases', _limits),
         ('Account of the engine', _identity),
     )
 

@@ -26,6 +26,7 @@ from nova_market.conf import database as database_options
 from nova_market.conf import opts
 from nova_market.conf.offers import region_of
 from nova_market.core.job.attempt import WorkerPace
+from nova_market.core.job.operator_limits import JobLimits
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.app_events import DatabaseAppEvents
 from nova_market.db.apps import DatabaseApps
@@ -50,7 +51,7 @@ from nova_market.services.tender.offers import OfferSettings
 from nova_market.wiring.database import connect
 from nova_market.wiring.lease_settings import lease_settings
 from nova_market.wiring.notice_limits import notice_limits
-from nova_market.wiring.policies import job_policies, traits_by_policy, utilities
+from nova_market.wiring.policies import job_plugins, traits_by_policy, utilities
 
 PROGRAM = 'nova-market-api'
 
@@ -130,7 +131,8 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
         queue_name_rest=conf.api.queue_name_rest,
         max_waiting_jobs=conf.api.max_waiting_jobs,
         max_jobs_per_request=conf.api.max_jobs_per_request,
-        job_policies=job_policies(),
+        job_policies=tuple(job_plugins(conf.jobs.policies)),
+        job_limits=job_limits(conf),
         policies=traits_by_policy(),
         trust_roles=tuple(conf.api.trust_roles),
         report_interval=conf.api.report_interval,
@@ -157,6 +159,18 @@ def offer_settings(conf: cfg.ConfigOpts) -> OfferSettings:
         child_timeout=options.child_timeout,
         depth=options.depth,
         utilities=utilities(),
+        limits=job_limits(conf),
+    )
+
+
+def job_limits(conf: cfg.ConfigOpts) -> JobLimits:
+    """What no queue or job may exceed: the API refuses it, and the service does not apply it."""
+    options = conf.jobs
+    return JobLimits(
+        max_short_below=options.max_short_below,
+        max_notice=options.max_notice,
+        max_least_run_time=options.max_least_run_time,
+        max_retries=options.max_retries,
     )
 
 

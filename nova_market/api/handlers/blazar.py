@@ -13,11 +13,18 @@ from nova_market.api.contract import gives, takes_body
 from nova_market.api.errors import ApiError
 from nova_market.api.schemas import blazar as schemas
 from nova_market.core.lease.blazar import BlazarLease, blazar_lease, with_changes
-from nova_market.errors import BadLease, BalanceTooLow, TooManyLeases, UnknownAccount
+from nova_market.errors import (
+    BadLease,
+    BalanceTooLow,
+    LeasesOff,
+    TooManyLeases,
+    UnknownAccount,
+)
 from nova_market.services.lease.asking import LeaseStores
 from nova_market.services.lease.blazar import BlazarCalls
 
 DONE = Answer(status=204)
+REFUSED = (BadLease, BalanceTooLow, LeasesOff, TooManyLeases, UnknownAccount)
 
 
 @takes_body(schemas.CALL)
@@ -61,7 +68,7 @@ def _created(call: Call) -> Answer:
     calls = _calls(call)
     try:
         calls.create(_lease(call, call.body['lease']))
-    except (BadLease, BalanceTooLow, TooManyLeases, UnknownAccount) as error:
+    except REFUSED as error:
         raise _refused(error) from None
     return DONE
 
@@ -72,7 +79,7 @@ def _changed(call: Call) -> Answer:
     try:
         lease = _lease(call, with_changes(current, call.body['lease']))
         calls.change(_lease(call, current), lease)
-    except (BadLease, BalanceTooLow, TooManyLeases, UnknownAccount) as error:
+    except REFUSED as error:
         raise _refused(error) from None
     return DONE
 

@@ -9,10 +9,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from nova_market.api import microversion
 from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_header, takes_query
 from nova_market.api.errors import ApiError, not_found
-from nova_market.api.handlers.job_view import event, short, shown, summary
+from nova_market.api.handlers.job_view import (
+    event,
+    job_in_force_shown,
+    short,
+    shown,
+    summary,
+)
 from nova_market.api.handlers.queue import visible
 from nova_market.api.schemas import job as schemas
 from nova_market.api.schemas.account import IDEMPOTENCY_KEY
@@ -114,7 +121,9 @@ def submissions_of(call: Call, prioritizes: Callable[[StoredQueue], bool]) -> Su
         ),
         submitter(call),
         SubmissionQuotas(
-            most_waiting=settings.max_waiting_jobs, most_jobs=settings.max_jobs_per_request
+            most_waiting=settings.max_waiting_jobs,
+            most_jobs=settings.max_jobs_per_request,
+            limits=settings.job_limits,
         ),
         prioritizes,
     )
@@ -258,15 +267,12 @@ def _one(call: Call, job: StoredJob) -> dict[str, Any]:
     stores = call.stores
     attempts = stores.attempts.attempts_of(job.id)
     here = list(stores.attempts.workers_by_ids([one.worker_id for one in attempts]))
-    names = stores.queues.names([job.queue_id])
+    queue = stores.queues.queue(job.queue_id)
     if not call.may('jobs:show_host'):
         here = [replace(one, host='') for one in here]
-    return {
-        'job': shown(
-            job,
-            names.get(job.queue_id, ''),
-            stores.jobs.content(job.content_id),
-            attempts,
-            here,
-        )
-    }
+    found = shown(
+        job, queue.name if queue else '', stores.jobs.content(job.content_id), attempts, here
+    )
+    if call.version >= microversion.LIMITS:
+        found['in_force'] = job_in_force_shown(job, queue, call.settings.job_limits)
+    return {'job': found}

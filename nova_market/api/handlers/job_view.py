@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queues, jobs, attempts and events as the API shows them. Times of 0 are those that have not come: null."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from nova_market.core.job.charge import HOUR
+from nova_market.core.job.operator_limits import (
+    LIMITED,
+    JobLimits,
+    jobs_in_force,
+    queue_in_force,
+)
 from nova_market.core.job.queue import QueueMinute, StoredQueue, StoredWorker
 from nova_market.core.job.record import (
     JobContent,
@@ -24,8 +30,10 @@ SOLD = {'cpu': 'shares of cores', 'memory': 'shares of memory'}
 """What the market sells, by the names of its resources."""
 
 
-def queue_shown(queue: StoredQueue, count: QueueCount) -> dict[str, Any]:
-    """A queue, with how many of its jobs are where."""
+def queue_shown(
+    queue: StoredQueue, count: QueueCount, hidden: Collection[str] = ()
+) -> dict[str, Any]:
+    """A queue, with how many of its jobs are where. hidden: limits that the caller does not know."""
     return {
         'id': queue.id,
         'project_id': queue.project_id,
@@ -40,7 +48,7 @@ def queue_shown(queue: StoredQueue, count: QueueCount) -> dict[str, Any]:
         'networks': list(queue.networks),
         'reuse': queue.reuse,
         'idle_seconds': queue.idle_seconds,
-        'limits': asdict(queue.limits),
+        'limits': {n: v for n, v in asdict(queue.limits).items() if n not in hidden},
         'submitters': {'projects': list(queue.projects), 'roles': list(queue.roles)},
         'weights': dict(queue.weights),
         'price_core_hour': queue.price_core_hour,
@@ -52,6 +60,22 @@ def queue_shown(queue: StoredQueue, count: QueueCount) -> dict[str, Any]:
         'changed_at': stamp(queue.changed_at),
         'jobs': asdict(count),
     }
+
+
+def queue_in_force_shown(queue: StoredQueue, most: JobLimits, *, policy: bool) -> dict[str, Any]:
+    """Which of its limits count. policy: whether it may have its policy"""
+    limited = queue_in_force(queue, most)
+    limits = {name: getattr(limited.limits, name) for name in LIMITED.values()}
+    return {'policy': policy, 'short_below': limited.short_below, **limits}
+
+
+def job_in_force_shown(
+    job: StoredJob, queue: StoredQueue | None, most: JobLimits
+) -> dict[str, Any]:
+    """What of a job's values counts. queue: its own; None: it is gone"""
+    (limited,) = jobs_in_force([job], [] if queue is None else [queue], most)
+    found = {name: getattr(limited, name) for name in LIMITED}
+    return {**found, 'preempt_action': str(limited.preempt_action)}
 
 
 def tender_shown(prices: QueuePrices, *, history: bool) -> dict[str, Any]:

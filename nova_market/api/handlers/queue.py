@@ -12,7 +12,13 @@ from nova_market.api import microversion
 from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_query
 from nova_market.api.errors import ApiError, not_found
-from nova_market.api.handlers.job_view import clearing_shown, minute, queue_shown, tender_shown
+from nova_market.api.handlers.job_view import (
+    clearing_shown,
+    minute,
+    queue_in_force_shown,
+    queue_shown,
+    tender_shown,
+)
 from nova_market.api.handlers.price import newest_prices
 from nova_market.api.schemas import queue as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, TIME, marker
@@ -188,13 +194,16 @@ def _check_operator(call: Call) -> None:
 
 
 def _check_version(call: Call) -> None:
-    """:raises ApiError: older versions have no queues of policy tender, or whose projects share workers."""
+    """:raises ApiError: older versions do not have all policies, limits and entries of queues."""
     if call.body.get('policy') == TENDER:
         call.needs(microversion.TENDER, f'policy {TENDER}')
     if 'price_rule' in call.body:
         call.needs(microversion.TENDER, 'price_rule')
     if TRUSTING in call.body:
         call.needs(microversion.OWN_WORKERS, TRUSTING)
+    for name in schemas.OF_JOBS:
+        if name in call.body.get('limits', {}):
+            call.needs(microversion.LIMITS, f'limits.{name}')
 
 
 def _minute(text: str | None, default: float) -> int:
@@ -214,7 +223,14 @@ def _lines(
     single: with the last steps of their prices, and with what shares cost in the market
     """
     counts = call.stores.queues.counts([one.id for one in queues])
-    found = [queue_shown(one, counts[one.id]) for one in queues]
+    limits = call.version >= microversion.LIMITS
+    hidden = () if limits else schemas.OF_JOBS
+    found = [queue_shown(one, counts[one.id], hidden) for one in queues]
+    if limits:
+        found = [
+            {**line, 'in_force': _in_force(call, one)}
+            for one, line in zip(queues, found, strict=True)
+        ]
     if call.version < microversion.TENDER:
         return found
     tenders = any(one.is_tender for one in queues)
@@ -241,6 +257,12 @@ def _lines(
     ]
 
 
+def _in_force(call: Call, queue: StoredQueue) -> dict[str, Any]:
+    settings = call.settings
+    allowed = queue.policy in settings.job_policies
+    return queue_in_force_shown(queue, settings.job_limits, policy=allowed)
+
+
 def _clearing(call: Call) -> dict[str, Any]:
     """What the same resources cost in the last round of the market, for those who may see its prices."""
     seen = call.may('prices:show', call.project_id)
@@ -260,6 +282,7 @@ def _requests(call: Call) -> QueueRequests:
             name_rest=settings.queue_name_rest,
             trust_roles=settings.trust_roles,
             policies=settings.job_policies,
+            limits=settings.job_limits,
         ),
         Owner(
             user_id=call.user_id,

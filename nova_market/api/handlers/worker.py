@@ -29,7 +29,8 @@ from nova_market.core.job.attempt import (
     running_order,
     verdict_of,
 )
-from nova_market.core.job.queue import StoredWorker
+from nova_market.core.job.operator_limits import jobs_in_force
+from nova_market.core.job.queue import StoredQueue, StoredWorker
 from nova_market.core.job.record import (
     AttemptState,
     JobAction,
@@ -64,7 +65,7 @@ def next_job(call: Call) -> Any:
             return {
                 'order': Order.RUN,
                 'seconds': call.settings.worker_pace.heartbeat,
-                'job': worker_job(job, content, own, queue.name, hosts),
+                'job': worker_job(_in_force(call, job, queue), content, own, queue.name, hosts),
             }
     if order is None and own is not None:
         text = 'its worker asked for a job while it ran'
@@ -88,11 +89,10 @@ def heartbeat(call: Call) -> Any:
         raise _over(own)
     _report(call, own, state=AttemptState.RUNNING, output=beat.output)
     order = running_order(worker, job, own)
-    going = order is Order.GO_ON
-    return {
-        'order': order,
-        'seconds': call.settings.worker_pace.heartbeat if going else job.notice,
-    }
+    if order is Order.GO_ON:
+        return {'order': order, 'seconds': call.settings.worker_pace.heartbeat}
+    queue = call.stores.queues.queue(job.queue_id)
+    return {'order': order, 'seconds': _in_force(call, job, queue).notice}
 
 
 @takes_plain(PLAIN)
@@ -163,6 +163,12 @@ def _part(
         if job is not None and (one.number, one.worker_id) == (number, worker.id):
             return job, one
     raise _foreign(job_id, number)
+
+
+def _in_force(call: Call, job: StoredJob, queue: StoredQueue | None) -> StoredJob:
+    """The job with what counts of its limits (J11). queue: its own, as stored; None: it is gone"""
+    queues = [] if queue is None else [queue]
+    return jobs_in_force([job], queues, call.settings.job_limits)[0]
 
 
 def _report(

@@ -258,7 +258,22 @@ SHOWN = record(
         'environment': {'type': 'object', 'additionalProperties': TEXT},
         'output_url': TEXT,
         'attempts': {'type': 'array', 'items': ATTEMPT},
+        'in_force': described(
+            record(
+                {
+                    'retries': {'type': 'integer'},
+                    'least_run_time': {'type': 'integer'},
+                    'notice': {'type': 'integer'},
+                    'preempt_action': {
+                        'type': 'string',
+                        'enum': [str(one) for one in PreemptAction],
+                    },
+                }
+            ),
+            'what of these counts under the limits of the queue and the operator; from 1.15 on',
+        ),
     },
+    optional=('in_force',),
 )
 JOB = wrapped('job', SHOWN)
 OUTPUT = wrapped(

@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schemas of queues: what their owner and the operator set, what is shown, statistics per minute."""
 
-from nova_market.api.schemas.job import JOB_POLICY, PARAMETERS, ROLE, SECONDS
+from nova_market.api.schemas.job import (
+    JOB_POLICY,
+    MAX_RETRIES,
+    PARAMETERS,
+    ROLE,
+    SECONDS,
+)
 from nova_market.api.schemas.shape import (
     FLAG,
     MAX_CORES,
@@ -40,6 +46,9 @@ QUEUE_KEY: Schema = {
     'pattern': f'{PROJECT_PATTERN[:-1]}:[A-Za-z][A-Za-z0-9_.-]{{0,63}}$',
     'description': 'of the last queue: PROJECT:NAME',
 }
+OF_JOBS = ('max_notice', 'max_least_run_time', 'max_retries')
+"""Limits that queues have from version 1.15 on."""
+
 COUNT: Schema = {'type': 'integer', 'minimum': 0, 'maximum': MAX_COUNT}
 
 LIMITS: Schema = record(
@@ -61,9 +70,19 @@ LIMITS: Schema = record(
             'jobs of one array',
             default=MAX_ARRAY,
         ),
+        'max_notice': described(nullable(SECONDS), 'of a job; null: as the operator allows'),
+        'max_least_run_time': described(
+            nullable(SECONDS), 'of a best-effort job; null: as the operator allows'
+        ),
+        'max_retries': described(
+            nullable({'type': 'integer', 'minimum': 0, 'maximum': MAX_RETRIES}),
+            'of a job; null: as the operator allows',
+        ),
     },
-    optional=('max_waiting', 'max_running', 'max_time_limit', 'max_servers', 'max_array'),
-)
+    optional=(
+        'max_waiting', 'max_running', 'max_time_limit', 'max_servers', 'max_array', *OF_JOBS,
+    ),
+)  # fmt: skip
 SUBMITTERS: Schema = record(
     {
         'projects': described(
@@ -174,6 +193,17 @@ SHOWN_LIMITS = record(
         'max_time_limit': {'type': 'integer'},
         'max_servers': {'type': 'integer'},
         'max_array': {'type': 'integer'},
+        **{name: described(nullable({'type': 'integer'}), 'from 1.15 on') for name in OF_JOBS},
+    },
+    optional=OF_JOBS,
+)
+IN_FORCE = record(
+    {
+        'policy': described(
+            FLAG, 'whether the operator allows its policy; no jobs start otherwise'
+        ),
+        'short_below': {'type': 'integer'},
+        **{name: {'type': 'integer'} for name in OF_JOBS},
     }
 )
 COUNTS = record(
@@ -234,11 +264,14 @@ SHOWN = record(
         'created_at': TIME,
         'changed_at': TIME,
         'jobs': described(COUNTS, 'how many are where'),
+        'in_force': described(
+            IN_FORCE, "the lower ones of its limits and the operator's; from 1.15 on"
+        ),
         'tender': described(
             nullable(TENDER), 'from 1.6 on; null: of another policy, or before its first pass'
         ),
     },
-    optional=('price_rule', 'projects_trust_each_other', 'known_as', 'tender'),
+    optional=('price_rule', 'projects_trust_each_other', 'known_as', 'tender', 'in_force'),
 )
 QUEUE = wrapped('queue', SHOWN)
 QUEUES = listed('queues', SHOWN)

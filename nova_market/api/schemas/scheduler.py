@@ -21,9 +21,11 @@ TABLES: Schema = {
     ),
     'reserved': described(
         {'type': 'object'},
-        'what leases have reserved: version, at; leases: id, project_id, begin, end; hosts: names; nodes: '
-        'lease, host (rows), whole, amounts [cores, MiB, GiB][node] without what servers of the lease take; '
-        'carriers: [server id, row of its lease]',
+        'what leases have reserved: version, at, format (2); hosts: names; room: what each host must keep '
+        'free, of all leases together: host (row), begin, amounts [cores, MiB, GiB][step] until the next '
+        'step of the host. For servers that carry a lease: leases: id, project_id, begin, end; nodes: lease, '
+        'host (rows), whole, amounts [cores, MiB, GiB][node] without what servers of the lease take; '
+        'carriers: [server id, row of its lease]. Format 1 has no room: its nodes are those of all leases',
     ),
     'reserved_at': described(
         NUMBER, 'instead of `reserved`: the version of the caller was true then'

@@ -141,3 +141,10 @@ class NumberArgument:
 def pairs(given: Sequence[tuple[str, str]] | None) -> dict[str, str]:
     """What was given with several NAME=VALUE; the last one of a name counts."""
     return dict(given or ())
+
+
+def whole_argument(text: str) -> int:
+    """A whole number from 0 up."""
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f'{text!r:.40}: give a whole number, 0 or more')
+    return int(text)

@@ -9,6 +9,13 @@ from cliff.columns import FormattableColumn
 from nova_market.osc.v1.columns import Amount, Column, Credits, Fields, Percent, Price
 from nova_market.osc.v1.job_argument import duration_text
 
+TIMES = (
+    'max_time_limit', 'max_notice', 'max_least_run_time', 'short_below', 'notice', 'least_run_time',
+)  # fmt: skip
+"""Limits that are seconds."""
+
+NOT_ALLOWED = 'the operator does not allow its policy: no production job starts'
+
 
 class Duration(FormattableColumn[Any]):
     """5400 is read as 1h30m."""
@@ -32,14 +39,19 @@ class Names(FormattableColumn[Any]):
 
 
 class Limits(FormattableColumn[Any]):
-    """The limits of a queue that there are; times as they can be typed."""
+    """The limits of a queue or of a job that there are; times as they can be typed."""
 
     def human_readable(self) -> str:
-        return ' '.join(
-            f'{name}={duration_text(value) if name == "max_time_limit" else value}'
-            for name, value in (self._value or {}).items()
-            if value is not None
-        )
+        return _limits(self._value or {})
+
+
+class LimitsInForce(FormattableColumn[Any]):
+    """What counts of the limits of a queue; and that its policy is not allowed, where it is not."""
+
+    def human_readable(self) -> str:
+        given = {**(self._value or {})}
+        allowed = given.pop('policy', True)
+        return _limits(given) + ('' if allowed else f'\n{NOT_ALLOWED}')
 
 
 class Submitters(FormattableColumn[Any]):
@@ -110,6 +122,7 @@ QUEUE: tuple[Column, ...] = (
     ('Projects Trust Each Other', 'projects_trust_each_other', Given),
     ('Idle Seconds', 'idle_seconds', Duration),
     ('Limits', 'limits', Limits),
+    ('In Force', 'in_force', LimitsInForce),
     ('Submitters', 'submitters', Submitters),
     ('Weights', 'weights', Fields),
     ('Price', 'price_core_hour', Credits),
@@ -187,6 +200,7 @@ JOB: tuple[Column, ...] = (
     ('Least Run Time', 'least_run_time', Duration),
     ('Notice', 'notice', Duration),
     ('Preempt Action', 'preempt_action', None),
+    ('In Force', 'in_force', Limits),
     ('Cost Limit', 'cost_limit', Credits),
     ('Charged', 'charged', Credits),
     ('Compensation', 'compensation', Credits),
@@ -205,6 +219,14 @@ EVENTS: tuple[Column, ...] = (
     ('Reason', 'reason', None),
     ('Numbers', 'numbers', Fields),
 )
+
+
+def _limits(given: Mapping[str, Any]) -> str:
+    return ' '.join(
+        f'{name}={duration_text(value) if name in TIMES else value}'
+        for name, value in given.items()
+        if value is not None
+    )
 
 
 def _prices(given: Mapping[str, float | None]) -> str:

@@ -21,6 +21,7 @@ from nova_market.osc.v1.job_argument import (
     duration_argument,
     memory_argument,
     variable_argument,
+    whole_argument,
 )
 
 RESOURCES = ('cores', 'memory_mib', 'disk_gib')
@@ -135,7 +136,7 @@ def _add_order(parser: argparse.ArgumentParser, absent: Any) -> None:
     parser.add_argument(
         '--priority',
         metavar='<n>',
-        type=_whole,
+        type=whole_argument,
         help='Within the queue a lower number goes first, default 100',
         **absent,
     )
@@ -155,7 +156,7 @@ def _add_order(parser: argparse.ArgumentParser, absent: Any) -> None:
     parser.add_argument(
         '--retries',
         metavar='<n>',
-        type=_whole,
+        type=whole_argument,
         help='How often it is run again when its server is lost, default 1',
         **absent,
     )
@@ -267,10 +268,3 @@ def request_of(values: Mapping[str, Any], script: str) -> dict[str, Any]:
 
 def _known() -> set[str]:
     return {*SENT, *RESOURCES, 'array', 'environment', 'checkpoint'}
-
-
-def _whole(text: str) -> int:
-    """A whole number from 0 up."""
-    if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(f'{text!r:.40}: give a whole number, 0 or more')
-    return int(text)

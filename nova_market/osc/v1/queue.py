@@ -9,11 +9,12 @@ from osc_lib import exceptions
 
 from nova_market.osc.v1.account import add_projects, of_projects
 from nova_market.osc.v1.app import parameter_argument
-from nova_market.osc.v1.columns import count_argument, credit_argument, listed, shown
+from nova_market.osc.v1.columns import credit_argument, listed, shown
 from nova_market.osc.v1.job_argument import DURATION, NumberArgument, duration_argument
 from nova_market.osc.v1.job_columns import QUEUE, QUEUES, QUEUES_OF_PROJECTS
 from nova_market.osc.v1.lookup import project_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
+from nova_market.osc.v1.queue_option import LIMITS, add_limits
 
 PLAIN = (
     'name', 'description', 'share', 'aggregate', 'policy', 'short_below', 'image', 'reuse',
@@ -21,7 +22,6 @@ PLAIN = (
 )  # fmt: skip
 """Options that are entries of the request under the same name."""
 
-LIMITS = ('max_waiting', 'max_running', 'max_time_limit', 'max_servers', 'max_array')
 LISTS = ('flavors', 'networks')
 SUBMITTERS = ('projects', 'roles')
 
@@ -58,7 +58,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         help='Jobs with a time limit up to this are short, default 30m',
     )
     _add_workers(parser)
-    _add_limits(parser)
+    add_limits(parser)
     group = parser.add_argument_group("the operator's options")
     group.add_argument(
         '--share',
@@ -125,24 +125,6 @@ def _add_prices(parser: argparse.ArgumentParser) -> None:
         '--price-rule',
         choices=('settled', 'printed', 'anchored'),
         help='How a queue of policy tender adapts its prices to the demand, default settled',
-    )
-
-
-def _add_limits(parser: argparse.ArgumentParser) -> None:
-    for name, what in (
-        ('waiting', 'jobs that wait'),
-        ('running', 'jobs that run at once'),
-        ('servers', 'servers of one job'),
-        ('array', 'jobs of one array'),
-    ):
-        parser.add_argument(
-            f'--max-{name}', metavar='<n>', type=count_argument, help=f'Largest number of {what}'
-        )
-    parser.add_argument(
-        '--max-time-limit',
-        metavar=DURATION,
-        type=duration_argument,
-        help='Longest time limit of a job',
     )
 
 
@@ -287,6 +269,9 @@ NO = {
     'weight': 'Remove all weights',
     'max-waiting': 'Any number of jobs may wait',
     'max-running': 'Any number of jobs may run at once',
+    'max-notice': 'As long a notice as the operator allows',
+    'max-least-run-time': 'As long a least run time as the operator allows',
+    'max-retries': 'As many retries as the operator allows',
 }
 """What can be emptied, by the option that sets it."""
 
@@ -312,6 +297,9 @@ def _changes(changes: dict[str, Any], given: argparse.Namespace) -> dict[str, An
         ('role', 'submitters', {'roles': []}),
         ('max_waiting', 'limits', {'max_waiting': None}),
         ('max_running', 'limits', {'max_running': None}),
+        ('max_notice', 'limits', {'max_notice': None}),
+        ('max_least_run_time', 'limits', {'max_least_run_time': None}),
+        ('max_retries', 'limits', {'max_retries': None}),
     ):
         if getattr(given, f'no_{name}'):
             changes[group] = {**changes.get(group, {}), **wanted}

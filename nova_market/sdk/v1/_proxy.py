@@ -6,10 +6,10 @@ Lists follow the service's pages; `max_items` ends them early.
 """
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from openstack import exceptions, utils
+from openstack import exceptions
 
 from nova_market.sdk.v1.account import Account, Budget, Movement, Posting
 from nova_market.sdk.v1.app import MICROVERSION, App, AppEvent
@@ -23,20 +23,18 @@ from nova_market.sdk.v1.economy import (
     PastPurchasingPower,
     PurchasingPower,
 )
-from nova_market.sdk.v1.job import Job, JobEvent, JobOutput
+from nova_market.sdk.v1.job_proxy import JobProxy
 from nova_market.sdk.v1.lease_proxy import LeaseProxy
 from nova_market.sdk.v1.notice_proxy import NoticeProxy
 from nova_market.sdk.v1.offer import MICROVERSION as OFFERS_VERSION
 from nova_market.sdk.v1.offer import Offer
 from nova_market.sdk.v1.plan import Plan
 from nova_market.sdk.v1.price import PastPrice, Price, Quote
-from nova_market.sdk.v1.queue import MICROVERSION as JOBS_VERSION
-from nova_market.sdk.v1.queue import QUEUES_VERSION, Queue, QueueMinute
 from nova_market.sdk.v1.round import Allocation, Round, ServerAllocation
 from nova_market.sdk.v1.set_aside import SetAside
 
 
-class Proxy(BagProxy, LeaseProxy, NoticeProxy):
+class Proxy(BagProxy, JobProxy, LeaseProxy, NoticeProxy):
     """Prices, accounts, bids, rounds and plans of a cloud's market."""
 
     api_version: ClassVar[Any] = '1'
@@ -196,23 +194,31 @@ class Proxy(BagProxy, LeaseProxy, NoticeProxy):
     def create_app(self, **template: Any) -> App:
         """Begin an application; `credential` of the answer is what its monitors report with."""
         # as it is: a resource would leave out what it does not know, and the service refuses that
-        return self._read(App, self.post('/apps', json=template, microversion=self._newest()))
+        return self._read(
+            App, self.post('/apps', json=template, microversion=self._newest(MICROVERSION))
+        )
 
     def update_app(self, app_id: str, **changes: Any) -> App:
         """Change `slo`, `budget` or `parameters`; with `generation` only what was read.
 
         `new_credential=True` makes one, and ends the one there was.
         """
-        answer = self.patch(f'/apps/{app_id}', json=changes, microversion=self._newest())
+        answer = self.patch(
+            f'/apps/{app_id}', json=changes, microversion=self._newest(MICROVERSION)
+        )
         return self._read(App, answer)
 
     def suspend_app(self, app_id: str) -> App:
         """Have its servers suspended until it is resumed."""
-        return self._read(App, self.post(f'/apps/{app_id}/suspend', microversion=self._newest()))
+        return self._read(
+            App, self.post(f'/apps/{app_id}/suspend', microversion=self._newest(MICROVERSION))
+        )
 
     def resume_app(self, app_id: str) -> App:
         """Let it run again as its policy sees fit."""
-        return self._read(App, self.post(f'/apps/{app_id}/resume', microversion=self._newest()))
+        return self._read(
+            App, self.post(f'/apps/{app_id}/resume', microversion=self._newest(MICROVERSION))
+        )
 
     def delete_app(self, app: str | App, *, ignore_missing: bool = True) -> None:
         """Have its servers deleted and its budget closed; it is gone a while later."""
@@ -231,96 +237,9 @@ class Proxy(BagProxy, LeaseProxy, NoticeProxy):
             f'/apps/{app_id}/reports',
             json=report,
             headers={'X-App-Credential': credential},
-            microversion=self._newest(),
+            microversion=self._newest(MICROVERSION),
         )
         exceptions.raise_from_response(answer)
-
-    def queues(self, **query: Any) -> Iterator[Queue]:
-        """Queues one may see."""
-        return self._pages(Queue, **query)
-
-    def get_queue(self, queue: str | Queue) -> Queue:
-        """One queue, by name or id."""
-        return self._get(Queue, queue)
-
-    def create_queue(self, **attributes: Any) -> Queue:
-        """Open a queue: `name`, `flavors` and `image` at least; its workers are made with your trust."""
-        # as it is: a resource would leave out what it does not know, and the service refuses that
-        answer = self.post('/queues', json=attributes, microversion=self._newest(QUEUES_VERSION))
-        return self._read(Queue, answer)
-
-    def update_queue(self, queue: str, **changes: Any) -> Queue:
-        """Change a queue; with `generation` only what was read."""
-        version = self._newest(QUEUES_VERSION)
-        answer = self.patch(f'/queues/{queue}', json=changes, microversion=version)
-        return self._read(Queue, answer)
-
-    def accept_queue(self, queue: str, name: str | None = None) -> Queue:
-        """Let your project call a queue of another project by this name, by default the queue's own."""
-        body = {} if name is None else {'name': name}
-        answer = self.put(f'/queues/{queue}/acceptance', json=body, microversion=QUEUES_VERSION)
-        return self._read(Queue, answer)
-
-    def reject_queue(self, queue: str) -> None:
-        """Let your project call it by no name any more."""
-        answer = self.delete(f'/queues/{queue}/acceptance', microversion=QUEUES_VERSION)
-        exceptions.raise_from_response(answer)
-
-    def delete_queue(self, queue: str | Queue, *, ignore_missing: bool = True) -> None:
-        """Close a queue without jobs; its workers are deleted a while later."""
-        self._delete(Queue, queue, ignore_missing=ignore_missing)
-
-    def queue_stats(self, queue: str, **query: Any) -> Iterator[QueueMinute]:
-        """What the jobs of a queue used and did in each minute, oldest first; `since` and `until` choose."""
-        return self._pages(QueueMinute, queue_id=queue, **query)
-
-    def jobs(self, *, states: Iterable[str] = (), **query: Any) -> Iterator[Job]:
-        """Jobs, newest first, without scripts; `states`, `queue`, `name` and others choose."""
-        if states:
-            query['state'] = ','.join(states)
-        return self._pages(Job, **query)
-
-    def get_job(self, job: str | Job) -> Job:
-        """One job with its script, environment and attempts."""
-        return self._get(Job, job)
-
-    def create_jobs(
-        self, jobs: Sequence[Mapping[str, Any]], *, key: str | None = None
-    ) -> Sequence[Job]:
-        """Submit jobs, all of them or none; the same `key` submits them once however often it is sent.
-
-        A job: `queue`, `script`, `time_limit` at least. The elements of an `array` are jobs of their own.
-        """
-        answer = self.post(
-            '/jobs',
-            json={'jobs': list(jobs)},
-            headers={'Idempotency-Key': key or str(uuid.uuid4())},
-            microversion=JOBS_VERSION,
-            connect_retries=3,
-        )
-        exceptions.raise_from_response(answer)
-        connection = self._get_connection()
-        return [Job.existing(connection=connection, **one) for one in answer.json()['jobs']]
-
-    def cancel_job(self, job_id: str) -> Job:
-        """Take a job from its queue, or end it where it runs; it is shown as it is then."""
-        answer = self.delete(f'/jobs/{job_id}', microversion=JOBS_VERSION)
-        return self._read(Job, answer)
-
-    def requeue_job(self, job_id: str) -> Job:
-        """Let a job that runs or has ended wait again."""
-        answer = self.post(f'/jobs/{job_id}/requeue', microversion=JOBS_VERSION)
-        return self._read(Job, answer)
-
-    def job_output(self, job_id: str, **query: Any) -> JobOutput:
-        """The last of what a job has written, of its newest attempt and rank 0 by default."""
-        params = {name: value for name, value in query.items() if value is not None}
-        answer = self.get(f'/jobs/{job_id}/output', params=params, microversion=JOBS_VERSION)
-        return self._read(JobOutput, answer)
-
-    def job_events(self, job_id: str, **query: Any) -> Iterator[JobEvent]:
-        """What happened to a job and why, newest first."""
-        return self._pages(JobEvent, job_id=job_id, **query)
 
     def offers(self, **query: Any) -> Iterator[Offer]:
         """Offers one was made, newest first; `queue`, `request_id` and `state` choose."""
@@ -390,10 +309,6 @@ class Proxy(BagProxy, LeaseProxy, NoticeProxy):
         """Give up an offer that is open or held."""
         answer = self.post(f'/offers/{offer_id}/release', microversion=self._newest(OFFERS_VERSION))
         return self._read(Offer, answer)
-
-    def _newest(self, newest: str = MICROVERSION) -> str:
-        """The newest version that both sides know: an older service has applications too."""
-        return utils.maximum_supported_microversion(self, newest) or newest
 
     def _pay(self, path: str, body: dict[str, Any], key: str | None) -> Movement:
         response = self.post(path, json=body, headers={'Idempotency-Key': key or str(uuid.uuid4())})

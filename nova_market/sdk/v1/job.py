@@ -3,6 +3,7 @@
 
 from openstack.resource import URI, Body, QueryParameters
 
+from nova_market.sdk.v1.limit import MICROVERSION as LIMITS_VERSION
 from nova_market.sdk.v1.market_resource import MarketResource
 from nova_market.sdk.v1.queue import MICROVERSION
 
@@ -21,7 +22,7 @@ class Job(MarketResource):
     resources_key = 'jobs'
     allow_fetch = True
     allow_list = True
-    _max_microversion = MICROVERSION
+    _max_microversion = LIMITS_VERSION
     _query_mapping = QueryParameters(
         'project_id', 'all_projects', 'queue', 'user_id', 'array_id', 'state', 'name'
     )
@@ -71,6 +72,7 @@ class Job(MarketResource):
     environment = Body('environment', type=dict)
     output_url = Body('output_url')
     attempts = Body('attempts', type=list)
+    in_force = Body('in_force', type=dict)
 
     @property
     def label(self) -> str:

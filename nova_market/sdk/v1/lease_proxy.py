@@ -8,11 +8,17 @@ from typing import Any
 from openstack import exceptions
 
 from nova_market.sdk.v1.lease import MICROVERSION, Lease, LeaseCalendar, LeaseEvent, Replan
+from nova_market.sdk.v1.limit import MICROVERSION as LIMITS_VERSION
+from nova_market.sdk.v1.limit import Limits
 from nova_market.sdk.v1.market_proxy import MarketProxy
 
 
 class LeaseProxy(MarketProxy):
-    """Leases: rules L1 to L6."""
+    """Leases: rules L1 to L6, and what may be had of them."""
+
+    def limits(self, **query: Any) -> Limits:
+        """What the operator allows to a project, and how much of that it has; `project_id` chooses."""
+        return self._read(Limits, self.get('/limits', params=query, microversion=LIMITS_VERSION))
 
     def leases(self, **query: Any) -> Iterator[Lease]:
         """Leases, newest first; `state`, `host`, `since` and `until` choose."""

@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from openstack import exceptions, proxy
+from openstack import exceptions, proxy, utils
 
 from nova_market.sdk.v1.market_resource import MarketResource
 
@@ -31,3 +31,7 @@ class MarketProxy(proxy.Proxy):
         # one resource is wrapped in its noun
         (values,) = body.values()
         return kind.existing(connection=self._get_connection(), **values)
+
+    def _newest(self, newest: str) -> str:
+        """The newest version that both sides know: an older service has the route too."""
+        return utils.maximum_supported_microversion(self, newest) or newest

@@ -3,11 +3,12 @@
 
 from openstack.resource import URI, Body, QueryParameters
 
+from nova_market.sdk.v1.limit import MICROVERSION as LIMITS_VERSION
 from nova_market.sdk.v1.market_resource import MarketResource
 
 MICROVERSION = '1.4'
 QUEUES_VERSION = '1.13'
-"""With the prices of tender queues, and with whether projects share workers."""
+"""With the prices of tender queues, whether projects share workers, and names of one's own for queues."""
 
 
 class Queue(MarketResource):
@@ -19,7 +20,7 @@ class Queue(MarketResource):
     allow_fetch = True
     allow_list = True
     allow_delete = True
-    _max_microversion = QUEUES_VERSION
+    _max_microversion = LIMITS_VERSION
     _query_mapping = QueryParameters('project_id', 'all_projects')
 
     project_id = Body('project_id')
@@ -48,6 +49,7 @@ class Queue(MarketResource):
     changed_at = Body('changed_at')
     jobs = Body('jobs', type=dict)
     tender = Body('tender', type=dict)
+    in_force = Body('in_force', type=dict)
 
     @property
     def waiting(self) -> int:
