@@ -19,7 +19,7 @@ from nova_market.core.ledger.posting import MINT, Posting, Reason
 from nova_market.core.timestamp import stamp
 from tests.support.job_bed import host
 from tests.support.lease_bed import publish_hosts
-from tests.support.lease_records import HOUR, lease
+from tests.support.lease_records import HOUR, lease, quota
 from tests.support.market.api_server import PEOPLE
 from tests.support.market.deployed_api import configured
 
@@ -48,7 +48,7 @@ def lay_out(market, hosts, leases):
         begin = HOUR * float(rng.integers(2, 240))
         places = [names[row] for row in rng.choice(30, 2, replace=False)]
         one = lease(f'{hosts}-{number}', start=now + begin, hosts=places, hours=12)
-        stores.leases.book(one, turn, (), (), 10**6)
+        stores.leases.book(one, turn, (), (), quota(10**6))
         turn += 1
 
 

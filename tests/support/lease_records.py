@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leases as they are kept, as a test needs them: everything that it does not name has a plain value."""
 
+from nova_market.core.lease.limit import LeaseLimits, LeaseQuota
 from nova_market.core.lease.record import LeaseAction, LeaseEvent, LeaseNode, StoredLease
 from nova_market.core.ledger.posting import ESCROW, Posting, Reason, account, posting_key
 from tests.support.job_records import id_of
@@ -23,6 +24,11 @@ def lease(name='a', project='red', *, start=NOW + 2 * HOUR, hours=1.0, hosts=('h
         'nodes': tuple(node(host) for host in hosts), 'created_at': NOW,
     }  # fmt: skip
     return StoredLease(id=id_of(name), project_id=project, start=start, end=end, **given | more)
+
+
+def quota(leases=9, now=NOW, total=(0.0, 0.0, 0.0), **limits):
+    """What a booking is checked against; nothing but the number of leases is limited."""
+    return LeaseQuota(limits=LeaseLimits(leases=leases, **limits), total=total, now=now)
 
 
 def event(name='a', action=LeaseAction.BOOKED, at=NOW, **more):

@@ -13,12 +13,16 @@ from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.leases import DatabaseLeases
 from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.purge import purge
-from nova_market.errors import BalanceTooLow, LeaseChanged, PromisesChanged, TooManyLeases
+from nova_market.errors import (
+    BalanceTooLow,
+    LeaseChanged,
+    LeaseLimitReached,
+    PromisesChanged,
+    TooManyLeases,
+)
 from tests.support.job_records import id_of
-from tests.support.lease_records import HOUR, NOW, event, hold, lease, node
+from tests.support.lease_records import HOUR, NOW, event, hold, lease, node, quota
 from tests.support.servers.databases import Wall
-
-MOST = 9
 
 
 @pytest.fixture
@@ -36,9 +40,9 @@ def ledger(database):
     return made
 
 
-def book(store, one, *postings, most=MOST):
+def book(store, one, *postings, most=9, **limits):
     turn, _ = store.calendar()
-    return store.book(one, turn, postings, [event(one.name)], most)
+    return store.book(one, turn, postings, [event(one.name)], quota(most, **limits))
 
 
 def test_a_lease_is_kept_as_it_was_booked(store):
@@ -78,9 +82,9 @@ def test_who_decided_by_what_has_changed_decides_again(store):
     """Nothing of the second lease is kept."""
     turn, live = store.calendar()
     assert live == []
-    store.book(lease('a'), turn, (), (), MOST)
+    store.book(lease('a'), turn, (), (), quota())
     with pytest.raises(PromisesChanged):
-        store.book(lease('b'), turn, (), (), MOST)
+        store.book(lease('b'), turn, (), (), quota())
     assert [one.name for one in store.calendar()[1]] == ['a'] and store.lease(id_of('b')) is None
 
 
@@ -96,7 +100,7 @@ def test_twenty_book_at_once_and_one_gets_the_last_room(store):
                 ends.append('full')
                 return
             try:
-                ends.append(store.book(lease(f'l{number}'), turn, (), (), MOST).name)
+                ends.append(store.book(lease(f'l{number}'), turn, (), (), quota()).name)
                 return
             except PromisesChanged:
                 continue
@@ -118,6 +122,94 @@ def test_a_lease_is_paid_as_it_is_booked_or_is_none(store, ledger):
     book(store, one, hold(one, 60))
     assert ledger.balances(['project:red', ESCROW]) == {'project:red': 20, ESCROW: 60}
     assert ledger.discrepancies() == []
+
+
+def test_a_project_reserves_no_more_ahead_than_its_limit(store):
+    """Two cores for an hour each; what has passed counts no more, what others have booked does not count."""
+    most = 5 * HOUR
+    book(store, lease('a'), core_seconds=most)
+    book(store, lease('x', 'blue', hours=100), core_seconds=1000 * HOUR)
+    book(store, lease('b'), core_seconds=most)
+    with pytest.raises(LeaseLimitReached, match='takes 2 core-hours, the project has 4 ahead and'):
+        book(store, lease('c'), core_seconds=most)
+    assert len(store.spans('red')) == 2
+    turn, _ = store.calendar()
+    half_past = quota(core_seconds=most, now=NOW + 2.5 * HOUR)
+    store.book(lease('c', start=NOW + 9 * HOUR), turn, (), (), half_past)
+    assert len(store.spans('red')) == 3
+
+
+def test_all_projects_together_reserve_no_more_ahead_than_the_limit_of_the_cloud(store):
+    """Two cores for an hour each, whoever books them."""
+    for name, project in (('a', 'red'), ('b', 'blue')):
+        book(store, lease(name, project), cloud_core_seconds=5 * HOUR)
+    with pytest.raises(LeaseLimitReached, match=r'all leases have 4 ahead .*max_cloud_core_hours'):
+        book(store, lease('c'), cloud_core_seconds=5 * HOUR)
+
+
+def test_leases_take_no_more_than_a_part_of_the_cloud_at_once(store):
+    """Of the project that has booked them, and of all together; all memory counts as all cores."""
+    book(store, lease('a'), total=(8.0, 8192.0, 0.0), part=0.5)
+    book(store, lease('b'), total=(8.0, 8192.0, 0.0), part=0.5)
+    with pytest.raises(
+        LeaseLimitReached, match=r'up to 4 meanwhile, of at most 4, which is 0.5 of'
+    ):
+        book(store, lease('c'), total=(8.0, 8192.0, 0.0), part=0.5)
+    book(store, lease('c', start=NOW + 3 * HOUR), total=(8.0, 8192.0, 0.0), part=0.5)
+    with pytest.raises(LeaseLimitReached, match='max_cloud_part'):
+        book(store, lease('d', 'blue'), total=(8.0, 8192.0, 0.0), part=0.5, cloud_part=0.5)
+    full = node(amounts=(0.0, 4096.0, 0.0))
+    with pytest.raises(LeaseLimitReached, match='the lease takes 4 cores'):
+        book(store, lease('e', 'blue', nodes=(full,)), total=(8.0, 8192.0, 0.0), part=0.25)
+
+
+def test_a_lease_that_is_given_away_counts_for_who_has_booked_it(store):
+    """Until it is over."""
+    one = book(store, lease('a'), core_seconds=2 * HOUR)
+    given = LeaseStep(before=one, after=replace(one, project_id='blue'))
+    (one,) = store.change([given])
+    with pytest.raises(LeaseLimitReached):
+        book(store, lease('b'), core_seconds=2 * HOUR)
+    book(store, lease('c', 'blue'), core_seconds=2 * HOUR)
+    store.change([LeaseStep(before=one, after=replace(one, state=LeaseState.ENDED))])
+    book(store, lease('b'), core_seconds=2 * HOUR)
+
+
+def test_a_change_that_takes_more_is_checked_too(store):
+    """One that takes less is fine, even above the limit; a turn is needed for it."""
+    one = book(store, lease('a', nodes=()))
+    longer = LeaseStep(before=one, after=replace(one, end=one.end + HOUR))
+    shorter = LeaseStep(before=one, after=replace(one, end=one.end - HOUR / 2))
+    turn, _ = store.calendar()
+    with pytest.raises(LeaseLimitReached):
+        store.change([longer], turn, quota=quota(core_seconds=2 * HOUR))
+    with pytest.raises(LeaseChanged, match='give its turn'):
+        store.change([longer], quota=quota(core_seconds=9 * HOUR))
+    turn, _ = store.calendar()
+    store.change([shorter], turn, quota=quota(core_seconds=1.0))
+
+
+def test_of_those_who_book_at_once_none_takes_the_project_over_its_limit(store):
+    """Each decides by what was booked until then; who comes second decides again, and is refused."""
+    ends = []
+
+    def books(number):
+        one = lease(f'l{number}', hosts=(f'h{number}',))
+        while True:
+            try:
+                ends.append(book(store, one, core_seconds=5 * HOUR).name)
+                return
+            except PromisesChanged:
+                continue
+            except LeaseLimitReached:
+                return
+
+    threads = [threading.Thread(target=books, args=(number,)) for number in range(6)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert len(ends) == 2 and len(store.spans('red')) == 2
 
 
 def test_a_project_has_at_most_so_many_leases(store):

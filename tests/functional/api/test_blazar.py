@@ -6,18 +6,22 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from werkzeug.serving import make_server
 
+from nova_market.core.lease.billing import LeasePrices
+from nova_market.core.lease.limit import LeaseLimits
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import MINT, Posting, Reason
 from nova_market.core.timestamp import stamp
 from nova_market.errors import DatabaseUnavailable
 from tests.support.lease_records import HOUR
-from tests.support.market.api import ALICE, BOB, OPERATOR
+from tests.support.lease_settings import SETTINGS
+from tests.support.market.api import ALICE, BOB, OPERATOR, make_market
 
 pytestmark = pytest.mark.functional
 
@@ -133,6 +137,24 @@ def test_the_filter_of_blazar_shows_only_what_is_for_users(cloud, served):
     assert 'market:leases:blazar' in found and rows(cloud) == []
 
 
+def test_limits_are_for_leases_of_blazar_too(cloud):
+    """Two hosts of four cores for an hour fit; what is longer does not, and shorter always does."""
+    limits = LeaseLimits(core_seconds=10 * HOUR)
+    strict = make_market(cloud.database, wall=cloud.wall, leases=replace(SETTINGS, limits=limits))
+    one = {**lease_of(strict), 'id': ID}
+    send(strict, 'check-create', one)
+    longer = {**one, 'end_date': stamp(strict.wall() + 9 * HOUR).rstrip('Z')}
+    told = send(strict, 'check-update', longer, 403, current_lease=one)
+    assert 'core-hours' in told and 'max_core_hours' in told
+    assert 'core-hours' in send(strict, 'check-create', {**lease_of(strict), 'name': 'b'}, 403)
+    assert money(cloud) == (92, 8, 0)
+    free = make_market(
+        cloud.database, wall=cloud.wall, leases=replace(SETTINGS, prices=LeasePrices())
+    )
+    nothing = {**lease_of(free), 'name': 'c'}
+    assert 'off' in send(free, 'check-create', nothing, 403)
+
+
 def test_a_call_that_is_repeated_moves_nothing_twice(cloud):
     """What has an id. Without one, each check is of a lease of its own: Blazar makes as many."""
     one = lease_of(cloud)
@@ -141,9 +163,10 @@ def test_a_call_that_is_repeated_moves_nothing_twice(cloud):
     for call in ('commit-create', 'commit-create', 'check-create'):
         send(cloud, call, {**one, 'id': ID})
     assert money(cloud) == (92, 8, 0) and rows(cloud)[0]['purpose'] == f'Blazar lease {ID}'
+    # within minutes all would come back, then nine tenths
+    cloud.wall.now += HOUR / 2
     for _ in range(2):
         send(cloud, 'on-end', {**one, 'id': ID})
-    # a day before its start all would come back, so late nine tenths
     assert money(cloud) == (99.2, 0, 0.8)
     for held in (8, 16):
         send(cloud, 'check-create', one)

@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leases through the API: booked, refused, listed, shown, changed, given, the calendar, replans."""
 
+from dataclasses import replace
+
 import pytest
 
+from nova_market.core.job.operator_limits import JobLimits
+from nova_market.core.lease.billing import LeasePrices
+from nova_market.core.lease.limit import LeaseLimits
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import MINT, Posting, Reason
 from nova_market.core.timestamp import seconds, stamp
 from tests.support.job_bed import host
 from tests.support.lease_bed import publish_hosts
 from tests.support.lease_records import HOUR
-from tests.support.market.api import ALICE, BOB
+from tests.support.lease_settings import SETTINGS
+from tests.support.market.api import ALICE, BOB, make_market
 
 pytestmark = pytest.mark.functional
 
@@ -127,6 +133,46 @@ def test_what_breaks_the_schema_is_refused(cloud):
         assert ask(cloud, 'POST', 'leases', 400, body=body)['code'] == 'market.request.invalid'
 
 
+def test_who_reaches_a_limit_gets_its_own_code(cloud):
+    """Of its project; and what costs nothing, where there is no limit, is off."""
+    limits = LeaseLimits(core_seconds=3 * HOUR)
+    strict = make_market(cloud.database, leases=replace(SETTINGS, limits=limits))
+    book(strict)
+    error = book(strict, 409)
+    assert error['code'] == 'market.lease.limit'
+    assert error['detail'].startswith(
+        'the lease takes 2 core-hours, the project has 2 ahead and may have 3'
+    )
+    free = make_market(cloud.database, leases=replace(SETTINGS, prices=LeasePrices()))
+    error = book(free, 403)
+    assert error['code'] == 'market.lease.off' and '[leases]max_core_hours' in error['detail']
+    body = {'kind': 'lease', 'lease': PART}
+    assert ask(free, 'POST', 'offers', 403, body=body)['code'] == 'market.lease.off'
+    assert len(ask(free, 'GET', 'leases')['leases']) == 1
+
+
+def test_limits_are_shown_with_what_there_is(cloud):
+    """Of three hosts of four cores; what is not limited is null."""
+    book(cloud)
+    limits = LeaseLimits(core_seconds=8 * HOUR, part=0.5, cloud_core_seconds=90 * HOUR)
+    strict = make_market(
+        cloud.database, leases=replace(SETTINGS, limits=limits), job_limits=JobLimits(max_notice=7)
+    )
+    found = ask(strict, 'GET', 'limits')['limits']
+    assert found['project_id'] == ALICE and found['queues'] == {'used': 0, 'max': 20}
+    assert (found['jobs']['max_notice'], 'easy' in found['jobs']['policies']) == (7, True)
+    mine = found['leases']
+    assert mine['core_hours'] == {'used': 2.0, 'max': 8.0} and mine['cloud_core_hours'] == 90.0
+    assert mine['part'] == {'used': pytest.approx(2 / 12), 'max': 0.5}
+    assert (mine['free'], mine['priced'], mine['leases']) == (True, True, {'used': 1, 'max': 100})
+    plain = ask(cloud, 'GET', 'limits', token=THEIRS)['limits']['leases']
+    assert (plain['core_hours'], plain['free']) == ({'used': 0, 'max': None}, False)
+    assert plain['cloud_core_hours'] is None
+    assert ask(cloud, 'GET', f'limits?project_id={ALICE}', 403, THEIRS)
+    old = {'OpenStack-API-Version': 'market 1.12'}
+    assert ask(cloud, 'GET', 'limits', 404, headers=old)
+
+
 def test_who_cannot_pay_gets_nothing(cloud):
     error = book(cloud, 409, whole=True, nodes=3, duration=100 * HOUR)
     assert error['code'] == 'market.balance.too_low'
@@ -142,7 +188,7 @@ def test_a_lease_is_changed_given_and_deleted(cloud):
     assert (given['project_id'], given['payer_id']) == (BOB, ALICE)
     ask(cloud, 'DELETE', path, 404)
     over = ask(cloud, 'DELETE', path, token=THEIRS)['lease']
-    assert (over['state'], over['refunded']) == ('ended', 1_800_000)
+    assert (over['state'], over['refunded']) == ('ended', 2_000_000)
     assert ask(cloud, 'DELETE', path, 409, THEIRS)['code'] == 'market.lease.over'
     actions = [one['action'] for one in ask(cloud, 'GET', f'{path}/events', token=THEIRS)['events']]
     assert actions == ['deleted', 'given', 'changed', 'booked']

@@ -11,7 +11,7 @@ from nova_market.api.routes import ROUTES
 from nova_market.core.ledger.account import Account
 from nova_market.core.tender.bag_request import new_tasks
 from tests.support.bag_builders import FACTS, asked
-from tests.support.lease_records import lease
+from tests.support.lease_records import lease, quota
 from tests.support.market.api import ALICE, ALSO_OF_ALICE, BOB, OF_ALICE, OPERATOR
 from tests.support.market.applications import APP, TEMPLATE, add_app
 from tests.support.market.queues import JOB, JOB_ENTRY, NIGHT, QUEUE, add_job
@@ -63,6 +63,8 @@ MATRIX = {
     ('GET', '/v1/prices', None): EVERYBODY,
     ('GET', '/v1/prices/history', None): EVERYBODY,
     ('GET', '/v1/prices/quote?cpu=1', None): EVERYBODY,
+    ('GET', '/v1/limits', None): (TOKEN, NO, OK, OK, OK, OK, NO, OK),
+    ('GET', f'/v1/limits?project_id={ALICE}', None): OF_READERS,
     ('GET', '/v1/economy', None): EVERYBODY,
     ('GET', '/v1/economy/history', None): EVERYBODY,
     ('GET', f'/v1/purchasing-power?project_id={ALICE}', None): OF_READERS,
@@ -259,7 +261,7 @@ def full(market):
     add_job(market)
     own = replace(asked(project=ALICE)[0], id=BAG, user_id='member-user')
     market.stores.bags.create(own, new_tasks([BAG_TASK], own, 0, FACTS), 9)
-    market.stores.leases.book(replace(lease('l', ALICE), id=LEASE), 0, (), (), 9)
+    market.stores.leases.book(replace(lease('l', ALICE), id=LEASE), 0, (), (), quota())
     _ask(market)
     market.stores.offers.create([offer('open', ALICE, id=OFFER, queue_id=NIGHT)], 9)
     bid = market.call('PUT', f'/v1/bids/{OF_ALICE}', admin, json=BID)

@@ -3,6 +3,7 @@
 
 import pytest
 
+from nova_market.core.job.operator_limits import JobLimits
 from nova_market.core.job.queue import QueueMinute
 from nova_market.core.market.record import RoundRecord
 from nova_market.core.tender.queue_price import QueuePrices, document_of
@@ -53,7 +54,8 @@ def test_a_queue_is_made_with_a_trust(market):
 @pytest.mark.parametrize(
     ('parts', 'code', 'words'),
     [
-        ({'policy': 'magic'}, 'queue.invalid', "policy: 'magic' is not installed: give"),
+        ({'policy': 'magic'}, 'queue.invalid', "policy: 'magic' is not installed, or"),
+        ({'short_below': 1801}, 'queue.invalid', 'short_below: 1801: the operator allows at most'),
         ({'flavors': ['tiny']}, 'queue.invalid', "flavors: the cloud has no flavor 'tiny'"),
         ({'flavors': ['small', 'small']}, 'queue.invalid', 'flavors: one is given twice'),
         ({'flavors': []}, 'request.invalid', 'flavors'),
@@ -363,6 +365,41 @@ def step(market, made):
         at=60.0, prices=(2000.0, 1.0, 0.0), load=(3.0, 0.5, 0.0), history=((60.0, 2000.0, 1.0, 0.0, 3.0),)
     )  # fmt: skip
     DatabaseJobStates(market.database).write(STATE, {made['id']: document_of(prices)})
+
+
+def test_what_is_in_force_is_shown_beside_what_was_set(market):
+    """A queue of before the operator lowered its limits, and a policy that is not allowed any more."""
+    newest = {'OpenStack-API-Version': 'market 1.15'}
+    create(market, limits={'max_array': 7})
+    (job,) = submit(market, {**JOB_ENTRY, 'notice': 300, 'least_run_time': 60})
+    strict = make_market(
+        market.database, trusts=market.trusts, job_policies=('rigid',),
+        job_limits=JobLimits(max_short_below=60, max_notice=30, max_retries=0),
+    )  # fmt: skip
+
+    def seen(path, version=newest):
+        return strict.call('GET', f'/v1/{path}', MEMBER, headers=version).json
+
+    found = seen('queues/night')['queue']
+    assert (found['policy'], found['short_below'], found['limits']['max_notice']) == (
+        'flexible', 1800, None,
+    )  # fmt: skip
+    assert found['in_force'] == {
+        'policy': False, 'short_below': 60, 'max_notice': 30, 'max_least_run_time': 3600,
+        'max_retries': 0,
+    }  # fmt: skip
+    shown = seen(f'jobs/{job["id"]}')['job']
+    assert (shown['notice'], shown['retries']) == (300, 1)
+    assert shown['in_force'] == {
+        'notice': 30, 'least_run_time': 60, 'retries': 0, 'preempt_action': 'requeue',
+    }  # fmt: skip
+    old = {'OpenStack-API-Version': 'market 1.12'}
+    before = seen('queues/night', old)['queue']
+    assert 'in_force' not in before and 'max_notice' not in before['limits']
+    assert 'in_force' not in seen(f'jobs/{job["id"]}', old)['job']
+    given = {'limits': {'max_notice': 10}}
+    answer = strict.call('PATCH', '/v1/queues/night', MEMBER, json=given, headers=old)
+    assert 'from version 1.15 on' in answer.json['message']
 
 
 def test_older_versions_have_no_tender_queues(market):

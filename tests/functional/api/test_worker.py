@@ -6,6 +6,8 @@ import base64
 import pytest
 
 from nova_market.core.job.attempt import CLOCK_OFF
+from nova_market.core.job.operator_limits import JobLimits
+from nova_market.core.job.queue import DesiredWorkerState
 from nova_market.core.job.record import AttemptState, JobState
 from nova_market.core.job.worker_message import MAX_TAIL
 from tests.support.market.api import make_market
@@ -54,6 +56,19 @@ def result(bed, job_id, worker_id=WORKER, **more):
 def refused(response, status, code):
     assert (response.status_code, response.json['errors'][0]['code']) == (status, code)
     return response.json['errors'][0]['detail']
+
+
+def test_a_worker_gets_the_notice_that_is_in_force(database, tmp_path):
+    """With its job, and with the order to end; a job that was stored before the limit has a longer one."""
+    market = make_market(database, worker_pace=PACE, job_limits=JobLimits(max_notice=15))
+    bed = WorkerBed(market, tmp_path)
+    bed.let_in()
+    job_id = bed.run('true', notice=86_400)
+    assert post(bed, 'next').json['job']['notice'] == 15
+    bed.change_worker(intention=DesiredWorkerState.GONE)
+    answer = post(bed, 'heartbeat', job_id=job_id, attempt=1).json
+    assert (answer['order'], answer['seconds']) == ('stop', 15)
+    bed.close()
 
 
 @pytest.mark.parametrize('what', ['next', 'heartbeat', 'result'])

@@ -132,7 +132,8 @@ def test_a_queue_is_kept_by_commands(market_service, run):
     assert shown(run, 'root', 'queue', 'set', made['id'], '--share', '0.25')['share'] == 0.25
     after = shown(
         run, 'alice', *change, '--no-network', '--no-role', '--no-max-waiting', '--no-weight',
-        '--max-servers', '2', '--reuse', '--state', 'closed', '--new-trust',
+        '--max-servers', '2', '--reuse', '--state', 'closed', '--new-trust', '--max-notice', '2m',
+        '--max-retries', '0',
     )  # fmt: skip
     assert (after['networks'], after['submitters']) == ([], {'projects': ['b' * 32], 'roles': []})
     assert (after['limits']['max_waiting'], after['limits']['max_servers']) == (None, 2)
@@ -148,7 +149,8 @@ def test_a_queue_is_kept_by_commands(market_service, run):
     for text in (
         '25.0 %',
         '| 5m ',
-        'max_time_limit=1d max_servers=2',
+        'max_time_limit=1d max_servers=2 max_array=1000 max_notice=2m max_retries=0',
+        'short_below=10m max_notice=2m max_least_run_time=1h max_retries=0',
         '0.05',
         f'projects: {"b" * 32}',
     ):
@@ -172,7 +174,14 @@ def test_a_queue_is_kept_by_commands(market_service, run):
         ('alice', ('create', 'a b', '--flavor', 'small', '--image', 'i'), 'name'),
         ('alice', ('create', 'render', '--flavor', 'small', '--image', 'i'), 'render'),
         ('alice', ('set', 'render'), 'nothing to change: "openstack market queue set --help"'),
-        ('alice', ('set', 'render', '--policy', 'magic'), "'magic' is not installed: give"),
+        ('alice', ('set', 'render', '--policy', 'magic'), "'magic' is not installed, or the op"),
+        ('alice', ('set', 'render', '--max-notice', '11m'), 'at most 600 ([jobs]max_notice)'),
+        (
+            'alice',
+            ('set', 'render', '--short-below', '31m'),
+            'at most 1800 ([jobs]max_short_below)',
+        ),
+        ('alice', ('set', 'render', '--max-retries', '-1'), 'give a whole number, 0 or more'),
         ('alice', ('set', 'render', '--short-below', '90'), "'90': give a time with its unit"),
         ('alice', ('set', 'render', '--share', '-1'), "'-1': give a part, 0 or more"),
         ('alice', ('set', 'render', '--network', 'n', '--no-network'), '--network or --no-network'),
@@ -241,7 +250,7 @@ def test_every_option_reaches_the_service(market_service, render, run, script):
         run, 'alice', 'job', 'create', script(), '--name', 'solver', '--flavor', 'small', '--servers', '4',
         '--best-effort', '--priority', '50', '--after', 'frame.sh', '--after-condition', 'end',
         '--retries', '3', '--least-run-time', '10m', '--notice', '2m', '--checkpoint', save,
-        '--preempt-action', 'suspend', '--output-url', 'https://store.example/out?sig=1',
+        '--preempt-action', 'shelve', '--output-url', 'https://store.example/out?sig=1',
         '--begin', '2096-11-22T06:00:00Z', '--value', '2.5', '--time-limit', '1-02:30:00',
     )  # fmt: skip
     assert (made['state'], made['after'], made['after_condition']) == (
@@ -255,7 +264,7 @@ def test_every_option_reaches_the_service(market_service, render, run, script):
         '2096-11-22T06:00:00Z', 2_500_000, 95400,
     )  # fmt: skip
     _, job = stored(market_service)
-    assert (job.kind, job.preempt_action) == (JobKind.BEST_EFFORT, PreemptAction.SUSPEND)
+    assert (job.kind, job.preempt_action) == (JobKind.BEST_EFFORT, PreemptAction.SHELVE)
     content = market_service.market.stores.jobs.content(job.content_id)
     assert content.output_url == 'https://store.example/out?sig=1'
     assert content.checkpoint == '#!/bin/sh\ntar c .\n'

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole runs of the service of jobs, with the real API, on a cloud in memory."""
 
+from dataclasses import replace
+
 import pytest
 
 from nova_market.core.job.minutes import MINUTE
+from nova_market.core.job.operator_limits import JobLimits
+from nova_market.core.job.queue import QueueLimits
 from nova_market.core.job.record import (
     ACTIVE,
     AfterCondition,
@@ -14,7 +18,7 @@ from nova_market.core.job.record import (
 )
 from nova_market.core.job.store_values import JobFilter
 from nova_market.services.job.statistics import JobStatistics
-from tests.support.job_bed import STEP, JobBed, host, id_of
+from tests.support.job_bed import SETTINGS, STEP, JobBed, host, id_of
 
 pytestmark = pytest.mark.functional
 
@@ -109,6 +113,36 @@ def test_a_production_job_preempts_the_newest_best_effort_job(small):
     assert set(small.states().values()) == {'finished'}
     events = small.actions(new)
     assert events.index('preempting') < events.index('preempted') < events.index('requeued')
+
+
+@pytest.mark.parametrize('own', [None, 20])
+def test_a_best_effort_job_goes_within_the_limits_that_are_in_force(fast, own):
+    """However long a least run time and a notice are stored with it; a lower limit of the queue counts."""
+    most = JobLimits(max_notice=40, max_least_run_time=100)
+    bed = JobBed(fast, hosts=[host('a', cores=1.0)], settings=replace(SETTINGS, limits=most))
+    limits = QueueLimits(max_notice=own, max_least_run_time=own)
+    bed.add_queue('night', 'red', share=1.0, limits=limits)
+    stays = bed.submit(
+        'stays', 'night', sleep=90_000.0, best_effort=True, time_limit=86_400, notice=86_400,
+        least_run_time=86_400, preempt_action=PreemptAction.SUSPEND,
+    )  # fmt: skip
+    bed.until(bed.guests.running)
+    urgent = bed.submit('urgent', 'night', sleep=20.0)
+    bed.until(lambda: bed.job(urgent).state is FINISHED, passes=100)
+    at = {one.action: one.at for one in bed.stores.attempts.events(stays, limit=100)}
+    least = own or most.max_least_run_time
+    assert least <= at['preempting'] - at['starting'] <= least + 4 * STEP
+    assert bed.job(stays).state in (JobState.SUSPENDED, JobState.STARTING, JobState.RUNNING)
+
+
+def test_a_stored_short_below_counts_up_to_the_limit_only(bed):
+    """A queue without a share in an empty cloud: what the operator calls short starts, and no longer one."""
+    bed.add_queue('free', 'blue', share=0.0, short_below=30 * 86_400)
+    longest = bed.settings.limits.max_short_below
+    long = bed.submit('long', 'free', time_limit=longest + 1)
+    short = bed.submit('short', 'free', time_limit=longest)
+    bed.until(lambda: bed.job(short).state is FINISHED)
+    assert bed.job(long).state is JobState.WAITING and bed.job(long).reason.code == 'share'
 
 
 def test_a_suspended_job_goes_on_where_it_was(fast):
@@ -223,5 +257,5 @@ def test_a_broken_policy_stops_its_own_queue_only(bed):
     good, odd, wrong = (bed.submit(f'in-{name}', name) for name in ('night', 'odd', 'wrong'))
     bed.until(lambda: bed.job(good).state is FINISHED)
     assert [str(bed.job(one).state) for one in (odd, wrong)] == ['waiting', 'waiting']
-    assert 'astrology: it is not installed here' in bed.job(odd).reason.text
+    assert 'astrology: it is not installed here, or the operator' in bed.job(odd).reason.text
     assert 'moon' in bed.job(wrong).reason.text

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from nova_market.core.lease.billing import LeasePrices
+from nova_market.core.lease.limit import LeaseLimits
 from nova_market.core.lease.record import LeaseState
 from nova_market.core.market.inventory import CloudServer
 from nova_market.core.timestamp import stamp
@@ -14,8 +16,10 @@ from nova_market.errors import (
     BadLease,
     BalanceTooLow,
     KeyReused,
+    LeaseLimitReached,
     LeaseOver,
     LeaseRefused,
+    LeasesOff,
     TooManyLeases,
 )
 from nova_market.services.lease.booking import Refused
@@ -152,12 +156,43 @@ def test_who_cannot_pay_gets_nothing(bed):
 
 
 def test_a_project_has_at_most_so_many(fast):
-    bed = LeaseBed(fast, settings=replace(SETTINGS, most=1))
+    bed = LeaseBed(fast, settings=replace(SETTINGS, limits=LeaseLimits(leases=1)))
     bed.run()
     bed.book()
     with pytest.raises(TooManyLeases):
         bed.book()
     bed.book('blue')
+
+
+def test_what_costs_nothing_is_off_until_there_is_a_limit(fast):
+    """As everything is in the default configuration: one call would have the whole cloud."""
+    free = LeaseBed(fast, settings=replace(SETTINGS, prices=LeasePrices()))
+    free.run()
+    with pytest.raises(
+        LeasesOff, match=r'a limit \(\[leases\]max_core_hours, or max_part below 1\)'
+    ):
+        free.book(whole=True, nodes=3, duration=30 * 24 * HOUR)
+    assert free.leases.calendar() == (0, [])
+    limits = LeaseLimits(core_seconds=4 * HOUR)
+    bounded = LeaseBed(fast, settings=replace(free.settings, limits=limits))
+    assert bounded.book(whole=True).cost == 0
+    with pytest.raises(LeaseLimitReached, match='takes 2 core-hours, the project has 4 ahead'):
+        bounded.book()
+    paid = LeaseBed(fast, settings=replace(SETTINGS, prices=LeasePrices(core_hour=1)))
+    with pytest.raises(LeasesOff):
+        paid.book(cores=0, memory_mib=8192)  # memory has no price
+
+
+def test_all_of_the_memory_is_all_of_the_cloud(fast):
+    """Of three hosts of four cores and 8 GiB, half may be one project's at once."""
+    bed = LeaseBed(fast, settings=replace(SETTINGS, limits=LeaseLimits(part=0.5)))
+    bed.run()
+    bed.book(cores=0.1, memory_mib=8192)
+    with pytest.raises(LeaseLimitReached, match='takes 4 cores, the project has up to 4 meanwhile'):
+        bed.book(cores=0.1, memory_mib=8192)
+    bed.book(cores=0.1, memory_mib=4096)
+    bed.book('blue', cores=0.1, memory_mib=8192)
+    bed.book(cores=0.1, memory_mib=8192, after=9 * HOUR)
 
 
 def test_many_who_book_at_once_get_each_room_once(bed):
@@ -180,12 +215,15 @@ def test_many_who_book_at_once_get_each_room_once(bed):
 
 
 def test_deleted_early_a_part_comes_back(bed):
-    """All of it a day before; nine tenths later; of one that has begun, of what is left."""
-    early, late, begun = bed.book(after=48 * HOUR), bed.book(), bed.book(duration=2 * HOUR)
+    """All of it minutes after it was booked; nine tenths later, also of one that begins in a month."""
     requests = bed.requests()
-    assert requests.delete(early).refunded == early.cost
-    assert requests.delete(late).refunded == 0.9 * late.cost
-    bed.run(3 * HOUR, HOUR / 2)
+    begun = bed.book(duration=2 * HOUR)
+    far, soon, mistake = bed.book(after=720 * HOUR), bed.book(), bed.book()
+    assert requests.delete(mistake).refunded == mistake.cost
+    bed.run(bed.settings.life.full_refund_within + 300.0, 60.0)
+    assert requests.delete(far).refunded == 0.9 * far.cost
+    assert requests.delete(soon).refunded == 0.9 * soon.cost
+    bed.run(3 * HOUR - 600.0, HOUR / 4)
     over = requests.delete(bed.read(begun))
     assert (over.state, over.charged + over.refunded) == (LeaseState.ENDED, begun.cost)
     assert over.refunded == pytest.approx(0.9 * begun.cost / 2)
@@ -215,6 +253,7 @@ def test_a_lease_that_is_given_is_paid_by_who_booked_it(bed):
     assert (one.project_id, one.payer_id) == ('blue', 'red')
     with pytest.raises(BadLease, match='already'):
         requests.give(one, 'blue')
+    bed.clock.advance(bed.settings.life.full_refund_within + 1)
     bed.requests('blue').delete(one)
     assert bed.balance('blue') == CREDITS and bed.balance('red') == CREDITS - 0.2
 

@@ -10,7 +10,7 @@ from nova_market.core.timestamp import stamp
 from tests.support.job_bed import host
 from tests.support.lease_bed import publish_hosts
 from tests.support.lease_records import HOUR
-from tests.support.market.api_server import BOB, market_service
+from tests.support.market.api_server import ALICE, BOB, market_service
 from tests.support.market.shell import connect, run, shown
 
 pytestmark = pytest.mark.functional
@@ -66,9 +66,27 @@ def test_a_lease_from_booking_to_its_end(now, run):
     given = shown(run, 'root', 'lease', 'give', one['id'], BOB)
     assert given['project_id'] == BOB
     over = shown(run, 'bob', 'lease', 'delete', one['id'])
-    assert (over['state'], over['refunded']) == ('ended', 7_200_000)
+    assert (over['state'], over['refunded']) == ('ended', 8_000_000)
     events = shown(run, 'bob', 'lease', 'events', one['id'])
     assert [row['Action'] for row in events] == ['deleted', 'given', 'changed', 'booked']
+
+
+def test_limits_are_shown(now, run):
+    """What there is of how much, in units that people use; as JSON in seconds."""
+    book(run, '--cores', '2', '--for', '3h', '--start', at(now, 1))
+    status, out, _ = run('alice', 'limits', 'show')
+    assert status == 0
+    for text in (
+        'core_hours: 6, no limit',
+        'cloud_core_hours: no limit',
+        'leases: 1 of 100',
+        'max_notice: 10m',
+        'longest: 30d',
+        'free: false',
+    ):
+        assert text in out
+    found = shown(run, 'root', 'limits', 'show', '--project', ALICE)
+    assert found['jobs']['max_notice'] == 600 and found['leases']['core_hours']['used'] == 6
 
 
 def test_a_refusal_is_shown_with_what_is_near(now, run):

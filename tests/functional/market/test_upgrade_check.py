@@ -9,6 +9,11 @@ import pytest
 from nova_market.cmd import status
 from nova_market.db import schema
 from nova_market.db.database import Database
+from nova_market.db.leases import DatabaseLeases
+from nova_market.db.queues import DatabaseQueues
+from tests.support.job_records import queue
+from tests.support.lease_records import lease, quota
+from tests.support.servers.databases import Wall
 
 pytestmark = pytest.mark.functional
 
@@ -81,6 +86,47 @@ def test_options_that_contradict_each_other_are_a_failure(check, synced):
     code, results = check('[rebalancing]\ncool_down = 100\nlongest_cool_down = 10\n')
     assert code == 2
     assert 'longest_cool_down = 10' in results['Configuration'][1]
+
+
+WAIT, SHORT, OFF = (
+    'production jobs of red:a will wait: the policy of the queue is not in [jobs]policies = flexible,',
+    'short jobs of red:b will be shorter: the queue has a larger short_below than [jobs]max_short_below',
+    '1 leases are booked, and no new ones will be: set [leases]price_core_hour, max_core_hours or max_part',
+)
+
+
+@pytest.mark.parametrize(
+    ('options', 'whys'),
+    [
+        ('', [WAIT, SHORT, OFF]),
+        ('[jobs]\npolicies = value, easy\n', ['production jobs of red:b will', SHORT, OFF]),
+        ('[jobs]\nmax_short_below = 7200\n[leases]\nmax_part = 0.5\n', [WAIT]),
+        ('[leases]\nmax_core_hours = 9\n', [WAIT, SHORT]),
+        ('[leases]\nprice_disk_gib_hour = 0.1\n', [WAIT, SHORT]),
+    ],
+)
+def test_what_limits_will_not_allow_is_a_warning(check, synced, options, whys):
+    """With its name, and the option that decides it, set or not."""
+    database = Database({'connection': check.connection})
+    queues = DatabaseQueues(database, Wall())
+    for one in (
+        queue('a', policy='value'),
+        queue('b', short_below=7200),
+        queue('c', policy='easy'),
+    ):
+        queues.create(one, 9)
+    DatabaseLeases(database, Wall()).book(lease('l'), 0, (), (), quota())
+    database.close()
+    code, results = check(options)
+    result, found = results['Limits of queues and leases']
+    assert (code, result) == (1, 1)
+    for one, why in zip(found.split('; '), whys, strict=True):
+        assert one.startswith(why)
+
+
+def test_limits_that_nothing_exceeds_are_no_warning(check, synced):
+    """Also where leases are off: nobody uses them."""
+    assert check()[1]['Limits of queues and leases'] == (0, None)
 
 
 @pytest.mark.parametrize(

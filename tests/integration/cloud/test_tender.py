@@ -269,7 +269,7 @@ def test_all_accepted_tasks_end(
     jobs = [admin_market.get_job(job_id) for job_id in accepted]
     for job in jobs:
         assert (job.state, job.exit_code, job.lost) == ('finished', 0, 0), job.reason
-        assert admin_market.job_output(job.id).text == 'done by nobody\n'
+        assert admin_market.job_output(job.id).text == 'done by nova-job\n'
     assert dict(bed.witness.seen) == {f'{job.id}/{job.attempt}': 1 for job in jobs}
     workers = {a['server_id'] for job in jobs for a in job.attempts}
     say(f'{len(jobs)} tasks on {len(workers)} servers')

@@ -197,7 +197,6 @@ def test_what_is_preempted_is_of_best_effort_and_for_a_production_job_that_waits
         if step.changed['state'] is JobState.PREEMPTING:
             victim, displacer = by_id[step.job_id], by_id[step.changed['displaced_by']]
             assert victim.kind is JobKind.BEST_EFFORT
-            assert victim.preempt_action is not PreemptAction.SUSPEND
             assert displacer.kind is JobKind.PRODUCTION and displacer.state is JobState.WAITING
             assert displacer.id in found.memory.claims
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nova_market.core.calendar.calendar import Calendar, booked
-from nova_market.core.job.expected_start import FOR_ROOM, expected_starts
+from nova_market.core.job.expected_start import expected_starts
 from nova_market.core.job.policies.conservative import conservative
 from nova_market.core.job.policies.easy import easy
 from nova_market.core.job.policy_interface import JobPolicy, JobSnapshot
-from nova_market.core.job.reason import ReasonCode
+from nova_market.core.job.reason import FOR_ROOM, ReasonCode
 from nova_market.core.job.selection import decide, may_start
 from tests.property.job.strategies import HOSTS, NOW, snapshots
 from tests.support.calendar_builders import cloud, on

@@ -14,7 +14,7 @@ from tests.support.lease_records import HOUR, NOW, lease
 
 ORDER = list(LeaseState)
 FUNDS = 10**9
-LIFE = LifeSettings(charge_period=HOUR / 2, full_refund=HOUR)
+LIFE = LifeSettings(charge_period=HOUR / 2, full_refund_within=HOUR)
 
 TIMES = st.lists(
     st.tuples(

@@ -77,18 +77,29 @@ ARRIVALS = st.lists(
 )
 
 
-@given(leases_of_a_day(), ARRIVALS)
-def test_a_lease_finds_its_room_or_who_stands_in_it_is_named(leases, arrivals):
-    """Named are servers without an end that came before the window, which rebalancing moves away."""
+@given(
+    leases_of_a_day(),
+    ARRIVALS,
+    st.sampled_from([{}, {'most': 1}, {'most_steps': 3}, {'most': 2, 'most_steps': 4}]),
+)
+def test_a_lease_finds_its_room_or_who_stands_in_it_is_named(leases, arrivals, bounds):
+    """Named are servers without an end that came before the window, which rebalancing moves away.
+
+    bounds: of what is published; no lease loses its room by them
+    """
     there = []
-    old = reservation(leases, (), now=0.0, ahead=1e9)
+    old = reservation(leases, (), now=0.0, ahead=1e9, **bounds)
     events = sorted(arrivals, key=lambda one: one[0])
     for hour in range(HOURS):
         now = hour * HOUR
         there = [one for one in there if one.until > now]
         for _, size, life, project, choice, stale in (e for e in events if e[0] == hour):
             carries = leases[choice].id if 0 <= choice < len(leases) else ''
-            seen = old if stale else reservation(leases, servers_of(there), now=now, ahead=1e9)
+            seen = (
+                old
+                if stale
+                else reservation(leases, servers_of(there), now=now, ahead=1e9, **bounds)
+            )
             placed = place(there, seen, leases, size, life, project, carries, now)
             there = [*there, placed] if placed is not None else there
         for one in leases:

@@ -19,11 +19,12 @@ from nova_market.api.app import make_application
 from nova_market.api.microversion import HEADER
 from nova_market.api.stores import ApiStores, Settings
 from nova_market.conf import api as api_options
+from nova_market.conf.jobs import POLICIES
 from nova_market.db.database import Database
 from nova_market.services.notice.settings import NoticeLimits
 from nova_market.services.tender.offers import OfferSettings
 from nova_market.wiring.api import database_stores
-from nova_market.wiring.policies import job_policies, traits_by_policy, utilities
+from nova_market.wiring.policies import job_plugins, traits_by_policy, utilities
 from tests.support.lease_settings import SETTINGS
 from tests.support.servers.databases import Wall
 
@@ -108,6 +109,7 @@ LATER = (
     '/v1/offers',
     '/v1/bags',
     '/v1/lease',
+    '/v1/limits',
     '/v1/notices',
     '/v1/set-aside',
 )
@@ -128,7 +130,7 @@ def make_market(database: Database, **options: Any) -> Market:
     whole = Settings(
         response_validation='error',
         policies=traits_by_policy(),
-        job_policies=job_policies(),
+        job_policies=tuple(job_plugins((*POLICIES, 'value'))),
         offers=OfferSettings(utilities=utilities()),
         leases=SETTINGS,
         notices=NoticeLimits(mail_domains=('*',), webhook_hosts=('*',)),

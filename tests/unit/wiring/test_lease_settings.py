@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What wiring makes of the options of leases, and how it refuses those that cannot work."""
 
+import logging
 from datetime import UTC, datetime
 
 import pytest
@@ -8,8 +9,10 @@ from oslo_config import cfg
 
 from nova_market.conf import opts
 from nova_market.core.lease.host_view import watts_of
+from nova_market.core.lease.limit import LeaseLimits
 from nova_market.errors import ConfigurationError
 from nova_market.wiring.lease_settings import lease_settings
+from nova_market.wiring.leases import check_options
 
 
 def made(**given):
@@ -46,6 +49,30 @@ def test_prices_and_watts():
     assert found.prices.core_hour == 500_000
     base, peak = watts_of(['rack1-7', 'other'], found.watts)
     assert base.tolist() == [100, 10] and peak.tolist() == [50, 20]
+
+
+def test_limits():
+    """Hours become seconds, and 0 is no limit."""
+    assert made().limits == LeaseLimits()
+    found = made(
+        max_leases=3, max_core_hours=2.0, max_part=0.5, max_cloud_core_hours=9.0, max_cloud_part=0.7
+    ).limits
+    assert found == LeaseLimits(
+        leases=3, core_seconds=7200.0, part=0.5, cloud_core_seconds=32_400.0, cloud_part=0.7
+    )
+
+
+def test_what_has_no_effect_any_more_is_logged_at_start(tmp_path, caplog):
+    """With what there is in its place."""
+    path = tmp_path / 'nova_market.conf'
+    path.write_text('[leases]\nfull_refund = 3600\n')
+    conf = cfg.ConfigOpts()
+    opts.register_opts(conf)
+    conf(['--config-file', str(path)], project='nova_market')
+    with caplog.at_level(logging.WARNING):
+        check_options(conf)
+    (line,) = caplog.messages
+    assert 'full_refund' in line and 'full_refund_within' in line
 
 
 @pytest.mark.parametrize(

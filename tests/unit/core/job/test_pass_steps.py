@@ -234,11 +234,8 @@ def test_the_server_of_a_job_whose_servers_are_kept_is_put_to_rest_with_the_orde
     assert [one.intention for one in step.workers] == [rest]
 
 
-@pytest.mark.parametrize(
-    'more',
-    [{'preempt_action': PreemptAction.SUSPEND}, {'flavor': 'kept'}, {'least_run_time': 2000}],
-)
-def test_a_best_effort_job_is_spared_where_it_may_not_go_or_would_make_no_room(more):
+@pytest.mark.parametrize('more', [{'flavor': 'kept'}, {'least_run_time': 2000}])
+def test_a_best_effort_job_is_spared_where_it_may_not_go(more):
     found = Passes([queue(share=1.0)], [host()], jobs=[waits('wide', cores=6.0)])
     found.lifecycles = {'kept': Lifecycle(preemptible=False)}
     busy(found, **more)

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Admission (SVMSched, section 4.2.1): what is taken, and which refusal names what."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from nova_market.core.job.dependency import named_after, release
 from nova_market.core.job.notices import job_notices
+from nova_market.core.job.operator_limits import JobLimits
 from nova_market.core.job.queue import QueueLimits, QueueState
-from nova_market.core.job.queue_request import changed_queue, shares_above_one
+from nova_market.core.job.queue_request import changed_queue, new_queue, shares_above_one
 from nova_market.core.job.record import AfterCondition, HeldJob, JobEvent, JobState
 from nova_market.core.job.request import (
     AdmissionFacts,
@@ -222,10 +224,62 @@ def test_shares_may_add_up_to_one_and_no_more():
 
 def test_a_change_of_a_queue_leaves_what_it_does_not_name():
     limits = replace(NIGHT, limits=QueueLimits(max_array=3))
-    made = changed_queue(limits, {'limits': {'max_servers': 2}}, (), ())
+    made = changed_queue(limits, {'limits': {'max_servers': 2}}, (), (), JobLimits())
     assert made.limits == QueueLimits(max_array=3, max_servers=2)
-    with pytest.raises(BadQueue, match="'magic' is not installed: give easy or flexible"):
-        changed_queue(NIGHT, {'policy': 'magic'}, ('flexible', 'easy'), ())
+
+
+def test_a_queue_has_one_of_the_policies_that_the_operator_allows():
+    """The one that it has by default must be allowed too; a change of something else leaves it as it is."""
+    allowed = ('rigid', 'easy')
+    words = r"policy: 'magic' is not installed, or .*\[jobs\]policies\): give easy or rigid"
+    with pytest.raises(BadQueue, match=words):
+        changed_queue(NIGHT, {'policy': 'magic'}, allowed, (), JobLimits())
+    assert changed_queue(NIGHT, {'short_below': 60}, allowed, (), JobLimits()).policy == 'flexible'
+    who = {'queue_id': 'q', 'project_id': 'p', 'user_id': 'u', 'now': 0.0}
+    with pytest.raises(BadQueue, match="policy: 'flexible'"):
+        new_queue({'name': 'day'}, allowed, (), JobLimits(), **who)
+
+
+@pytest.mark.parametrize(
+    ('given', 'entry'),
+    [
+        (
+            {'short_below': 61},
+            'short_below: 61: the operator allows at most 60 ([jobs]max_short_below)',
+        ),
+        ({'limits': {'max_notice': 11}}, 'limits.max_notice: 11: the operator allows at most 10'),
+        ({'limits': {'max_least_run_time': 9}}, 'at most 8 ([jobs]max_least_run_time): give less'),
+        ({'limits': {'max_retries': 3}}, 'limits.max_retries: 3: the operator allows at most 2'),
+    ],
+)
+def test_a_queue_cannot_be_given_more_than_the_operator_allows(given, entry):
+    """What it has from before, and is not named, is no reason to refuse a change."""
+    most = JobLimits(max_short_below=60, max_notice=10, max_least_run_time=8, max_retries=2)
+    old = replace(NIGHT, short_below=1800, limits=QueueLimits(max_notice=99))
+    with pytest.raises(BadQueue, match=re.escape(entry)):
+        changed_queue(old, given, (), (), most)
+    assert changed_queue(old, {'description': 'x'}, (), (), most).limits.max_notice == 99
+    assert (
+        changed_queue(old, {'limits': {'max_notice': None}}, (), (), most).limits.max_notice is None
+    )
+
+
+@pytest.mark.parametrize('name', ['notice', 'least_run_time', 'retries'])
+def test_a_job_cannot_keep_its_room_for_longer_than_its_queue_allows(name):
+    """Nor is what it leaves out above that; a queue in force has a limit for each."""
+    limits = QueueLimits(max_notice=5, max_least_run_time=5, max_retries=0)
+    facts = replace(FACTS, queues={'night': replace(NIGHT, limits=limits)})
+    given = getattr(limits, f'max_{name}') + 1
+    expected = f'{name}: {given}: queue night takes at most {given - 1}: give less'
+    assert expected in refusal({name: given}, facts=facts)
+    (plain,) = admit({}, facts=facts).jobs
+    assert (plain.notice, plain.least_run_time, plain.retries) == (5, 0, 0)
+
+
+def test_a_best_effort_job_cannot_keep_its_room_suspended():
+    entry = {'kind': 'best_effort', 'preempt_action': 'suspend'}
+    assert 'preempt_action: suspend keeps the room of a server: give shelve' in refusal(entry)
+    assert admit({**entry, 'kind': 'production'}).jobs
 
 
 def test_notices_are_of_what_happened_to_jobs_that_are_there():

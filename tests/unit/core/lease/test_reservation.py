@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from nova_market.core.lease.record import LeaseState
-from nova_market.core.lease.reservation import reservation
+from nova_market.core.lease.reservation import even_parts, reservation
 from nova_market.core.market.inventory import CloudServer
 from nova_market.core.resource import HostName
-from nova_market.core.scheduler.reserved import plain, read_reserved
+from nova_market.core.scheduler.reserved import must_be_left, plain, read_reserved
+from nova_market.errors import BadSnapshot
 from tests.support.job_records import id_of
-from tests.support.lease_records import HOUR, NOW, lease
+from tests.support.lease_records import HOUR, NOW, lease, node
 
 DAY = 24 * HOUR
 A = id_of('a')
@@ -92,11 +93,88 @@ def test_leases_that_are_over_far_away_or_nowhere_are_left_out():
     assert read.leases == (id_of('begun'), id_of('soon')) and left_out == 0
 
 
-def test_too_many_leases_are_left_out_by_their_start():
-    """Whole leases; how many is known."""
+def kept(read, host, hour):
+    """Cores that this host must keep free so many hours from now."""
+    at = NOW + hour * HOUR
+    return float(must_be_left(read, None, at, at + 1.0)[0, read.hosts[host]])
+
+
+def test_too_many_leases_cannot_be_carried_and_keep_their_room():
+    """Whole leases, those that begin first; how many is known."""
     leases = [lease(str(n), start=NOW + n * HOUR, hosts=('h0', 'h1')) for n in range(1, 5)]
     read, left_out = published(leases, most=5)
     assert read.leases == (id_of('1'), id_of('2')) and left_out == 2
+    assert [kept(read, 'h1', hour + 0.5) for hour in range(6)] == [0, 2, 2, 2, 2, 0]
+
+
+def test_no_project_pushes_the_leases_of_others_out():
+    """A hundred leases on a thousand hosts each, which begin first, beside fifty that run already."""
+    crowd = tuple(f'h{n}' for n in range(1000))
+    mine = [lease(f'm{n}', 'blue', start=NOW - HOUR / 2, hosts=(f'h{n}',)) for n in range(50)]
+    theirs = [
+        lease(f't{n}', start=NOW - HOUR, hours=9, hosts=crowd, nodes=(node('h0', (0, 1, 0)),) * 9)
+        for n in range(100)
+    ]
+    read, left_out = published([*theirs, *mine], most=300)
+    assert {one.id for one in mine} <= set(read.leases) and left_out == 100 - 250 // 9
+    assert all(kept(read, f'h{n}', 0.0) == 2.0 for n in range(50))
+
+
+def test_a_host_of_many_leases_keeps_at_least_what_they_need():
+    """In the steps that there are; nothing is kept when all are over."""
+    leases = [lease(str(n), start=NOW + n * HOUR, hours=0.5 + n % 2) for n in range(60)]
+    read, left_out = published(leases, ahead=90 * HOUR, most_steps=8)
+    assert left_out == 0 and len(read.calendar.times) <= 8
+    assert all(kept(read, 'h0', n + 0.25) >= 2.0 for n in range(60))
+    assert kept(read, 'h0', 62.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ('groups', 'sizes', 'most', 'found'),
+    [
+        ('aab', [1, 1, 1], 3, [True, True, True]),
+        ('aaab', [2, 2, 2, 1], 5, [True, True, False, True]),
+        ('aaab', [5, 1, 1, 1], 5, [False, True, True, True]),
+        ('abc', [9, 9, 9], 6, [False, False, False]),
+        ('aabbc', [3, 3, 3, 3, 1], 9, [True, False, True, False, True]),
+        ('', [], 0, []),
+    ],
+)
+def test_projects_share_what_is_published_evenly(groups, sizes, most, found):
+    """Who has fewer than an even part has all; what he leaves is for the others."""
+    assert even_parts(groups, sizes, most) == found
+    assert sum(size for size, fits in zip(sizes, found, strict=True) if fits) <= most
+
+
+def test_a_table_of_before_is_read_as_it_was():
+    """Without room, the nodes are those of all leases; a format that is not known is refused."""
+    table = plain(reservation([lease('a')], (), now=NOW, ahead=DAY).table)
+    before = {name: one for name, one in table.items() if name not in ('room', 'format')}
+    old, new = read_reserved(before), read_reserved(table)
+    assert kept(old, 'h0', 2.5) == kept(new, 'h0', 2.5) == 2.0
+    with pytest.raises(
+        BadSnapshot, match='format 3 of what is reserved: this version reads 1 to 2'
+    ):
+        read_reserved({**table, 'format': 3})
+
+
+@pytest.mark.parametrize(
+    'room',
+    [
+        {'host': [0], 'begin': [1.0, 2.0], 'amounts': [[1.0]] * 3},
+        {'host': [0, 0], 'begin': [2.0, 2.0], 'amounts': [[1.0, 0.0]] * 3},
+        {'host': [1, 0], 'begin': [2.0, 3.0], 'amounts': [[1.0, 0.0]] * 3},
+        {'host': [2], 'begin': [2.0], 'amounts': [[1.0]] * 3},
+        {'host': [0], 'begin': [2.0], 'amounts': [[1.0]] * 2},
+        {'host': [0], 'begin': [-2.0], 'amounts': [[1.0]] * 3},
+        {'host': [0], 'begin': [2.0], 'amounts': [[-1.0]] * 3},
+    ],
+)
+def test_room_that_is_no_room_is_refused(room):
+    """Another machine wrote it."""
+    table = plain(reservation([lease('a', hosts=('h0', 'h1'))], (), now=NOW, ahead=DAY).table)
+    with pytest.raises(BadSnapshot):
+        read_reserved({**table, 'room': room})
 
 
 def test_the_version_changes_with_the_content_alone():

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from nova_market.core.job.operator_limits import JobLimits
 from nova_market.core.job.queue_request import changed_queue
 from nova_market.core.tender.queue_price import (
     HISTORY,
@@ -105,5 +106,5 @@ def test_anchored_returns_to_the_first_price():
 def test_parameters_that_cannot_be_are_refused(given, words):
     """Named, with what is allowed; the same are fine in a queue with another policy."""
     with pytest.raises(BadQueue, match=words):
-        changed_queue(night(), given, ['tender', 'easy'], ['small'])
-    changed_queue(queue(), {**given, 'policy': 'easy'}, ['tender', 'easy'], ['small'])
+        changed_queue(night(), given, ['tender', 'easy'], ['small'], JobLimits())
+    changed_queue(queue(), {**given, 'policy': 'easy'}, ['tender', 'easy'], ['small'], JobLimits())
