@@ -97,9 +97,9 @@ class _Pass:
         seen, rest = self.seen, self._rest
         if not rest.any():
             return False
-        waits = held_up(seen, rest, self._reasons.code)
+        over, part = over_share(seen)
+        waits = held_up(seen, rest, over, self._reasons.code)
         rows = np.flatnonzero(waits)
-        _, part = over_share(seen)
         self._reasons.give(rows, ReasonCode.OTHERS_FIRST, part[rows])
         self.seen = replace(seen, candidates=rest & ~waits)
         return True

@@ -10,7 +10,9 @@ policy is chosen by a queue's owner, and may be somebody's plug-in. Of what it s
 Units and shapes as in columns.py; use as in share_use.py.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 
 import numpy as np
 
@@ -40,6 +42,22 @@ def keeping_shares(policy: JobPolicy) -> JobPolicy:
     return run
 
 
+def within_shares(policy: Callable[..., Selection]) -> Callable[..., Selection]:
+    """A policy that looks at no shares: the long jobs that these bind are none of its candidates.
+
+    So no other job waits for one of them.
+    """
+
+    @wraps(policy)
+    def run(seen: JobSnapshot, **parameters: float) -> Selection:
+        over, part = over_share(seen)
+        bound = seen.candidates & over & long_jobs(seen)
+        unbound = replace(seen, candidates=seen.candidates & ~bound)
+        return _waiting_for_share(policy(unbound, **parameters), bound, part, seen)
+
+    return run
+
+
 def over_share(seen: JobSnapshot) -> tuple[Flags, Array]:
     """(jobs that would take their queue over its share if they started now, its use then), both (jobs,)."""
     queue, shapes = seen.waiting.queue, seen.shapes
@@ -48,33 +66,18 @@ def over_share(seen: JobSnapshot) -> tuple[Flags, Array]:
     return part > _granted(seen.queues)[queue], part
 
 
-def bound(seen: JobSnapshot) -> Flags:
-    """Candidates that a share keeps from starting, (jobs,)."""
-    over, _ = over_share(seen)
-    found: Flags = seen.candidates & over & long_jobs(seen)
-    return found
-
-
-def give_share(reasons: Reasons, jobs: Flags, seen: JobSnapshot) -> None:
-    """These long jobs wait for the share of their queue."""
-    rows = np.flatnonzero(jobs)
-    _, part = over_share(seen)
-    share = seen.queues.share[seen.waiting.queue[rows]]
-    reasons.give(rows, ReasonCode.SHARE, part[rows], share)
-
-
 def without_share(seen: JobSnapshot) -> Flags:
     """Jobs of queues that have no share, (jobs,)."""
     found: Flags = (seen.queues.share <= 0.0)[seen.waiting.queue]
     return found
 
 
-def held_up(seen: JobSnapshot, rest: Flags, code: Values) -> Flags:
+def held_up(seen: JobSnapshot, rest: Flags, over: Flags, code: Values) -> Flags:
     """Which of `rest`, jobs of queues without a share, must let others go first, (jobs,).
 
     seen: its candidates are the jobs of the other queues that still wait; code: their reasons
+    over: as over_share
     """
-    over, _ = over_share(seen)
     waits = seen.candidates & ~over & np.isin(code, FOR_ROOM)
     aggregates, of_job = seen.hosts.aggregates, seen.queues.aggregate[seen.waiting.queue]
     hosts = np.logical_or.reduce(aggregates[np.unique(of_job[waits])], axis=0)
@@ -108,16 +111,18 @@ def _repeated(policy: JobPolicy, seen: JobSnapshot, chosen: Selection) -> Select
         if keeps.all() or run == MOST_RUNS - 1:
             break
         chosen = policy(seen)
+    _, part = over_share(seen)
+    chosen = replace(chosen, starts=np.concatenate(starts), placement=joined(placements))
+    return _waiting_for_share(chosen, refused, part, seen)
+
+
+def _waiting_for_share(chosen: Selection, jobs: Flags, part: Array, seen: JobSnapshot) -> Selection:
+    """With the share as the reason of these long jobs. part: use of each job's queue if it started now"""
+    rows = np.flatnonzero(jobs)
     reasons = Reasons(len(seen.waiting))
     reasons.code[:], reasons.numbers[:] = chosen.code, chosen.numbers
-    give_share(reasons, refused, seen)
-    return replace(
-        chosen,
-        starts=np.concatenate(starts),
-        placement=joined(placements),
-        code=reasons.code,
-        numbers=reasons.numbers,
-    )
+    reasons.give(rows, ReasonCode.SHARE, part[rows], seen.queues.share[seen.waiting.queue[rows]])
+    return replace(chosen, code=reasons.code, numbers=reasons.numbers)
 
 
 def _keeps(seen: JobSnapshot, starts: Rows) -> Flags:

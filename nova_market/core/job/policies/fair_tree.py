@@ -9,8 +9,6 @@ as jobs have under Slurm's backfill scheduler, so that wide jobs start too; one 
 As in Slurm, what starts in a pass changes the order of later passes only.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from nova_market.core.job.backfill import Backfill
@@ -18,19 +16,17 @@ from nova_market.core.job.fair_tree_rank import fair_tree_rank
 from nova_market.core.job.in_order import by_priority
 from nova_market.core.job.policy_interface import JobSnapshot, Selection
 from nova_market.core.job.room import placement_of
-from nova_market.core.job.share_keeping import bound, give_share
+from nova_market.core.job.share_keeping import within_shares
 
 
+@within_shares
 def fair_tree(seen: JobSnapshot) -> Selection:
     """Jobs in the order of their owners' fairshare, backfilled behind the first one that waits."""
     rank = fair_tree_rank(seen.owners, seen.queues)
-    over = bound(seen)
-    seen = replace(seen, candidates=seen.candidates & ~over)
     rows = np.flatnonzero(seen.candidates)
     run = Backfill(seen)
     run.run(by_priority(rows, seen.waiting, rank[seen.waiting.owner[rows]]))
     reasons = run.reasons()
-    give_share(reasons, over, seen)
     return Selection(
         starts=np.array(run.starts, dtype=np.intp),
         placement=placement_of(run.starts, run.spots),

@@ -8,8 +8,6 @@ and those without a promise (their queue had another policy), start where there 
 backfilled. Shares have limited what was offered, and bind long jobs all the same (J10). Nobody is preempted.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from nova_market.core.calendar.axes import CORES
@@ -18,15 +16,14 @@ from nova_market.core.job.pe_line import Line, served, turns
 from nova_market.core.job.policy_interface import JobSnapshot, Selection
 from nova_market.core.job.reason import ReasonCode
 from nova_market.core.job.room import Room, Spot, hosts_of, most_of_any, placement_of
-from nova_market.core.job.share_keeping import bound, give_share
+from nova_market.core.job.share_keeping import within_shares
 from nova_market.core.job.waiting_reasons import Reasons
 from nova_market.core.resource import Array, Rows
 
 
+@within_shares
 def tender(seen: JobSnapshot, **parameters: float) -> Selection:
     """Lines first, then what starts on new workers. parameters: of the prices (core.job.tender_terms)."""
-    over = bound(seen)
-    seen = replace(seen, candidates=seen.candidates & ~over)
     waiting, hosts, shapes = seen.waiting, seen.hosts, seen.shapes
     room = Room(hosts.free, hosts.aggregates, seen.settings.host_choice)
     starts: list[int] = []
@@ -55,7 +52,6 @@ def tender(seen: JobSnapshot, **parameters: float) -> Selection:
     expected = np.full(len(waiting), np.nan)
     for line in served(seen.lines, hosts_of(placement), waiting.time_limit.tolist(), seen.now):
         _in_turn(line, seen, reasons, expected)
-    give_share(reasons, over, seen)
     return Selection(
         starts=np.array(starts, dtype=np.intp),
         placement=placement,

@@ -11,8 +11,6 @@ without cores are compared per second of one server. Nobody pays the value: shar
 the operator decides whether queues may have this policy (J11).
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from nova_market.core.calendar.axes import CORES
@@ -20,17 +18,16 @@ from nova_market.core.job.in_order import by_priority, started_in_order
 from nova_market.core.job.policy_interface import JobSnapshot, Selection
 from nova_market.core.job.reason import ReasonCode
 from nova_market.core.job.room import Room, placement_of
-from nova_market.core.job.share_keeping import bound, give_share
+from nova_market.core.job.share_keeping import within_shares
 from nova_market.core.job.waiting_reasons import Reasons
 from nova_market.core.resource import Array
 
 
+@within_shares
 def value(seen: JobSnapshot) -> Selection:
     """Jobs by value per core-second, backfilled, while they are worth the price."""
     waiting, hosts = seen.waiting, seen.hosts
     worth, price = worth_per_core_second(seen), price_per_core_second(seen)
-    over = bound(seen)
-    seen = replace(seen, candidates=seen.candidates & ~over)
     rows = np.flatnonzero(seen.candidates & (worth >= price))
     ranked = by_priority(rows, waiting, -worth[rows])
     room = Room(hosts.free, hosts.aggregates, seen.settings.host_choice)
@@ -42,7 +39,6 @@ def value(seen: JobSnapshot) -> Selection:
     reasons.lack_of_room(np.flatnonzero(left), seen.shapes, hosts, room)
     dear = np.flatnonzero(seen.candidates & (worth < price))
     reasons.give(dear, ReasonCode.PRICE, worth[dear], price[dear])
-    give_share(reasons, over, seen)
     return Selection(
         starts=np.array(starts, dtype=np.intp),
         placement=placement_of(starts, spots),

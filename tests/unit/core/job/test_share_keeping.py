@@ -52,6 +52,16 @@ def test_what_one_queue_may_not_have_another_one_gets_in_the_same_pass(policy):
     assert np.bincount(seen_queue(jobs, plan), minlength=2).tolist() == [2, 4]
 
 
+def test_a_long_job_that_its_share_binds_holds_up_nobody(policy):
+    """It has no room either, and comes first in every order: no room is kept for it."""
+    runs = [Run(hosts=[0], queue=1, cores=4, limit=1000.0)]
+    jobs = [Job(cores=8, value=1e12, priority=1), Job(queue=1, cores=2, value=1.0, limit=2000.0)]
+    plan = decide(snapshot(jobs, runs, shares=(0.25, 0.75), hosts=(8,)), [policy])
+    assert plan.starts.tolist() == [1]
+    # who looks at room alone names the lack of it
+    assert plan.code[0] == (ReasonCode.ROOM if policy is greedy else ReasonCode.SHARE)
+
+
 def seen_queue(jobs, plan):
     return [jobs[row].queue for row in plan.starts.tolist()]
 
