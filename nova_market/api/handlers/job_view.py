@@ -9,7 +9,8 @@ from nova_market.core.job.charge import HOUR
 from nova_market.core.job.operator_limits import (
     LIMITED,
     JobLimits,
-    jobs_in_force,
+    job_in_force,
+    limits_for,
     queue_in_force,
 )
 from nova_market.core.job.queue import QueueMinute, StoredQueue, StoredWorker
@@ -73,7 +74,7 @@ def job_in_force_shown(
     job: StoredJob, queue: StoredQueue | None, most: JobLimits
 ) -> dict[str, Any]:
     """What of a job's values counts. queue: its own; None: it is gone"""
-    (limited,) = jobs_in_force([job], [] if queue is None else [queue], most)
+    limited = job_in_force(job, limits_for(queue, most))
     found = {name: getattr(limited, name) for name in LIMITED}
     return {**found, 'preempt_action': str(limited.preempt_action)}
 

@@ -29,7 +29,7 @@ from nova_market.core.job.attempt import (
     running_order,
     verdict_of,
 )
-from nova_market.core.job.operator_limits import jobs_in_force
+from nova_market.core.job.operator_limits import job_in_force, limits_for
 from nova_market.core.job.queue import StoredQueue, StoredWorker
 from nova_market.core.job.record import (
     AttemptState,
@@ -167,8 +167,7 @@ def _part(
 
 def _in_force(call: Call, job: StoredJob, queue: StoredQueue | None) -> StoredJob:
     """The job with what counts of its limits (J11). queue: its own, as stored; None: it is gone"""
-    queues = [] if queue is None else [queue]
-    return jobs_in_force([job], queues, call.settings.job_limits)[0]
+    return job_in_force(job, limits_for(queue, call.settings.job_limits))
 
 
 def _report(

@@ -45,12 +45,17 @@ def limits_in_force(limits: QueueLimits, most: JobLimits) -> QueueLimits:
     )
 
 
+def limits_for(queue: StoredQueue | None, most: JobLimits) -> QueueLimits:
+    """What limits the jobs of a queue, in force. None: it is gone, and sets no limit of its own."""
+    return limits_in_force(QueueLimits() if queue is None else queue.limits, most)
+
+
 def queue_in_force(queue: StoredQueue, most: JobLimits) -> StoredQueue:
     """The queue with what counts of its limits."""
     return replace(
         queue,
         short_below=min(queue.short_below, most.max_short_below),
-        limits=limits_in_force(queue.limits, most),
+        limits=limits_for(queue, most),
     )
 
 
@@ -73,7 +78,7 @@ def job_in_force(job: StoredJob, limits: QueueLimits) -> StoredJob:
 def jobs_in_force(
     jobs: Iterable[StoredJob], queues: Iterable[StoredQueue], most: JobLimits
 ) -> list[StoredJob]:
-    """Jobs with what counts of their values. queues: theirs; one that is gone sets no limit of its own."""
-    operators = limits_in_force(QueueLimits(), most)
-    limits = {one.id: limits_in_force(one.limits, most) for one in queues}
+    """Jobs with what counts of their values. queues: theirs, those that are not gone."""
+    operators = limits_for(None, most)
+    limits = {one.id: limits_for(one, most) for one in queues}
     return [job_in_force(one, limits.get(one.queue_id, operators)) for one in jobs]
