@@ -275,6 +275,8 @@ NO = {
 }
 """What can be emptied, by the option that sets it."""
 
+EMPTY_LIMITS = tuple(one for name in NO if (one := name.replace('-', '_')) in LIMITS)
+
 
 def _changes(changes: dict[str, Any], given: argparse.Namespace) -> dict[str, Any]:
     """What is set, and what is emptied. Both of one option is a mistake."""
@@ -292,15 +294,12 @@ def _changes(changes: dict[str, Any], given: argparse.Namespace) -> dict[str, An
         'weights': {} if given.no_weight else None,
     }
     changes |= {name: value for name, value in empty.items() if value is not None}
-    for name, group, wanted in (
+    emptied: list[tuple[str, str, Mapping[str, Any]]] = [
         ('submitter', 'submitters', {'projects': []}),
         ('role', 'submitters', {'roles': []}),
-        ('max_waiting', 'limits', {'max_waiting': None}),
-        ('max_running', 'limits', {'max_running': None}),
-        ('max_notice', 'limits', {'max_notice': None}),
-        ('max_least_run_time', 'limits', {'max_least_run_time': None}),
-        ('max_retries', 'limits', {'max_retries': None}),
-    ):
+        *((name, 'limits', {name: None}) for name in EMPTY_LIMITS),
+    ]
+    for name, group, wanted in emptied:
         if getattr(given, f'no_{name}'):
             changes[group] = {**changes.get(group, {}), **wanted}
     if given.new_trust:
