@@ -8,6 +8,7 @@ must come before whatever imports eventlet when it can, which tests/conftest.py 
 import functools
 import importlib
 import os
+import sqlite3
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -62,3 +63,34 @@ _helpers._wait_for_server_parameter = _patient(_wait)
 _fixture = importlib.import_module('nova.tests.fixtures.conf').ConfFixture
 _set_up = _fixture.setUp
 _fixture.setUp = _with_paste
+
+
+_kept: list[sqlite3.Connection] = []
+
+
+def _with_a_connection(name: str) -> tuple[str, str]:
+    """A file of a database of Nova's tests, to which a connection stays open until the test is over.
+
+    Nova opens one for each transaction. When the last one is closed, SQLite removes the index of the file's
+    log; who comes next makes it anew under the lock of writers, and does not wait for whom it meets there:
+    one transaction in some hundred fails, "database is locked".
+    """
+    url, path = _use_file(name)
+    kept = sqlite3.connect(path, check_same_thread=False)
+    # the file is opened by the first statement
+    kept.execute('SELECT name FROM sqlite_master').fetchall()
+    _kept.append(kept)
+    return url, path
+
+
+def pytest_runtest_logfinish() -> None:
+    """The test is over, and so are its databases."""
+    while _kept:
+        _kept.pop().close()
+
+
+_databases = importlib.import_module('nova.tests.fixtures.nova')
+# private: of Nova, whose tests make a database here and nowhere else
+_use_file = _databases._use_file_backed_sqlite_with_wal
+# private: as above
+_databases._use_file_backed_sqlite_with_wal = _with_a_connection
