@@ -116,8 +116,23 @@ How credits return to projects, a plug-in of `nova_market.currency`: `recharge` 
         default='0',
         help="""
 Credits that `recharge` distributes to all projects together, by weight. A change takes effect at the next
-renewal: projects receive the difference, or it is taken from them as far as their balance allows. 0 =
-administrators grant credits by hand.
+renewal: projects receive the difference, or it is taken from them: from the account, then from budgets, and
+what is held for rounds, jobs and leases as soon as it comes back. 0 = administrators grant credits by hand.
+""",
+    ),
+    cfg.FloatOpt(
+        'new_project_weight',
+        default=0.0,
+        min=0.0,
+        max=1e6,
+        help="""
+Weight of a project for which no administrator has set one, in what is distributed: `total_credits`, with
+`redistribute` the income, and the tax. It counts from the first round in which the project has a running
+server. With 0 a new project gets nothing, and its servers have the least weight on their hosts, until it gets
+a weight (`openstack market account set --weight`) or credits (`openstack market account grant`). With more
+than 0 each new project is income, taken from the others: choose that only where tenants cannot make projects
+themselves. A change takes effect at the next renewal, also for projects that are there. Set it for the API
+too, which shows it.
 """,
     ),
     cfg.IntOpt(
@@ -144,14 +159,16 @@ than this.
         min=0.0,
         max=100.0,
         help="""
-Tax against hoarding: the percentage of a project's balance above `tax_floor` that is taken at each
-distribution and divided by weight at the next one. 0 = no tax.
+Tax against hoarding: the percentage of what a project has above `tax_floor` that is taken at each
+distribution and divided by weight at the next one. Its account, its budgets and what is held for its rounds,
+jobs and leases count. What its account lacks is taken from its budgets, and the rest in the rounds after. 0 =
+no tax.
 """,
     ),
     cfg.StrOpt(
         'tax_floor',
         default='0',
-        help='Balance of a project, in credits, up to which it is not taxed.',
+        help='What a project may have, in credits, with budgets and what is held, without being taxed.',
     ),
     cfg.ListOpt(
         'project_shares',

@@ -12,7 +12,18 @@ from dataclasses import replace
 from typing import Any
 
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
-from sqlalchemy import Connection, Row, Select, and_, delete, exists, insert, select, update
+from sqlalchemy import (
+    Connection,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    insert,
+    select,
+    update,
+)
 
 from nova_market.core.ledger.account import ACCOUNT_BOUNDS, Account
 from nova_market.core.ledger.money import MAX_AMOUNT, credit_text
@@ -82,6 +93,10 @@ class DatabaseAccounts:
         """
         return self._database.write(_set, name, dict(changed))
 
+    def claim(self, claims: Mapping[str, int]) -> None:
+        """Project -> what is claimed of it now, all others: nothing."""
+        self._database.write(_claim, dict(claims))
+
     def close(self, name: AccountId) -> None:
         """Close an account, for good.
 
@@ -96,7 +111,7 @@ def _check(one: Account) -> None:
         raise BadAmount(
             f'account {one.id!r:.80}: give a kind ({", ".join(sorted(KINDS))}) and an id'
         )
-    if not (math.isfinite(one.weight) and one.weight >= 0):
+    if one.weight is not None and not (math.isfinite(one.weight) and one.weight >= 0):
         raise BadAmount(f'weight {one.weight} of {one.id}: give a finite number, 0 or more')
     if one.renew_amount is not None and not 0 <= one.renew_amount <= MAX_AMOUNT:
         raise BadAmount(f'renewal of {one.id}: {one.renew_amount}; give 0 to {MAX_AMOUNT}')
@@ -148,8 +163,25 @@ def _set(connection: Connection, name: AccountId, changed: Mapping[str, Any]) ->
     stored = replace(found, **changed)
     _check(stored)
     if changed:
-        connection.execute(update(accounts).where(accounts.c.id == name).values(**changed))
+        values = dict(changed)
+        if 'weight' in changed:
+            values |= _weight(stored)
+        connection.execute(update(accounts).where(accounts.c.id == name).values(**values))
     return stored
+
+
+def _claim(connection: Connection, claims: Mapping[str, int]) -> None:
+    wanted = {account_id('project', project): amount for project, amount in claims.items()}
+    query = select(accounts.c.id, accounts.c.claimed).where(accounts.c.claimed != 0)
+    known = {AccountId(name): amount for name, amount in connection.execute(query)}
+    changed = [
+        {'account': name, 'now': wanted.get(name, 0)}
+        for name in sorted({*wanted, *known})
+        if wanted.get(name, 0) != known.get(name, 0)
+    ]
+    if changed:
+        change = update(accounts).where(accounts.c.id == bindparam('account'))
+        connection.execute(change.values(claimed=bindparam('now')), changed)
 
 
 def _close(connection: Connection, name: AccountId) -> None:
@@ -168,7 +200,11 @@ def _close(connection: Connection, name: AccountId) -> None:
 
 
 def _settings(one: Account) -> dict[str, object]:
-    return {name: getattr(one, name) for name in SETTINGS}
+    return {name: getattr(one, name) for name in SETTINGS} | _weight(one)
+
+
+def _weight(one: Account) -> dict[str, object]:
+    return {'weight': one.weight or 0.0, 'weighed': one.weight is not None}
 
 
 def _one(connection: Connection, name: AccountId) -> Account | None:
@@ -185,7 +221,8 @@ def _account(row: Row[Any]) -> Account:
         id=AccountId(row.id),
         project_id=row.project_id,
         name=row.name,
-        weight=row.weight,
+        weight=row.weight if row.weighed and kind_of(row.id) == 'project' else None,
+        claimed=row.claimed,
         renew_amount=row.renew_amount,
         renew_every=row.renew_every,
         balance=row.balance,

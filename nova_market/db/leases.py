@@ -23,7 +23,7 @@ from nova_market.core.lease.record import (
     LeaseStep,
     StoredLease,
 )
-from nova_market.core.ledger.posting import Posting
+from nova_market.core.ledger.posting import Posting, dated
 from nova_market.db.database import Database
 from nova_market.db.lease_rows import (
     LEASE_EVENTS,
@@ -35,6 +35,7 @@ from nova_market.db.lease_rows import (
 )
 from nova_market.db.lease_tables import lease_nodes, leases
 from nova_market.db.ledger import MAX_PAGE, post_in
+from nova_market.db.rounds import next_period
 from nova_market.db.sound_rows import boundary_of, filled
 from nova_market.db.turns import LEASES, read_turn, take_turn
 from nova_market.errors import BadRow, KeyReused, LeaseChanged, LeaseLimitReached, TooManyLeases
@@ -277,6 +278,7 @@ def _change(
             raise LeaseChanged(f'lease {step.before.id} was changed meanwhile: try again')
         if after.nodes != step.before.nodes:
             put_nodes(connection, after, there=True)
-    post_in(connection, [one for step in steps for one in step.postings], by, now)
+    period = next_period(connection)
+    post_in(connection, [dated(one, period) for step in steps for one in step.postings], by, now)
     LEASE_EVENTS.insert(connection, [one for step in steps for one in step.events])
     return [afters[step.before.id] for step in steps]

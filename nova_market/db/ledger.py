@@ -25,7 +25,7 @@ from nova_market.core.row_check import checked
 from nova_market.db.database import Database
 from nova_market.db.ledger_tables import KEY_LENGTH, accounts, horizons, postings
 from nova_market.db.sound_rows import sound_row, sound_rows
-from nova_market.errors import BadAmount, KeyReused, PeriodPurged, UnknownAccount
+from nova_market.errors import BadAmount, BalanceTooLow, KeyReused, PeriodPurged, UnknownAccount
 
 Item = TypeVar('Item')
 
@@ -143,6 +143,7 @@ def post_in(connection: Connection, batch: Sequence[Posting], by: str, now: floa
         rows.append(_row(posting, book, by, now))
     if rows:
         _refuse_purged(connection, rows)
+        _refuse_claimed(connection, held, book, fresh.values())
         _write(connection, rows, {n: book.balance(n) - held[n].balance for n in held})
     return len(rows)
 
@@ -188,6 +189,34 @@ def _refuse_closed(held: Mapping[AccountId, Row[Any]], posting: Posting) -> None
     for name in (posting.debit, posting.credit):
         if held[name].closed:
             raise UnknownAccount(f'account {name} is closed: nothing can be posted to or from it')
+
+
+def _refuse_claimed(
+    connection: Connection,
+    held: Mapping[AccountId, Row[Any]],
+    book: Book,
+    wanted: Iterable[Posting],
+) -> None:
+    """M6: what is claimed of a project is neither promised nor given to others before it was taken."""
+    for project in sorted({held[one.debit].project_id for one in wanted if _leaves(held, one)}):
+        own = accounts.c.project_id == project, accounts.c.closed.is_(False)
+        query = select(func.sum(accounts.c.claimed), func.sum(accounts.c.balance)).where(*own)
+        claimed, before = (int(one or 0) for one in connection.execute(query).one())
+        change = sum(
+            book.balance(n) - one.balance for n, one in held.items() if one.project_id == project
+        )
+        if claimed and before + change < claimed:
+            raise BalanceTooLow(
+                f'project {project} has {credit_text(before)} credits, and the operator claims '
+                f'{credit_text(claimed)} of them: these cannot be held for jobs and leases, or transferred'
+            )
+
+
+def _leaves(held: Mapping[AccountId, Row[Any]], posting: Posting) -> bool:
+    """Whether somebody gives or promises by it what is a project's; not what rounds hold, for a period."""
+    owner = held[posting.debit].project_id
+    chosen = posting.reason in (Reason.TRANSFER, Reason.HOLD) and not period_of(posting.key)
+    return bool(owner) and chosen and held[posting.credit].project_id != owner
 
 
 def _refuse_purged(connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:

@@ -23,6 +23,7 @@ from sqlalchemy import (
     UniqueConstraint,
     false,
     text,
+    true,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -54,7 +55,10 @@ class Base(DeclarativeBase):
 
 
 class AccountRow(Base):
-    """balance is `carried` (postings that were purged) plus all postings to it, less those from it."""
+    """weighed: false where nobody has set the weight; claimed: of a project, what is claimed of it (M6).
+
+    balance is `carried` (postings that were purged) plus all postings to it, less those from it.
+    """
 
     __tablename__ = 'accounts'
     __table_args__ = (
@@ -68,6 +72,8 @@ class AccountRow(Base):
     project_id: Mapped[str] = mapped_column(String(UUID_LENGTH), server_default='')
     name: Mapped[str] = mapped_column(String(255), server_default='')
     weight: Mapped[float] = mapped_column(Double, server_default=text('1'))
+    weighed: Mapped[bool] = mapped_column(server_default=true())
+    claimed: Mapped[int] = mapped_column(BigInteger, server_default=text('0'))
     renew_amount: Mapped[int | None] = mapped_column(BigInteger)
     renew_every: Mapped[int] = mapped_column(Integer, server_default=text('1'))
     balance: Mapped[int] = mapped_column(BigInteger, server_default=text('0'))

@@ -13,7 +13,7 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
-from sqlalchemy import Connection, Row, Select, Table, insert, or_, select, update
+from sqlalchemy import Connection, Row, Select, Table, func, insert, or_, select, update
 
 from nova_market.core.ledger.posting import Posting
 from nova_market.core.market.record import (
@@ -189,6 +189,16 @@ class DatabaseRounds:
             query = query.where(allocations.c.period < before)
         newest = query.order_by(allocations.c.period.desc())
         return self._database.read(_sound, newest, min(limit, MAX_PAGE), _allocation)
+
+
+def next_period(connection: Connection) -> int:
+    """The period after the newest round; 0 without a market.
+
+    Its charges are counted by a round that is decided at least a period later, so what the transaction of
+    the caller charges in it is there by then.
+    """
+    newest = connection.execute(select(func.max(rounds.c.period))).scalar()
+    return 0 if newest is None else int(newest) + 1
 
 
 def _begin(

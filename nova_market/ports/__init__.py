@@ -32,6 +32,7 @@ from nova_market.ports.market import (
 from nova_market.ports.market_stores import (
     AccountStore,
     BidStore,
+    EscrowStore,
     History,
     LedgerStore,
     PlanStore,
@@ -41,6 +42,7 @@ from nova_market.ports.notice import MailSender, NoticeOutbox, NoticeStore, Webh
 from nova_market.ports.offer import OfferStore
 from nova_market.ports.power import ComputeServices, PowerActuator, PowerStore
 from nova_market.ports.region import ChildRegions, RegionReply
+from nova_market.ports.roles import UserRoles
 from nova_market.ports.set_aside import SetAsideStore
 from nova_market.ports.usage import UsageHistory, UsageStore
 
@@ -56,6 +58,7 @@ __all__ = [
     'Clock',
     'ComputeServices',
     'Enforcement',
+    'EscrowStore',
     'EventStore',
     'Exchange',
     'Flavors',
@@ -92,6 +95,7 @@ __all__ = [
     'Trusts',
     'UsageHistory',
     'UsageStore',
+    'UserRoles',
     'WebhookSender',
     'WireFormat',
     'WorkerUrl',

@@ -49,6 +49,13 @@ class LedgerStore(Protocol):
         """What moved in one period for one reason, by (from, to)."""
 
 
+class EscrowStore(Protocol):
+    """Whose the credits in escrow are (rule M6)."""
+
+    def held(self) -> Mapping[str, int]:
+        """Project -> micro-credits that are held for its rounds, jobs and leases."""
+
+
 class AccountStore(Protocol):
     """Accounts and what is known of them besides money (rules M1, M4)."""
 
@@ -74,6 +81,13 @@ class AccountStore(Protocol):
 
         :raises errors.UnknownAccount: it does not exist or is closed.
         :raises errors.BadAmount: no such setting, or out of range.
+        """
+
+    def claim(self, claims: Mapping[str, int]) -> None:
+        """Project -> what is claimed of it now (rule M6), all others: nothing.
+
+        Until it is taken, holds for jobs and leases and transfers to other projects leave at least that much
+        in the accounts of the project, or are refused with errors.BalanceTooLow.
         """
 
     def close(self, name: AccountId) -> None:

@@ -3,7 +3,14 @@
 
 from dataclasses import dataclass, field
 
-from nova_market.ports import AccountStore, BidStore, History, LedgerStore, RoundStore
+from nova_market.ports import (
+    AccountStore,
+    BidStore,
+    EscrowStore,
+    History,
+    LedgerStore,
+    RoundStore,
+)
 from nova_market.row_boundary import RowBoundary
 
 
@@ -13,6 +20,7 @@ class MarketStores:
 
     accounts: AccountStore
     ledger: LedgerStore
+    escrow: EscrowStore
     bids: BidStore
     rounds: RoundStore
     history: History

@@ -24,6 +24,7 @@ from nova_market.core.scheduler.publication import OperatorTerms
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.bids import DatabaseBids
 from nova_market.db.database import Database
+from nova_market.db.escrow import DatabaseEscrow
 from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.plans import DatabasePlans
 from nova_market.db.rounds import DatabaseRounds
@@ -125,6 +126,7 @@ def stores_of(database: Database, clock: Clock) -> MarketStores:
     return MarketStores(
         accounts=DatabaseAccounts(database),
         ledger=DatabaseLedger(database, clock.wall),
+        escrow=DatabaseEscrow(database),
         bids=DatabaseBids(database, clock.wall),
         rounds=rounds,
         history=rounds,
@@ -230,6 +232,7 @@ def load_settings(conf: cfg.ConfigOpts) -> MarketSettings:
         return_delay=0 if options.currency == REDISTRIBUTE else options.return_delay,
         tax_rate=round(options.tax_percent * PARTS / 100),
         tax_floor=_amount(conf, 'tax_floor'),
+        new_weight=options.new_project_weight,
         breaker=options.price_breaker,
         notice=options.notice_periods,
         options={'pricing': options.pricing, 'currency': options.currency},

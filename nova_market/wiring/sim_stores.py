@@ -7,6 +7,7 @@ from nova_market.db import schema
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.bids import DatabaseBids
 from nova_market.db.database import Database
+from nova_market.db.escrow import DatabaseEscrow
 from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.plans import DatabasePlans
 from nova_market.db.rounds import DatabaseRounds
@@ -22,6 +23,7 @@ def open_stores(wall: Callable[[], float]) -> tuple[MarketStores, PlanStore]:
     stores = MarketStores(
         accounts=DatabaseAccounts(database),
         ledger=DatabaseLedger(database, wall),
+        escrow=DatabaseEscrow(database),
         bids=DatabaseBids(database, wall),
         rounds=rounds,
         history=rounds,

@@ -10,7 +10,8 @@ over, the rest is charged or returned. Keys have period 0 (they are of no round 
 lease:
 
     hold:0:lease/<id>                         at booking
-    release, charge:0:lease/<id>/<revision>   something was charged; the revision is that of the row then
+    release, charge:0:lease/<id>/<revision>   something was charged; the revision is that of the row then. The
+                                              store gives the charge the period of the market, if there is one
     release:0:lease/<id>/<revision>/rest      it is over: what comes back
     hold:0:lease/<id>/<revision>/more         it was changed and costs more
     release:0:lease/<id>/<revision>/less      it was changed and costs less

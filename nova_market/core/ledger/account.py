@@ -8,7 +8,7 @@ times in seconds since the epoch.
 from dataclasses import dataclass
 
 from nova_market.core.ledger.money import MAX_AMOUNT, MONEY
-from nova_market.core.ledger.posting import AccountId, Posting
+from nova_market.core.ledger.posting import AccountId, Posting, kind_of
 from nova_market.core.row_check import COUNT, Bounds
 
 
@@ -19,8 +19,11 @@ class Account:
     id: AccountId
     project_id: str = ''
     name: str = ''
-    weight: float = 1.0
-    """Share of this project in what the operator hands out [2.1]."""
+    weight: float | None = None
+    """Share of this project in what the operator hands out [2.1]; None: nobody has set it (M7)."""
+
+    claimed: int = 0
+    """Of a project: what the operator claims of it and has not taken yet (M6)."""
 
     renew_amount: int | None = None
     """A budget that renews by itself is filled up to this; None: by hand (M4)."""
@@ -30,6 +33,12 @@ class Account:
 
     balance: int = 0
     closed: bool = False
+
+    def weight_that_counts(self, new_weight: float) -> float:
+        """new_weight: of a project for which nobody has set one (M7); what is no project has none."""
+        if self.weight is not None:
+            return self.weight
+        return new_weight if kind_of(self.id) == 'project' else 0.0
 
 
 ACCOUNT_BOUNDS: Bounds = {

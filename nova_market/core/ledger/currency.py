@@ -10,11 +10,12 @@ what it was entitled to before, because giving the whole total again each time w
 for ever. The tax is beyond Merkat; RR-7837 mentions it (section 5.1.2).
 
 A plug-in of `nova_market.currency` is a function (CurrencyState) -> postings. All are idempotent: the
-same state gives postings with the same keys.
+same state gives postings with the same keys. A posting to `mint` is a claim: it is taken as far as the
+project has it, and what is left in later rounds (core.ledger.claim).
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.money import split
@@ -43,7 +44,7 @@ class CurrencyState:
 
     total:    micro-credits the operator wants in circulation (`recharge`)
     weights:  per project, whole numbers, 0 gets nothing
-    balances: per project, what it has and has not set aside
+    balances: per project, all that it has, in budgets and, where the tax is due, in escrow too
     entitled: per project, what renewals have given it so far (`recharge`)
     paid:     per project, charges of the period whose delay is over (`recharge`)
     pool:     in the bank for everybody: its income (`redistribute`) or the tax (`recharge`)
@@ -73,9 +74,25 @@ Currency = Callable[[CurrencyState], tuple[Posting, ...]]
 
 
 def project_weights(accounts: Iterable[Account]) -> dict[str, int]:
-    """Project -> its weight in parts of WEIGHT_PARTS, by id."""
-    projects = {one.project_id: one.weight for one in accounts if kind_of(one.id) == 'project'}
+    """Project -> its weight in parts of WEIGHT_PARTS, by id; without those that have none (M7)."""
+    projects = {
+        one.project_id: one.weight
+        for one in accounts
+        if kind_of(one.id) == 'project' and one.weight is not None
+    }
     return {name: round(weight * WEIGHT_PARTS) for name, weight in sorted(projects.items())}
+
+
+def weighed(
+    accounts: Mapping[AccountId, Account], weight: float, projects: Collection[str]
+) -> Mapping[AccountId, Account]:
+    """With this weight for projects of these for which nobody has set one (M7)."""
+    new = {
+        name: replace(one, weight=weight)
+        for name, one in accounts.items()
+        if one.weight is None and kind_of(name) == 'project' and one.project_id in projects
+    }
+    return {**accounts, **new} if new else accounts
 
 
 def recharge(state: CurrencyState) -> tuple[Posting, ...]:
@@ -91,13 +108,12 @@ def redistribute(state: CurrencyState) -> tuple[Posting, ...]:
 def renewals(state: CurrencyState) -> tuple[Posting, ...]:
     """Bring each project's entitlement to its weight's part of the total.
 
-    What is too much is taken from the balance as far as it goes; the rest at later renewals.
+    What is too much is claimed.
     """
     wanted = split(state.total, state.weights)
     postings = []
     for project in sorted({*wanted, *state.entitled}):
         change = wanted.get(project, 0) - state.entitled.get(project, 0)
-        change = max(change, -max(state.balances.get(project, 0), 0))
         if change:
             ends = (MINT, account('project', project))
             postings.append(_posting(state, Reason.RENEWAL, project, change, ends))
@@ -122,10 +138,8 @@ def distributions(state: CurrencyState) -> tuple[Posting, ...]:
     )
 
 
-def hoarding_tax(
-    period: int, balances: Mapping[str, int], floor: int, rate: int
-) -> tuple[Posting, ...]:
-    """rate parts per million of what each balance holds above the floor, to the bank.
+def hoarding_tax(balances: Mapping[str, int], floor: int, rate: int) -> dict[str, int]:
+    """Project -> rate parts per million of what it holds above the floor.
 
     :raises BadAmount: a rate outside 0 to PARTS, or a negative floor.
     """
@@ -135,17 +149,7 @@ def hoarding_tax(
             f'give a rate of 0 to {PARTS} and a floor of 0 or more'
         )
     dues = {p: max(have - floor, 0) * rate // PARTS for p, have in sorted(balances.items())}
-    return tuple(
-        Posting(
-            key=posting_key(Reason.TAX, period, project),
-            reason=Reason.TAX,
-            debit=account('project', project),
-            credit=BANK,
-            amount=due,
-        )
-        for project, due in dues.items()
-        if due > 0
-    )
+    return {project: due for project, due in dues.items() if due > 0}
 
 
 def budget_renewals(

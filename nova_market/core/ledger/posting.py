@@ -7,10 +7,11 @@ accounting open). Units: whole micro-credits.
 An account is named `<kind>` or `<kind>:<id>`:
 
     mint                where credits come from; its balance is minus what the operator has issued
-    bank                what servers paid
+    bank                what was paid for servers and leases
     project:<id>        one per Keystone project
     budget:<id>         what a project has set aside for an application
-    escrow              what is held for rounds that are not settled yet, and for jobs that have not ended
+    escrow              what is held for rounds that are not settled yet, for jobs that have not ended, and
+                        for leases that are not over
 
 The sum over all accounts is zero, always; so the sum over all but `mint` is what has been issued.
 
@@ -18,7 +19,7 @@ The book here is the rule in its shortest form: it serves the simulator, and tes
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NewType
 
@@ -87,9 +88,22 @@ def kind_of(name: AccountId) -> str:
     return name.partition(':')[0]
 
 
+def bare_id(name: AccountId) -> str:
+    """`<id>` of `project:<id>`; '' of an account that is the only one of its kind."""
+    return name.partition(':')[2]
+
+
 def posting_key(reason: Reason, period: int, subject: str) -> str:
     """Unique key of a posting (M2): what, in which period, for which server, project or request."""
     return f'{reason}:{period}:{subject}'
+
+
+def dated(posting: Posting, period: int) -> Posting:
+    """What is charged to the bank outside a round, as a charge of this period: it returns with those (M3)."""
+    if posting.reason != Reason.CHARGE or posting.credit != BANK:
+        return posting
+    subject = posting.key.split(':', 2)[2]
+    return replace(posting, key=posting_key(posting.reason, period, subject))
 
 
 Totals = Mapping[tuple[AccountId, AccountId], int]

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the currency and the notices carry from one round to the next.
 
-Implements the state behind rules M3 and M4 of doc/source/specs/market.rst. It stands in each round's
+Implements the state behind rules M3, M4 and M6 of doc/source/specs/market.rst. It stands in each round's
 document, so any engine can go on from the round that was stored last. Units: micro-credits, periods.
 """
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 
-from nova_market.core.ledger.posting import Reason, Totals, kind_of
+from nova_market.core.ledger.claim import left
+from nova_market.core.ledger.posting import Reason, Totals, bare_id, kind_of
 from nova_market.core.row_check import checked
 
 KEY = 'memory'
@@ -30,6 +31,8 @@ class CarriedState:
     counted:  last period whose charges are in `coming`
     coming:   project -> charges up to `counted` that have not gone back to it (B3)
     pool:     taxes that wait to be distributed
+    back, tax: project -> what is claimed of it still: of its entitlement, and of the hoarding tax (M6), this
+              round's not yet taken
     low, short: payers who were notified that they run out, or that their bids were scaled down
     """
 
@@ -39,6 +42,8 @@ class CarriedState:
     counted: int = 0
     coming: Mapping[str, int] = field(default_factory=dict)
     pool: int = 0
+    back: Mapping[str, int] = field(default_factory=dict)
+    tax: Mapping[str, int] = field(default_factory=dict)
     low: tuple[str, ...] = ()
     short: tuple[str, ...] = ()
 
@@ -79,13 +84,21 @@ def after_postings(
     """
     renewals, taxed, given = (moved.get(reason, {}) for reason in CHANGING)
     entitled = dict(state.entitled)
+    back = {bare_id(debit): amount for (debit, _), amount in renewals.items()}
+    tax = {bare_id(debit): amount for (debit, _), amount in taxed.items()}
     for (debit, credit), amount in renewals.items():
         gained = kind_of(credit) == 'project'
-        project = (credit if gained else debit).partition(':')[2]
+        project = bare_id(credit if gained else debit)
         entitled[project] = entitled.get(project, 0) + (amount if gained else -amount)
     pool = max(state.pool + sum(taxed.values()) - sum(given.values()), 0)
-    last = renewed if renewals and renewed else state.renewed
-    return replace(state, entitled=entitled, pool=pool, renewed=last)
+    return replace(
+        state,
+        entitled=entitled,
+        pool=pool,
+        renewed=renewed if renewals and renewed else state.renewed,
+        back=left(state.back, back),
+        tax=left(state.tax, tax),
+    )
 
 
 def due_returns(

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Everything that one round decides on, as frozen values, and how it is put together from what was read.
 
-Implements the input of Merkat (INRIA RR-8648), section 2.2.3, and rules M1, B1, B5 and F2 of
+Implements the input of Merkat (INRIA RR-8648), section 2.2.3, and rules M1, M7, B1, B5 and F2 of
 doc/source/specs/market.rst. Units: cores, MiB, micro-credits; times in periods. Arrays as in
 core.market.snapshot.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from nova_market.core.ledger.account import Account
+from nova_market.core.ledger.currency import weighed
 from nova_market.core.ledger.money import MAX_AMOUNT
 from nova_market.core.ledger.posting import AccountId, account
 from nova_market.core.market.bid import BidSource, StoredBid
@@ -28,6 +29,8 @@ from nova_market.core.market.sustainable_bid import (
     means_of,
 )
 from nova_market.core.resource import Array, Flags, HostName, Rows, Values
+
+NOTHING: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -53,6 +56,7 @@ class RoundInputs:
     """hosts, servers, payers: in the order of the rows of the snapshot
     others:   servers that take no part, as in Inventory; also those of projects without credits yet
     accounts: all that are open; bank: what is in the bank
+    escrow:   project -> what is in escrow for it, where the tax is due (M6)
     stated:   hosts that have confirmed something, to this engine or to one before
     means, defaults: what payers can spend, and what their servers without a bid offer of it (B3)
     """
@@ -70,6 +74,7 @@ class RoundInputs:
     defaults: DefaultBids
     stated: frozenset[HostName]
     bank: int = 0
+    escrow: Mapping[str, int] = field(default_factory=dict)
 
 
 def inventory_of(hosts: Sequence[CloudHost], servers: Sequence[CloudServer]) -> Inventory:
@@ -85,7 +90,7 @@ def inventory_of(hosts: Sequence[CloudHost], servers: Sequence[CloudServer]) -> 
 def missing_accounts(
     servers: Sequence[CloudServer], known: Mapping[AccountId, Account]
 ) -> list[Account]:
-    """Accounts to open: of projects that are seen for the first time, weight 1 and nothing in them."""
+    """Accounts to open: of projects that are seen for the first time; without weight, and nothing in them."""
     owners = sorted({server.project_id for server in servers})
     return [
         Account(id=account('project', owner), project_id=owner)
@@ -104,11 +109,15 @@ def round_inputs(
     *,
     bank: int,
     enforced: Enforced,
+    escrow: Mapping[str, int] = NOTHING,
 ) -> RoundInputs:
     """The inputs of a round.
 
     stored: server -> the bid that its owner has placed; enforced: as hosts have reported it to this engine
     """
+    running = {server.project_id for server in cloud.servers}
+    entitled = {name for name, amount in past.carried.entitled.items() if amount > 0}
+    accounts = weighed(accounts, settings.new_weight, running | entitled)
     cloud = _with_credits(cloud, accounts, past)
     sold = sold_on(cloud.hosts, enforced, past.enforced)
     bids = bids_of(cloud.servers, stored, accounts)
@@ -132,6 +141,7 @@ def round_inputs(
         defaults=defaults,
         stated=past.stated.union(enforced),
         bank=bank,
+        escrow=escrow,
     )
 
 

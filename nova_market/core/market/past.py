@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nova_market.core.ledger.posting import BANK, AccountId, Totals, kind_of
+from nova_market.core.ledger.posting import BANK, AccountId, Totals, bare_id, kind_of
 from nova_market.core.market.bid import MARKET_RESOURCES
 from nova_market.core.market.carried_state import CarriedState
 from nova_market.core.market.enforced import Enforced, stated_hosts, stored_enforced
@@ -81,7 +81,7 @@ def paid_by_projects(
             if credit != BANK:
                 continue
             own = kind_of(debit) == 'project'
-            if owner := debit.partition(':')[2] if own else project_of(debit):
+            if owner := bare_id(debit) if own else project_of(debit):
                 paid[owner] = paid.get(owner, 0) + amount
     return paid
 

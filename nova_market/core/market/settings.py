@@ -16,6 +16,7 @@ from nova_market.core.market.price import Pricing, clearing_price
 class MarketSettings:
     """reserve: least prices of a core and of a MiB; host_reserve: cores and MiB that a host keeps
     total, renew_every, return_delay, tax_rate, tax_floor: M3; return_delay 0: the bank's income is split
+    new_weight: of a project for which nobody has set one (M7)
     notice: a payer whose credits last for fewer periods is notified (M4)
     breaker: largest factor between the prices of two periods (B4)
     """
@@ -33,6 +34,7 @@ class MarketSettings:
     return_delay: int = 60
     tax_rate: int = 0
     tax_floor: int = 0
+    new_weight: float = 0.0
     breaker: float = 2.0
     notice: int = 60
     options: Mapping[str, object] = field(default_factory=dict)

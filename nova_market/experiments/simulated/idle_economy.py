@@ -145,7 +145,9 @@ def report(output: Path, recording: Recording, summary: dict[str, Any]) -> None:
 
 def _run(case: Case, periods: int) -> list[dict[str, float]]:
     """Of each period the price, and the cores of each project."""
-    settings = MarketSettings(total=TOTAL * MICRO, breaker=inf if case.before else 2.0)
+    settings = MarketSettings(
+        total=TOTAL * MICRO, new_weight=1.0, breaker=inf if case.before else 2.0
+    )
     economy = Economy([HOST], SERVERS, settings)
     price, rows = np.array(settings.reserve), []
     for _ in range(periods):

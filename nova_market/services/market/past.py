@@ -31,6 +31,9 @@ from nova_market.row_boundary import READ
 
 PAGE = 10_000
 
+CARRIES_ON = f'{READ} what it carries on'
+"""Where a round is set aside whose document cannot be read."""
+
 LOOK_BACK = 100
 """Rounds that are read at once to find the last one that was carried out."""
 
@@ -63,7 +66,7 @@ def read_past(stores: MarketStores, period: int, delay: int, *, allocated: bool 
     before = _before(stores, period)
     if before is None:
         return Past(carried=before_first_round(period))
-    settled, carried = _settled(history, before), _carried(before, ledger)
+    settled, carried = _settled(history, before), carried_on(before, ledger)
     for unread in _unread(stores, before, period):
         # it is taken to have returned all that it could, so that nothing returns twice
         due, carried = counted(carried, unread, unread - 1)
@@ -103,7 +106,7 @@ def _before(stores: MarketStores, period: int) -> RoundRecord | None:
         for record in page:
             if record.state == RoundState.UNDONE:
                 continue
-            with stores.boundary.row('round', str(record.period), f'{READ} what it carries on'):
+            with stores.boundary.row('round', str(record.period), CARRIES_ON):
                 return _readable(history, record.period)
             tried += 1
         marker = page[-1].period
@@ -132,7 +135,7 @@ def _settled(history: History, before: RoundRecord) -> int:
     return min((one.period - 1 for one in last if one.state in OPEN), default=before.period)
 
 
-def _carried(before: RoundRecord, ledger: LedgerStore) -> CarriedState:
+def carried_on(before: RoundRecord, ledger: LedgerStore) -> CarriedState:
     """The state in the document of the round before, and what its settlement really moved."""
     return after_postings(carried_state(before.document), _moved(ledger, before.period))
 

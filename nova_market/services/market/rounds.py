@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 
+from nova_market.core.ledger.claim import holdings_of, taken, together
 from nova_market.core.ledger.posting import AccountId, Reason
 from nova_market.core.market import round_document
 from nova_market.core.market.delivery import (
@@ -35,8 +36,8 @@ from nova_market.core.scheduler.publication import NO_TERMS, OperatorTerms
 from nova_market.errors import Conflict
 from nova_market.ports import Clock, Enforcement, MarketCloud
 from nova_market.ports.stores import MarketStores
-from nova_market.services.market.inputs import MarketRead, gather
-from nova_market.services.market.past import all_allocations
+from nova_market.services.market.inputs import MarketRead, gather, listed
+from nova_market.services.market.past import CARRIES_ON, all_allocations, carried_on
 from nova_market.services.market.settlement import held, settle, settle_currency, settled_payers
 
 LOG = logging.getLogger(__name__)
@@ -220,7 +221,22 @@ class RoundRunner:
         if [one.period for one in newest] == [record.period]:
             postings = round_document.stored_postings(record.document)
             settle_currency(self._stores.ledger, postings, self._settings.name)
+            self._settle_claims(record)
         return True
+
+    def _settle_claims(self, record: RoundRecord) -> None:
+        """Take what was moved since the round was decided, too, and remember what is left (M6)."""
+        ledger, accounts = self._stores.ledger, self._stores.accounts
+        read = partial(carried_on, record, ledger)
+        claims = self.boundary.value('round', str(record.period), CARRIES_ON, read, None)
+        if claims is None:
+            return
+        if claims.back or claims.tax:
+            there = holdings_of(listed(accounts).values())
+            again = taken(record.period, there, claims.back, claims.tax, '/again')
+            settle_currency(ledger, again, self._settings.name)
+            claims = read()
+        accounts.claim(together(claims.back, claims.tax))
 
     def _settle(
         self,

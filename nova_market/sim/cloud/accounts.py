@@ -20,6 +20,7 @@ from nova_market.core.ledger.posting import (
     Reason,
     Totals,
     account,
+    bare_id,
     posting_key,
     totals,
 )
@@ -151,6 +152,7 @@ class SimulatedAccounts:
             period=period,
             weights=self._weights,
             balances={name: book.balance(account('project', name)) for name in self._names},
+            aside=self._aside(book),
             paid=paid_by_projects(self._charged.pop(one, {}) for one in returned),
             bank=bank,
             budgets=self._budgets(book),
@@ -163,10 +165,18 @@ class SimulatedAccounts:
     def _owner(self, job: int) -> AccountId:
         return account('project', self._names[self._project[job]])
 
+    def _aside(self, book: Book) -> dict[str, dict[str, int]]:
+        """Project -> what is in its budgets."""
+        found: dict[str, dict[str, int]] = {}
+        for job, name in self._open.items():
+            own = found.setdefault(self._names[self._project[job]], {})
+            own[bare_id(name)] = book.balance(name)
+        return found
+
     def _budgets(self, book: Book) -> tuple[Budget, ...]:
         return tuple(
             Budget(
-                name=name.partition(':')[2],
+                name=bare_id(name),
                 project=self._names[self._project[job]],
                 target=int(self._targets[job]),
                 automatic=True,

@@ -89,7 +89,7 @@ class EngineMarket:
         self._engine = self._made(plans)
         self._stores.accounts.open(
             [
-                Account(id=account('project', name), project_id=name)
+                Account(id=account('project', name), project_id=name, weight=1.0)
                 for name in map(project_name, range(setting.money.projects))
             ]
         )
