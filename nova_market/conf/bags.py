@@ -36,7 +36,9 @@ OPTIONS = [
         min=0.01,
         max=60,
         help='Seconds of one pass of nova-market-jobs after which bags go on in the next pass: they come '
-        'on top of what a pass takes for jobs. Less than [jobs]interval.',
+        'on top of what a pass takes for jobs. What was begun is finished: a task, and the requests to '
+        'Keystone about one user ([roles]ask_every), each of which may last [openstack]timeout. Less than '
+        '[jobs]interval.',
     ),
 ]
 

@@ -47,7 +47,7 @@ ROW = tuple(apps.c[name] for name in COLUMNS)
 
 SLOT = tuple(field.name for field in fields(StoredSlot))
 DOCUMENTS = frozenset({'template', 'user_data', 'memory', 'figures'})
-OWNERS = frozenset({'template', 'user_data', 'wish', 'credential', 'trust_id'})
+OWNERS = frozenset({'template', 'user_data', 'wish', 'credential', 'trust_id', 'user_id'})
 CONTROLLERS = frozenset({'state', 'period', 'memory', 'figures', 'closed'})
 OVER = sorted(ENDED)
 

@@ -7,7 +7,7 @@ For rules N2 and N3 of doc/source/specs/notices.rst. Units as in core.notice. Do
 from sqlalchemy import Double, Index, Integer, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from nova_market.core.notice.preference import MAX_ADDRESS, MAX_URL
+from nova_market.core.notice.preference import MAX_ADDRESS, MAX_STOPPED, MAX_URL
 from nova_market.db.app_tables import CONTENT
 from nova_market.db.ledger_tables import TABLE, UUID_LENGTH, Base, Counter, table_of
 from nova_market.db.market_tables import STATE_LENGTH
@@ -40,6 +40,7 @@ class PreferenceRow(Base):
     digest: Mapped[float] = mapped_column(Double)
     at_most: Mapped[int] = mapped_column(Integer)
     changed_at: Mapped[float] = mapped_column(Double)
+    stopped: Mapped[str] = mapped_column(String(MAX_STOPPED), server_default='')
 
 
 class OutboxRow(Base):

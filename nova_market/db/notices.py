@@ -11,7 +11,7 @@ from oslo_db.exception import DBDuplicateEntry, RetryRequest
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, update
 
 from nova_market.core.notice.notice import Notice
-from nova_market.core.notice.preference import Channel, Preference, confirms
+from nova_market.core.notice.preference import MAX_STOPPED, Channel, Preference, confirms
 from nova_market.db.database import Database
 from nova_market.db.ledger import MAX_PAGE
 from nova_market.db.notice_queue import (
@@ -56,6 +56,10 @@ class DatabaseNotices:
     def confirm(self, project_id: str, user_id: str, code: str) -> Preference | None:
         """Confirm an address by its code; what is stored then, None: the code is wrong or too old."""
         return self._database.write(_confirm, project_id, user_id, code, self._wall())
+
+    def stop(self, project_id: str, user_id: str, why: str) -> bool:
+        """Note why nothing is sent to this user, '': something is; whether that is news."""
+        return self._database.write(_stop, project_id, user_id, why[:MAX_STOPPED])
 
     def unset(self, project_id: str, user_id: str) -> bool:
         """Send nothing more; whether there was something to send."""
@@ -136,6 +140,12 @@ def _confirm(
     own = _own(project_id, user_id)
     connection.execute(update(notice_preferences).where(own).values(**values))
     return _one(connection, project_id, user_id)
+
+
+def _stop(connection: Connection, project_id: str, user_id: str, why: str) -> bool:
+    other = and_(_own(project_id, user_id), notice_preferences.c.stopped != why)
+    changed = update(notice_preferences).where(other).values(stopped=why)
+    return bool(connection.execute(changed).rowcount)
 
 
 def _unset(connection: Connection, project_id: str, user_id: str) -> bool:

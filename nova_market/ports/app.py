@@ -45,8 +45,8 @@ class AppStore(Protocol):
     def change(self, app_id: str, changed: Mapping[str, Any], generation: int) -> StoredApp:
         """The owner's: template, user_data, wish, credential, trust_id, those given; what it is then.
 
-        A trust that is replaced goes to `replaced_trusts`. A wish DELETE is never taken back, and also makes
-        the state DELETING. generation: of what was read.
+        user_id: who gives the trust. A trust that is replaced goes to `replaced_trusts`. A wish DELETE is
+        never taken back, and also makes the state DELETING. generation: of what was read.
 
         :raises errors.Conflict: it was changed meanwhile, or is being deleted; or there is none.
         """

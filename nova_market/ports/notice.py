@@ -29,6 +29,9 @@ class NoticeStore(Protocol):
     def confirm(self, project_id: str, user_id: str, code: str) -> Preference | None:
         """Confirm an address by its code; what is stored then, None: the code is wrong or too old."""
 
+    def stop(self, project_id: str, user_id: str, why: str) -> bool:
+        """Note why nothing is sent to this user, '': something is; whether that is news."""
+
     def unset(self, project_id: str, user_id: str) -> bool:
         """Send nothing more; whether there was something to send."""
 

@@ -129,7 +129,7 @@ class Failures(Generic[Row]):
             self._failed(owner, stage, f'the cloud fails: {error}')
             return None
         except AccessLost as error:
-            self._failed(owner, stage, f'its trust is not good any more: {error}')
+            self._failed(owner, stage, f'it may not act for its user any more: {error}')
             return None
         except CloudRefused as error:
             self._failed(owner, stage, str(error))

@@ -10,7 +10,7 @@ from oslo_config import cfg
 from nova_market.adapters.clock import SystemClock
 from nova_market.adapters.openstack.owner_cloud import NovaOwnerCloud
 from nova_market.adapters.openstack.session import GROUP, REQUEST_SECONDS
-from nova_market.conf import controller, market
+from nova_market.conf import controller, market, roles
 from nova_market.core.app.decision import Rules
 from nova_market.core.app.record import APP_MARKS
 from nova_market.core.app.template import Rest
@@ -28,8 +28,11 @@ from nova_market.wiring.database import ready, set_aside_report
 from nova_market.wiring.leadership import CONTROLLER, leadership
 from nova_market.wiring.options import check_values
 from nova_market.wiring.policies import policies
+from nova_market.wiring.standing import standings
 
 LOG = logging.getLogger(__name__)
+
+SERVICE = 'nova-market-controller'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +61,8 @@ def build(conf: cfg.ConfigOpts, *, cloud: OwnerCloud | None = None) -> Parts:
     collector = ControllerCollector(leads.leading)
     made = Controller(
         stores=stores_of(database, clock),
-        cloud=cloud
-        or NovaOwnerCloud.from_conf(conf, 'nova-market-controller', APP_MARKS, database.boundary),
+        cloud=cloud or NovaOwnerCloud.from_conf(conf, SERVICE, APP_MARKS, database.boundary),
+        standings=standings(conf, SERVICE, clock),
         leadership=leads,
         clock=clock,
         settings=settings,
@@ -87,7 +90,9 @@ def stores_of(database: Database, clock: Clock) -> AppStores:
 
 def check_options(conf: cfg.ConfigOpts) -> None:
     """:raises ConfigurationError: names the option, its value, the limit and where it stands."""
-    check_values(conf, [listed for group in (controller, market) for listed in group.list_opts()])
+    check_values(
+        conf, [listed for group in (controller, market, roles) for listed in group.list_opts()]
+    )
 
 
 def load_settings(conf: cfg.ConfigOpts) -> ControllerSettings:

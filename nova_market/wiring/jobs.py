@@ -17,7 +17,7 @@ from nova_market.adapters.openstack.market_cloud import NovaCloud
 from nova_market.adapters.openstack.owner_cloud import NovaOwnerCloud
 from nova_market.adapters.openstack.session import GROUP, REQUEST_SECONDS, connector
 from nova_market.adapters.worker_url import HttpWorkerUrl
-from nova_market.conf import bags, jobs, market
+from nova_market.conf import bags, jobs, market, roles
 from nova_market.core.job.part_fate import ProgressSettings
 from nova_market.core.job.policy_interface import HostChoice, JobSettings, PreemptOrder
 from nova_market.core.job.queue import WORKER_MARKS
@@ -43,6 +43,7 @@ from nova_market.services.job.submission import SubmissionQuotas
 from nova_market.services.tender.bags import Bags, BagSettings, BagStores
 from nova_market.services.tender.offers import OfferStores
 from nova_market.services.tender.settling import OfferSettling
+from nova_market.wiring import standing
 from nova_market.wiring.api import job_limits, offer_settings, worker_pace
 from nova_market.wiring.database import ready, set_aside_report
 from nova_market.wiring.leadership import JOBS, leadership
@@ -163,6 +164,7 @@ def bags_of(
         clock.monotonic,
         database.boundary,
         leading,
+        standings=standing.standings(conf, SERVICE, clock),
     )
 
 
@@ -179,7 +181,9 @@ def stores_of(database: Database, clock: Clock) -> JobStores:
 
 def check_options(conf: cfg.ConfigOpts) -> None:
     """:raises ConfigurationError: names the option, its value, the limit and where it stands."""
-    check_values(conf, [listed for group in (bags, jobs, market) for listed in group.list_opts()])
+    check_values(
+        conf, [listed for group in (bags, jobs, market, roles) for listed in group.list_opts()]
+    )
 
 
 def load_settings(conf: cfg.ConfigOpts) -> JobsSettings:

@@ -12,7 +12,7 @@ from oslo_config import cfg
 from nova_market.adapters.clock import SystemClock
 from nova_market.adapters.notice.mail import MailSettings, SmtpMail
 from nova_market.adapters.notice.webhook import HttpsWebhook, WebhookSettings
-from nova_market.conf import market, notices
+from nova_market.conf import market, notices, roles
 from nova_market.core.notice.address import Network
 from nova_market.core.notice.preference import ADDRESS
 from nova_market.db.database import Database
@@ -25,6 +25,9 @@ from nova_market.services.notice.settings import DeliverySettings
 from nova_market.wiring.database import ready, set_aside_report
 from nova_market.wiring.leadership import NOTICES, leadership
 from nova_market.wiring.options import check_values
+from nova_market.wiring.standing import standings
+
+SERVICE = 'nova-market-notices'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +57,7 @@ def build(conf: cfg.ConfigOpts) -> Parts:
         states=DatabaseJobStates(database),
         mail=mail,
         webhook=webhook,
+        standings=standings(conf, SERVICE, clock),
         leadership=leadership(conf, settings.name, clock, NOTICES),
         clock=clock,
         settings=settings,
@@ -64,7 +68,9 @@ def build(conf: cfg.ConfigOpts) -> Parts:
 
 def check_options(conf: cfg.ConfigOpts) -> None:
     """:raises ConfigurationError: names the option, its value, the limit and where it stands."""
-    check_values(conf, [listed for group in (market, notices) for listed in group.list_opts()])
+    check_values(
+        conf, [listed for group in (market, notices, roles) for listed in group.list_opts()]
+    )
 
 
 def delivery_settings(conf: cfg.ConfigOpts) -> DeliverySettings:

@@ -11,7 +11,7 @@ from openstack import connection
 from oslo_config import cfg
 
 from nova_market.adapters.openstack.answers import translated
-from nova_market.errors import ConfigurationError
+from nova_market.errors import CloudUnavailable, ConfigurationError
 
 GROUP = 'openstack'
 
@@ -54,6 +54,22 @@ def endpoint_filter(conf: cfg.ConfigOpts) -> EndpointFilter:
     options = conf[GROUP]
     interfaces = options.valid_interfaces or ['public']
     return EndpointFilter(interface=interfaces[0], region_name=options.region_name)
+
+
+def identity_url(conf: cfg.ConfigOpts, session: Session) -> Callable[[], str]:
+    """Asks the catalog for the address of Keystone, without version.
+
+    What is returned raises CloudUnavailable where the catalog has none.
+    """
+    wanted = endpoint_filter(conf)
+
+    def where() -> str:
+        found = session.get_endpoint(service_type='identity', **wanted)
+        if not found:
+            raise CloudUnavailable(f'the catalog has no {wanted["interface"]} endpoint of identity')
+        return str(found).rstrip('/').removesuffix('/v3')
+
+    return where
 
 
 def connector(conf: cfg.ConfigOpts, needed_by: str) -> Callable[[], connection.Connection]:

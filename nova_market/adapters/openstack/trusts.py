@@ -15,8 +15,8 @@ from keystoneauth1.session import Session
 from oslo_config import cfg
 
 from nova_market.adapters.openstack.answers import translated
-from nova_market.adapters.openstack.session import endpoint_filter, session_from_conf
-from nova_market.errors import CloudUnavailable, TrustRefused
+from nova_market.adapters.openstack.session import identity_url, session_from_conf
+from nova_market.errors import TrustRefused
 
 PATH = '/v3/OS-TRUST/trusts'
 
@@ -44,17 +44,7 @@ class KeystoneTrusts:
         :raises ConfigurationError: the account is not complete.
         """
         session = session_from_conf(conf, 'the market API')
-        wanted = endpoint_filter(conf)
-
-        def where() -> str:
-            found = session.get_endpoint(service_type='identity', **wanted)
-            if not found:
-                raise CloudUnavailable(
-                    f'the catalog has no {wanted["interface"]} endpoint of identity'
-                )
-            return str(found).rstrip('/').removesuffix('/v3')
-
-        return cls(session, where)
+        return cls(session, identity_url(conf, session))
 
     def create(self, token: str, user_id: str, project_id: str, roles: Sequence[str]) -> str:
         with _refusable():

@@ -45,6 +45,7 @@ class AppChange:
     """What is to change of an application; None or '': it stays.
 
     slo, parameters, when_suspended: as a template has them; credential, trust_id: new ones
+    user_id: who has given the new trust: whose application it is from then on (M8)
     """
 
     slo: Mapping[str, Any] | None = None
@@ -52,6 +53,7 @@ class AppChange:
     when_suspended: Rest | None = None
     credential: str = ''
     trust_id: str = ''
+    user_id: str = ''
     wish: DesiredState | None = None
 
 
@@ -129,7 +131,7 @@ def changed_columns(
 
     :raises AppDeleting, AppEnded, BadTemplate: the change can't be made.
     """
-    trust = {'trust_id': change.trust_id} if change.trust_id else {}
+    trust = {'trust_id': change.trust_id, 'user_id': change.user_id} if change.trust_id else {}
     if app.wish is DesiredState.DELETE and not trust:
         raise AppDeleting(f'{app.id} is being deleted')
     deleting = DesiredState.DELETE in (app.wish, change.wish)

@@ -27,6 +27,7 @@ MAX_ADDRESS = 254
 """Characters of an address (RFC 5321, section 4.5.3.1.3)."""
 
 MAX_URL = 1000
+MAX_STOPPED = 255
 CODE_LASTS = 86_400.0
 
 
@@ -47,6 +48,7 @@ class Preference:
     all_projects: of every project, and of what belongs to none
     mail, webhook: '' for none; confirmed: the address was; code_hash: of the code that confirms it
     secret: what requests to the webhook are signed with
+    stopped: why nothing is sent now, the first MAX_STOPPED characters; '': nothing hinders it
     digest: seconds that an event waits for others, 0: none; at_most: messages an hour on each channel
     """
 
@@ -64,6 +66,12 @@ class Preference:
     digest: float = 0.0
     at_most: int = 20
     changed_at: float = 0.0
+    stopped: str = ''
+
+    @property
+    def rule(self) -> str:
+        """By which its user has asked for it, and by which he goes on getting it (N8)."""
+        return 'notices:all_projects' if self.all_projects else 'notices:own'
 
     def targets(self) -> list[tuple[Channel, str]]:
         """Where notices go now."""

@@ -91,13 +91,15 @@ class BagAction(StrEnum):
     DONE = 'done'
     FAILED = 'failed'
     ENDED = 'ended'
+    STOPPED = 'stopped'
+    """Its user may not act in the project any more: it waits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredBag:
     """A bag.
 
-    roles:     of who created it, as they were then
+    roles:     of who created it, as they were then: it acts with those of them that he has still
     queues:    ids of those that are asked, in this order
     budget:    most that all of its tasks may cost together; None: what the project has
     defaults:  entries that its tasks have where they give none

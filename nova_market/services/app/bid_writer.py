@@ -37,8 +37,10 @@ class Bidding:
         found = self._bids.of([slot.server_id for slot in slots if slot.server_id])
         self._known = dict(found)
 
-    def write(self, app: StoredApp, slots: Sequence[StoredSlot]) -> None:
+    def write(self, app: StoredApp, slots: Sequence[StoredSlot], *, silent: bool = False) -> None:
         """A bid changed by hand is set back: the application's budget and policy decide.
+
+        silent: its user may not spend (M8), so they bid nothing, whatever is meant with its servers
 
         :raises Conflict: somebody changes it at the same time; the next pass tries again.
         """
@@ -47,7 +49,7 @@ class Bidding:
         for slot in slots:
             if not slot.server_id:
                 continue
-            if slot.intention not in PAID:
+            if silent or slot.intention not in PAID:
                 self._nothing(app, slot.server_id)
                 continue
             stay, drain = (counts[slot.component, intention] for intention in PAID)

@@ -5,7 +5,8 @@ Implements the application controllers of Merkat (INRIA RR-8648), section 2.3.1,
 service: they are decided together, each with its own policy, budget and trust. Units: seconds, periods.
 
 Any number of controllers may run; those that do not lead do nothing. What fails for one application does not
-stop the others. During every outage servers run on with the bids they have.
+stop the others. During every outage servers run on with the bids they have. Of a user who may not spend any
+more they run on and bid nothing (rule M8 of doc/source/specs/market.rst).
 """
 
 import logging
@@ -36,11 +37,13 @@ from nova_market.services.app.closing import Closing, pay_back
 from nova_market.services.app.inputs import AppStores, Gathering, Known
 from nova_market.services.app.server_reconciler import ServerReconciler
 from nova_market.services.app.settings import ControllerSettings
+from nova_market.services.app.spenders import Spenders
 from nova_market.services.failures import AWAY, DATABASE_AWAY, Failures
 from nova_market.services.leader_loop import LeaderLoop
 from nova_market.services.owner_servers import OwnerServers
 from nova_market.services.replaced_trusts import ReplacedTrusts
 from nova_market.services.set_aside import SetAsideReport
+from nova_market.services.standing import Standings
 
 LOG = logging.getLogger(__name__)
 
@@ -71,6 +74,7 @@ class Controller(LeaderLoop):
         *,
         stores: AppStores,
         cloud: OwnerCloud,
+        standings: Standings,
         leadership: Leadership,
         clock: Clock,
         settings: ControllerSettings,
@@ -107,6 +111,7 @@ class Controller(LeaderLoop):
         )
         self._closing = Closing(stores, cloud)
         self._troubles = Failures[StoredApp]('app', self._troubled, self._boundary)
+        self._spenders = Spenders(standings, stores.apps, self._troubles, leadership.leading)
         self._most: dict[str, dict[str, Pair]] = {}
         self._unready: dict[str, int] = {}
         self._seen = Seen()
@@ -124,6 +129,7 @@ class Controller(LeaderLoop):
         apps, slots = self._read()
         self._troubles.begin(apps)
         apps = self._troubles.in_turn(apps)
+        self._spenders.ask([app for app in apps if not _over(app)])
         market = self._gathering.market()
         decided = 0
         if market is not None:
@@ -160,6 +166,11 @@ class Controller(LeaderLoop):
         ]
         groups: dict[Group, list[StoredApp]] = {}
         for app in due:
+            standing = self._spenders.waiting(app)
+            if standing is not None:
+                put_off = partial(self._spenders.put_off, app, standing.why, market.period)
+                self._troubles.surviving(app, 'record', put_off)
+                continue
             found = self._ready(app)
             if found is None:
                 self._unready[app.id] = market.period
@@ -307,8 +318,13 @@ class Controller(LeaderLoop):
             own = self._troubles.surviving(app, 'slots', meant)
             if own is None:
                 continue
-            # whether the cloud answers or not: nothing is paid for what is to rest or to go
-            self._troubles.surviving(app, 'bids', partial(self._bidding.write, app, own))
+            standing = self._spenders.waiting(app)
+            if standing is None or standing.known:
+                # whether the cloud answers or not: nothing is paid for what is to rest or to go
+                write = partial(self._bidding.write, app, own, silent=standing is not None)
+                self._troubles.surviving(app, 'bids', write)
+            if standing is not None:
+                continue
             if _over(app):
                 self._troubles.surviving(app, 'budget', partial(pay_back, self._stores, app))
             work = partial(self._serve, app, own, listing, period)

@@ -110,6 +110,7 @@ class AppRequests:
             when_suspended=rest_of(body.get('when_suspended')),
             credential=secrets.token_urlsafe(CREDENTIAL_BYTES) if new_credential else '',
             trust_id=self._trusted(app.project_id) if 'new_trust' in body else '',
+            user_id=self._owner.user_id,
         )
         changed = self._updated(app, change, generation)
         if 'budget' in body:

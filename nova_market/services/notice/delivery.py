@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The service of notices: while it leads, it sends what is due by mail and to webhooks.
 
-Implements rules N3 to N5 of doc/source/specs/notices.rst. Seconds. A message is claimed in the database
-before it is sent, and marked when it was: killed in between, it is sent again with the same id. A mail server
-that is away ends the mail of a pass; a webhook that is away holds up its own messages only.
+Implements rules N3 to N5 and N8 of doc/source/specs/notices.rst. Seconds. A message is claimed in the
+database before it is sent, and marked when it was: killed in between, it is sent again with the same id. A
+mail server that is away ends the mail of a pass; a webhook that is away holds up its own messages only.
 """
 
 import logging
@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from nova_market.core.notice.delivery import HOUR, Queued, Recipient, delivery_plan, pause
 from nova_market.core.notice.message import confirmation_text, mail_text, webhook_body
-from nova_market.core.notice.preference import Channel, Preference
+from nova_market.core.notice.preference import MAX_STOPPED, Channel, Preference
 from nova_market.core.notice.signature import signed_headers
 from nova_market.errors import NoticeFailed, NoticeRefused, NoticeServerAway
 from nova_market.outage_log import OutageLog
@@ -32,6 +32,7 @@ from nova_market.services.failures import DATABASE_AWAY
 from nova_market.services.leader_loop import LeaderLoop
 from nova_market.services.notice.settings import DeliverySettings
 from nova_market.services.set_aside import SetAsideReport
+from nova_market.services.standing import Standings
 
 LOG = logging.getLogger(__name__)
 
@@ -49,6 +50,9 @@ MESSAGES = 5
 
 KEPT = 86_400.0
 """How long it is known what was sent: limits count an hour, and codes a day."""
+
+UNKNOWN_PAUSE = 60.0
+"""After which is asked again what a user may do, where nobody could tell."""
 
 HOSTS = 1000
 """Webhooks whose outages are remembered."""
@@ -68,6 +72,7 @@ class Delivery(LeaderLoop):
         states: JobStateStore,
         mail: MailSender,
         webhook: WebhookSender,
+        standings: Standings,
         leadership: Leadership,
         clock: Clock,
         settings: DeliverySettings,
@@ -87,6 +92,7 @@ class Delivery(LeaderLoop):
         self._states = states
         self._mail = mail
         self._webhook = webhook
+        self._standings = standings
         self._settings = settings
         self._mail_away = False
         self._mail_outage = OutageLog(
@@ -127,6 +133,8 @@ class Delivery(LeaderLoop):
         now = self._clock.wall()
         waiting = self._outbox.waiting(recipient)
         wanted = self._notices.preference(recipient.project_id, recipient.user_id)
+        if wanted is not None and not self._may_get(recipient, wanted, waiting):
+            return
         recent = self._outbox.recent(recipient, now - HOUR)
         digest, at_most = _pace(recipient, wanted, len(waiting) + len(recent))
         plan = delivery_plan(waiting, recent, digest, at_most, now)
@@ -135,6 +143,29 @@ class Delivery(LeaderLoop):
         for batch in plan.batches[:MESSAGES]:
             if not self._send(batch, wanted):
                 return
+
+    def _may_get(self, recipient: Recipient, wanted: Preference, waiting: Sequence[Queued]) -> bool:
+        """Whether its user still may; else what waits for him is given up, or waits until somebody can tell.
+
+        A code goes to whoever has just asked the API for it.
+        """
+        if recipient.channel == Channel.CONFIRM:
+            return True
+        user, project = recipient.user_id, recipient.project_id
+        standing = self._standings.ask(wanted.rule, user, project)
+        if not standing.known:
+            self._outbox.postpone(recipient, self._clock.wall() + UNKNOWN_PAUSE)
+            return False
+        why = standing.why
+        # mail and webhook are looked at at the same time: to one of them it is no news
+        if why[:MAX_STOPPED] != wanted.stopped and self._notices.stop(project, user, why):
+            if why:
+                LOG.warning('notices are not sent any more: %s', why)
+            else:
+                LOG.info('notices are sent again to user %s of project %s', user, project)
+        if why and waiting:
+            self._outbox.done(waiting, self._clock.wall(), sent=False)
+        return not why
 
     def _send(self, batch: Sequence[Queued], wanted: Preference | None) -> bool:
         """Whether more may be sent to this recipient now."""

@@ -9,8 +9,9 @@ doc/source/specs/jobs.rst. In this order:
 3. jobs of bags that were cancelled with their jobs are cancelled
 4. bags that are due negotiate (services.tender.bag_round), each for its share of what a pass may do
 
-A bag acts as the user and with the roles that created it: where its queues let him in no more, it waits, and
-says so. A bag or a task that fails is set aside (doc/source/specs/passes.rst).
+A bag acts as the user who created it, with those roles of then that he has still (T7): where he may not act
+in the project any more, or its queues let him in no more, it waits, and says so. A bag or a task that fails
+is set aside (doc/source/specs/passes.rst).
 """
 
 import logging
@@ -36,6 +37,7 @@ from nova_market.ports import BagStore, JobStore, LedgerStore
 from nova_market.row_boundary import RowBoundary, reason_of
 from nova_market.services.failures import DATABASE_AWAY
 from nova_market.services.job.submission import SubmissionQuotas, Submissions, SubmissionStores
+from nova_market.services.standing import Standing, Standings
 from nova_market.services.tender.bag_round import BagRound, Bounds, RoundParts
 from nova_market.services.tender.offers import OfferRequests, OfferSettings, OfferStores
 from nova_market.services.tender.unkept_offers import UnkeptOffers
@@ -44,6 +46,9 @@ LOG = logging.getLogger(__name__)
 
 ENDS = {JobState.FINISHED: TaskState.DONE, JobState.FAILED: TaskState.FAILED}
 BY = 'by its bag'
+RULE = 'bags:create'
+"""By which its user has made it, and by which it goes on."""
+
 LOST = 'bags of tasks do not negotiate, their jobs go on'
 
 
@@ -82,9 +87,12 @@ class Bags:
         monotonic: Callable[[], float],
         boundary: RowBoundary,
         leading: Callable[[], bool] = lambda: True,
+        *,
+        standings: Standings,
     ) -> None:
         self._boundary = boundary
         self._stores = stores
+        self._standings = standings
         self._settings = settings
         self._monotonic = monotonic
         self._leading = leading
@@ -192,8 +200,13 @@ class Bags:
             bounds = Bounds(-(-left // (len(due) - n)), until, self._monotonic)
             given = bounds.left
             try:
-                self._round(bag, bounds)
-                self._outage.works()
+                standing = self._standings.ask(RULE, bag.user_id, bag.project_id)
+                if standing.why:
+                    self._wait(bag, standing)
+                else:
+                    roles = tuple(one for one in bag.roles if one in standing.roles)
+                    self._round(bag, roles, bounds)
+                    self._outage.works()
             except CloudUnavailable as error:
                 self._outage.failed(error)
                 return
@@ -207,10 +220,10 @@ class Bags:
                 self._boundary.works('bag', bag.id, 'negotiate')
             left -= given - bounds.left
 
-    def _round(self, bag: StoredBag, bounds: Bounds) -> None:
+    def _round(self, bag: StoredBag, roles: tuple[str, ...], bounds: Bounds) -> None:
         stores = self._stores
         own = replace(stores.offers, offers=UnkeptOffers(stores.offers.offers))
-        by = Submitter(user_id=bag.user_id, project_id=bag.project_id, roles=bag.roles)
+        by = Submitter(user_id=bag.user_id, project_id=bag.project_id, roles=roles)
         submissions = Submissions(
             SubmissionStores(
                 queues=stores.offers.queues,
@@ -236,6 +249,16 @@ class Bags:
         )
         over = BagRound(bag, parts, bounds).run()
         LOG.debug('bag %s: its round %s', bag.id, 'is over' if over else 'goes on')
+
+    def _wait(self, bag: StoredBag, standing: Standing) -> None:
+        """Its user may not act in its project now, or nobody can tell; its jobs go on."""
+        now, why = self._wall(), standing.why
+        events: tuple[BagEvent, ...] = ()
+        if standing.known and bag.reason != why:
+            LOG.warning('bag %s does not negotiate any more: %s', bag.id, why)
+            events = (BagEvent(bag_id=bag.id, at=now, action=BagAction.STOPPED, reason=why),)
+        changed = {'round_at': 0.0, 'next_at': now + bag.poll, 'reason': why}
+        self._stores.bags.write(BagStep(bag_id=bag.id, changed=changed, events=events))
 
     def _put_off(self, bag: StoredBag, why: str) -> None:
         reason = f'it could not negotiate, and tries again in {bag.poll:g} s: {why}'
