@@ -74,8 +74,8 @@ OPTIONS = [
         default=[],
         help='Regions that are asked too when somebody asks this API for offers, at most 32: names in the '
         'catalog of the same Keystone, such as RegionTwo, or NAME=URL where the API is asked at another '
-        'address than in the catalog. The account of [openstack] asks, and needs the role service. Each '
-        'request costs one thread for each region.',
+        'address than in the catalog. They are asked with the application credential of group [regions], '
+        'which is good for that alone. Each request costs one thread for each region.',
     ),
     cfg.FloatOpt(
         'child_timeout',

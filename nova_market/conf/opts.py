@@ -18,6 +18,8 @@ from nova_market.conf import (
     openstack,
     power,
     rebalancing,
+    regions,
+    roles,
     steering,
     usage,
 )
@@ -37,6 +39,8 @@ GROUPS = (
     openstack,
     power,
     rebalancing,
+    regions,
+    roles,
     steering,
     usage,
 )

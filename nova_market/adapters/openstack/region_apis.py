@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""APIs of other regions, asked for offers with the account of group [openstack].
+"""APIs of other regions, asked for offers with the application credential of group [regions].
 
-Implements ports.ChildRegions, for rule O5 of doc/source/specs/tender.rst. All that is read of a region ends
-at one deadline: a token, the status line, headers and the body, however slowly they come. A region that did
-not answer is not asked again for some seconds, so that not every request waits for it.
+Implements ports.ChildRegions, for rules O5 and O6 of doc/source/specs/tender.rst. All that is read of a
+region ends at one deadline: a token, the status line, headers and the body, however slowly they come. A
+region that did not answer is not asked again for some seconds, so that not every request waits for it. A
+token that is good for more than such a request is sent to no region.
 
 Units: seconds, bytes.
 """
@@ -17,13 +18,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import requests
+from keystoneauth1 import exceptions as keystone_errors
 from keystoneauth1 import loading
 from keystoneauth1.adapter import Adapter
 from oslo_config import cfg
 
 from nova_market.adapters.openstack.answers import FAILURES, described
-from nova_market.adapters.openstack.session import GROUP, session_from_conf
+from nova_market.adapters.openstack.session import GROUP
 from nova_market.conf.offers import children_of
+from nova_market.conf.regions import GROUP as CREDENTIAL
+from nova_market.conf.regions import PLUGIN
 from nova_market.core.tender.region_answer import (
     MAX_ANSWER,
     Expected,
@@ -31,15 +35,14 @@ from nova_market.core.tender.region_answer import (
     read_answer,
     reason,
 )
-from nova_market.errors import BadRegionAnswer, CloudAway, CloudUnavailable
+from nova_market.core.tender.region_credential import PATH, SERVICE, excess
+from nova_market.errors import BadRegionAnswer, CloudAway, CloudUnavailable, ConfigurationError
 from nova_market.http_deadline import DeadlineAdapter
 from nova_market.outage_log import OutageLog
 from nova_market.ports import RegionReply
 
 LOG = logging.getLogger(__name__)
 
-PATH = '/v1/offers'
-SERVICE = 'market'
 CHUNK = 64 * 1024
 MOST_AT_ONCE = 16
 """Requests to one region that have no answer yet; it takes no more than that from us."""
@@ -95,13 +98,10 @@ class RegionApis:
     def from_conf(cls, conf: cfg.ConfigOpts, version: str) -> 'RegionApis':
         """The regions of [offers]children.
 
-        :raises ConfigurationError: a name or the account cannot be used.
+        :raises ConfigurationError: a name or the credential cannot be used.
         """
         children = children_of(conf)
-        auth: Any = None
-        if children:
-            session_from_conf(conf, '[offers]children')
-            auth = loading.load_auth_from_conf_options(conf, GROUP)
+        auth = _credential(conf) if children else None
 
         def connector(name: str, url: str | None) -> Callable[[], _Client]:
             return lambda: _connected(conf, auth, name, url)
@@ -198,6 +198,7 @@ class RegionApis:
         if left <= 0:
             raise CloudAway('did not answer in time')
         client.http.begin(left)
+        _refuse_excess(client.adapter.session)
         # keystoneauth would read a body whole that it logs, and follow a redirection with the token
         response = client.adapter.post(
             PATH,
@@ -241,6 +242,28 @@ def _refusal(raw: bytes) -> str:
         return reason(str(json.loads(raw)['errors'][0]['detail']))
     except (ValueError, LookupError, TypeError, RecursionError):
         return ''
+
+
+def _credential(conf: cfg.ConfigOpts) -> Any:
+    """:raises ConfigurationError: it is none, or not complete."""
+    given = conf[CREDENTIAL.name].auth_type
+    if given != PLUGIN:
+        raise ConfigurationError(
+            f'[regions]auth_type = {given}: [offers]children are asked with {PLUGIN} alone: a region that is '
+            'broken into has the token that it was sent, so that must be good for nothing else'
+        )
+    try:
+        return loading.load_auth_from_conf_options(conf, CREDENTIAL.name)
+    except keystone_errors.ClientException as error:
+        raise ConfigurationError(f'[regions]: {error}') from None
+
+
+def _refuse_excess(session: Any) -> None:
+    """:raises CloudUnavailable: the token that would be sent is good for more than this request."""
+    access = session.auth.get_access(session)
+    problem = excess(access.role_names, access.application_credential_access_rules)
+    if problem:
+        raise CloudUnavailable(f'the credential of [regions] cannot be used: {problem}')
 
 
 def _connected(conf: cfg.ConfigOpts, auth: Any, name: str, url: str | None) -> _Client:

@@ -16,6 +16,8 @@ from keystonemiddleware.exceptions import (  # type: ignore[import-untyped]
 )
 from oslo_config import cfg
 
+from nova_market.core.tender.region_credential import SERVICE
+
 AWAY = (ConnectFailure, DiscoveryFailure, RequestTimeout)
 SERVICE_ERROR = 'ServiceError'
 """keystonemiddleware's own, of a private module: Keystone answered, and not with a token."""
@@ -49,6 +51,10 @@ def checked_tokens(inner: Wsgi, conf: cfg.ConfigOpts, unavailable: Callable[[], 
         'oslo_config_config': conf,
         'oslo_config_project': 'nova_market',
         'delay_auth_decision': True,
+        # whose access rules count here: of an application credential for one call only
+        'service_type': SERVICE,
+        # beside a service token access rules do not count: not every token is one
+        'service_token_roles_required': True,
     }
     made: Wsgi = TokenCheck(inner, options, unavailable)
     return made
