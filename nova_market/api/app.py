@@ -30,6 +30,7 @@ from nova_market.api.errors import ApiError
 from nova_market.api.metrics import metrics_application
 from nova_market.api.routes import ROUTES, Route
 from nova_market.api.stores import ApiStores, Settings
+from nova_market.core.tender.region_credential import SERVICE
 
 Wsgi = Callable[..., Iterable[bytes]]
 
@@ -65,7 +66,7 @@ def make_application(
         inner = behind_proxy
     mounted: dict[str, Any] = {'/healthcheck': healthcheck.Healthcheck(None, conf)}
     if metrics_token is not None:
-        mounted['/metrics'] = metrics_application(stores, metrics_token)
+        mounted['/metrics'] = metrics_application(stores, metrics_token, settings.new_weight)
     return DispatcherMiddleware(inner, mounted)
 
 
@@ -144,6 +145,6 @@ def _versioned(response: Response) -> Response:
         version = microversion.requested(request.headers.get(microversion.HEADER))
     except ApiError:
         version = microversion.LOWEST
-    response.headers[microversion.HEADER] = f'{microversion.SERVICE} {version}'
+    response.headers[microversion.HEADER] = f'{SERVICE} {version}'
     response.vary.add(microversion.HEADER)
     return response

@@ -135,10 +135,20 @@ def refusal(error: Exception, request: Request) -> Response:
 
 
 def _caller(request: Request) -> RequestContext:
-    if request.environ.get('HTTP_X_IDENTITY_STATUS') != 'Confirmed':
+    # a service token that is not valid would switch the access rules of the other one off
+    service = request.environ.get('HTTP_X_SERVICE_IDENTITY_STATUS', 'Confirmed')
+    if {request.environ.get('HTTP_X_IDENTITY_STATUS'), service} != {'Confirmed'}:
         raise errors.ApiError(
             401, 'market.token.missing', 'give a valid token of Keystone in X-Auth-Token'
         )
+    # beside a service token, whosever it is, the middleware does not look at access rules
+    known = request.environ.get('keystone.token_auth')
+    rules = known.user.application_credential_access_rules if known else None
+    if rules is not None and request.environ.get('HTTP_X_SERVICE_TOKEN'):
+        raise errors.ApiError(
+            401, 'market.token.restricted',
+            'the token has access rules, which do not count beside X-Service-Token: leave that header out',
+        )  # fmt: skip
     return RequestContext.from_environ(request.environ)
 
 

@@ -26,21 +26,22 @@ PAGE = 10_000
 class ApiCollector:
     """Reads accounts and the newest prices."""
 
-    def __init__(self, stores: ApiStores) -> None:
+    def __init__(self, stores: ApiStores, new_weight: float) -> None:
+        """new_weight: of a project for which nobody has set one."""
         self._stores = stores
+        self._new_weight = new_weight
 
     def collect(self) -> Iterator[Metric]:
         balance = _gauge('balance_credits', 'Credits of an account.', 'project', 'account')
         weight = _gauge('project_weight', 'Share in what the operator hands out.', 'project')
         issued = _gauge('issued_credits', 'Credits the operator has put into circulation.')
         for one in _accounts(self._stores):
-            kind = kind_of(one.id)
             if one.id == MINT:
                 issued.add_metric([], -one.balance / MICRO)
             elif one.project_id:
                 balance.add_metric([one.project_id, one.id], one.balance / MICRO)
-            if kind == 'project':
-                weight.add_metric([one.project_id], one.weight)
+            if kind_of(one.id) == 'project':
+                weight.add_metric([one.project_id], one.weight_that_counts(self._new_weight))
         yield from (balance, weight, issued, *self._prices())
 
     def _prices(self) -> Iterator[Metric]:
@@ -59,10 +60,12 @@ class ApiCollector:
         yield from (price, bid_price, capacity, started)
 
 
-def metrics_application(stores: ApiStores, token: str) -> Callable[..., Iterable[bytes]]:
+def metrics_application(
+    stores: ApiStores, token: str, new_weight: float
+) -> Callable[..., Iterable[bytes]]:
     """Serves the collector to whoever shows the token (Prometheus: `authorization: credentials`)."""
     registry = CollectorRegistry()
-    registry.register(ApiCollector(stores))
+    registry.register(ApiCollector(stores, new_weight))
     wanted = f'Bearer {token}'.encode()
 
     def serve(environ: Mapping[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:

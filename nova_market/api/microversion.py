@@ -8,12 +8,12 @@ import re
 from dataclasses import dataclass
 
 from nova_market.api.errors import ApiError
+from nova_market.core.tender.region_credential import SERVICE
 
-SERVICE = 'market'
 HEADER = 'OpenStack-API-Version'
 MAJOR = 1
 MIN_MINOR = 1
-MAX_MINOR = 15
+MAX_MINOR = 16
 FORM = re.compile(r'(\d{1,3})\.(\d{1,6})', re.ASCII)
 
 
@@ -43,6 +43,7 @@ LEASE_OFFERS = Version(12)
 OWN_WORKERS = Version(13)
 SET_ASIDE = Version(14)
 LIMITS = Version(15)
+STOPPED_NOTICES = CLAIMS = Version(16)
 
 
 def requested(header: str | None) -> Version:

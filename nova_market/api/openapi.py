@@ -9,9 +9,10 @@ from http import HTTPStatus
 from typing import Any
 
 from nova_market.api.contract import contract_of
-from nova_market.api.microversion import HEADER, LOWEST, NEWEST, SERVICE
+from nova_market.api.microversion import HEADER, LOWEST, NEWEST
 from nova_market.api.routes import PATH_VALUES, ROUTES, Route
 from nova_market.api.schemas.version import ERROR
+from nova_market.core.tender.region_credential import SERVICE
 
 IN_BRACES = re.compile(r'\{(\w+)\}')
 ERROR_STATUSES = (400, 401, 403, 404, 405, 406, 409, 413, 415, 429, 503)

@@ -77,6 +77,7 @@ class ApiStores:
 class Settings:
     """period: seconds of a market round; response_validation: `error`, `warn` or `ignore`.
 
+    new_weight:      of a project for which nobody has set one
     policies:        the scaling policies that are installed, and what each declares
     trust_roles:     roles of a caller that are handed on to the controller; none: all of them
     job_policies:    the policies that queues may have
@@ -90,6 +91,7 @@ class Settings:
     """
 
     period: float = 60.0
+    new_weight: float = 0.0
     max_limit: int = 1000
     max_budgets: int = 100
     max_apps: int = 100

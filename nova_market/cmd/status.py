@@ -13,6 +13,9 @@ from oslo_upgradecheck import upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 
 from nova_market.adapters.openstack.session import check_account
+from nova_market.adapters.openstack.user_roles import KeystoneUserRoles
+from nova_market.api.policies import make_enforcer
+from nova_market.api.policies.spending import rules_of_services
 from nova_market.conf import database as database_options
 from nova_market.conf import opts
 from nova_market.db import schema
@@ -66,7 +69,7 @@ class Checks(upgradecheck.UpgradeCommands):
         return self._stored(look)
 
     def _identity(self) -> Result:
-        """Only the engine and the API need it, and they are elsewhere in some clouds."""
+        """Machines that run only nova-fairness need none."""
         if not self._conf.openstack.auth_type:
             why = '[openstack]auth_type is not set: the engine would not see the cloud'
             return Result(Code.WARNING, why)
@@ -76,6 +79,18 @@ class Checks(upgradecheck.UpgradeCommands):
             return Result(Code.WARNING, str(error))
         except NovaMarketError as error:
             return Result(Code.FAILURE, str(error))
+        return self._roles()
+
+    def _roles(self) -> Result:
+        """Every account may read its own user and project: its role assignments decide."""
+        try:
+            KeystoneUserRoles.from_conf(self._conf, PROGRAM).own()
+        except CloudUnavailable as error:
+            why = (
+                'nova-market-jobs and nova-market-notices cannot see which roles users have: let the account '
+                'read users, domains, projects and role assignments in Keystone, as the role admin may: '
+            )
+            return Result(Code.WARNING, f'{why}{error}')
         return Result(Code.SUCCESS)
 
     def _stored(self, look: Callable[[Database], Result]) -> Result:
@@ -91,11 +106,20 @@ class Checks(upgradecheck.UpgradeCommands):
         finally:
             database.close()
 
+    def _spending(self) -> Result:
+        """A file of policies may still have what was the default of an older version."""
+        found = rules_of_services(make_enforcer(self._conf))
+        if found:
+            why = f'a token with the role service alone can spend by {", ".join(found)}: '
+            return Result(Code.WARNING, why + 'change [oslo_policy]policy_file')
+        return Result(Code.SUCCESS)
+
     _upgrade_checks = (
         ('Configuration', _configuration),
         ('Database revision', _database),
         ('Limits of queues and leases', _limits),
         ('Account of the engine', _identity),
+        ('Rules of credits', _spending),
     )
 
 

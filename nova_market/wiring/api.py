@@ -20,13 +20,14 @@ from nova_market.adapters.openstack.token_check import checked_tokens
 from nova_market.adapters.openstack.trusts import KeystoneTrusts
 from nova_market.api.app import make_application
 from nova_market.api.errors import ApiError, body
-from nova_market.api.microversion import NEWEST, SERVICE
+from nova_market.api.microversion import NEWEST
 from nova_market.api.stores import ApiStores, Settings
 from nova_market.conf import database as database_options
 from nova_market.conf import opts
 from nova_market.conf.offers import region_of
 from nova_market.core.job.attempt import WorkerPace
 from nova_market.core.job.operator_limits import JobLimits
+from nova_market.core.tender.region_credential import SERVICE
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.app_events import DatabaseAppEvents
 from nova_market.db.apps import DatabaseApps
@@ -124,6 +125,7 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
     """The settings of the handlers."""
     return Settings(
         period=float(conf.market.period),
+        new_weight=conf.market.new_project_weight,
         max_limit=conf.api.max_limit,
         max_budgets=conf.api.max_budgets,
         max_apps=conf.api.max_apps,

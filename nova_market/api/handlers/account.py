@@ -5,6 +5,7 @@ from typing import Any
 
 from nova_market.api.call import Call
 from nova_market.api.contract import gives, takes_body, takes_query
+from nova_market.api.microversion import CLAIMS
 from nova_market.api.schemas import account as schemas
 from nova_market.api.schemas.shape import ACCOUNT_ID, ALL_PROJECTS, LIMIT, OF_PROJECT, marker
 from nova_market.core.ledger.account import Account, StatementLine
@@ -20,13 +21,13 @@ def index(call: Call) -> Any:
     """Accounts that are open, by id."""
     project = call.whose('accounts:list')
     found = call.stores.accounts.list(project, call.query.get('marker', ''), call.limit + 1)
-    return call.page('accounts', [shown(one) for one in found], found, lambda one: one.id)
+    return call.page('accounts', [shown(one, call) for one in found], found, lambda one: one.id)
 
 
 @gives(200, schemas.ACCOUNT)
 def show(call: Call) -> Any:
     """One account."""
-    return {'account': shown(visible(call, call.path['account_id']))}
+    return {'account': shown(visible(call, call.path['account_id']), call)}
 
 
 @takes_body(schemas.ACCOUNT_CHANGE)
@@ -38,7 +39,7 @@ def update(call: Call) -> Any:
         call.authorize('accounts:rename', found.project_id)
     if 'weight' in call.body:
         call.authorize('accounts:weigh', found.project_id)
-    return {'account': shown(call.stores.accounts.set(found.id, call.body))}
+    return {'account': shown(call.stores.accounts.set(found.id, call.body), call)}
 
 
 @takes_query(limit=LIMIT, marker=marker({'type': 'integer', 'minimum': 1, 'maximum': 2**53}))
@@ -60,13 +61,16 @@ def visible(call: Call, name: str) -> Account:
     return call.seen('accounts:show', 'account', name, found)
 
 
-def shown(one: Account) -> dict[str, object]:
+def shown(one: Account, call: Call) -> dict[str, object]:
+    """As it is sent; a project for which nobody has set a weight with the one that counts then."""
+    claimed = {'claimed': one.claimed} if call.version >= CLAIMS else {}
     return {
+        **claimed,
         'id': one.id,
         'kind': kind_of(one.id),
         'project_id': one.project_id or None,
         'name': one.name,
-        'weight': one.weight,
+        'weight': one.weight_that_counts(call.settings.new_weight),
         'renew_amount': one.renew_amount,
         'renew_every': one.renew_every,
         'balance': one.balance,

@@ -25,7 +25,7 @@ def index(call: Call) -> Any:
     """Budgets, by id."""
     project = call.whose('budgets:list')
     found = _budgets(call, project, call.query.get('marker', PREFIX), call.limit + 1)
-    return call.page('budgets', [shown(one) for one in found], found, lambda one: one.id)
+    return call.page('budgets', [shown(one, call) for one in found], found, lambda one: one.id)
 
 
 @takes_body(schemas.BUDGET_NEW)
@@ -40,13 +40,13 @@ def create(call: Call) -> Any:
         call.stores.accounts.open_budget(made, call.settings.max_budgets)
     except Conflict as error:
         raise ApiError(409, 'market.budget.too_many', str(error)) from None
-    return Answer(body={'budget': shown(made)}, status=201)
+    return Answer(body={'budget': shown(made, call)}, status=201)
 
 
 @gives(200, schemas.BUDGET)
 def show(call: Call) -> Any:
     """One budget."""
-    return {'budget': shown(_visible(call))}
+    return {'budget': shown(_visible(call), call)}
 
 
 @takes_body(schemas.BUDGET_CHANGE)
@@ -55,7 +55,7 @@ def update(call: Call) -> Any:
     """Change a budget's name or renewal."""
     found = _visible(call)
     call.authorize('budgets:update', found.project_id)
-    return {'budget': shown(call.stores.accounts.set(found.id, call.body))}
+    return {'budget': shown(call.stores.accounts.set(found.id, call.body), call)}
 
 
 @gives(204)

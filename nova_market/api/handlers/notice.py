@@ -9,6 +9,7 @@ from typing import Any
 from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_query
 from nova_market.api.errors import ApiError, not_found
+from nova_market.api.microversion import STOPPED_NOTICES
 from nova_market.api.schemas import notice as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, TEXT, marker
 from nova_market.core.notice.preference import Preference
@@ -27,7 +28,7 @@ def index(call: Call) -> Any:
     user = None if others else call.user_id
     before, _, name = call.query.get('marker', '').partition('.')
     found = call.stores.notices.preferences(project, user, (before, name), call.limit + 1)
-    lines = [_shown(one) for one in found]
+    lines = [_shown(call, one) for one in found]
     return call.page('notices', lines, found, lambda one: f'{one.project_id}.{one.user_id}')
 
 
@@ -35,7 +36,7 @@ def index(call: Call) -> Any:
 @gives(200, schemas.NOTICE)
 def show(call: Call) -> Any:
     """What one user wants to get."""
-    return {'notice': _shown(_found(call))}
+    return {'notice': _shown(call, _found(call))}
 
 
 @takes_body(schemas.NOTICE_SET)
@@ -49,7 +50,7 @@ def update(call: Call) -> Any:
     if call.body.get('all_projects'):
         call.authorize('notices:all_projects')
     stored, secret = _requests(call).set(call.project_id, user, call.body)
-    return {'notice': _shown(stored, secret)}
+    return {'notice': _shown(call, stored, secret)}
 
 
 @takes_query(project_id=OF_PROJECT)
@@ -66,7 +67,9 @@ def delete(call: Call) -> Any:
 def confirm(call: Call) -> Any:
     """Confirm an address by the code that was sent there."""
     user = _own(call)
-    return {'notice': _shown(_requests(call).confirm(call.project_id, user, call.body['code']))}
+    return {
+        'notice': _shown(call, _requests(call).confirm(call.project_id, user, call.body['code']))
+    }
 
 
 def _requests(call: Call) -> NoticeRequests:
@@ -101,8 +104,10 @@ def _found(call: Call) -> Preference:
     return found
 
 
-def _shown(one: Preference, secret: str = '') -> dict[str, Any]:
+def _shown(call: Call, one: Preference, secret: str = '') -> dict[str, Any]:
+    stopped = {'stopped': one.stopped} if call.version >= STOPPED_NOTICES else {}
     return {
+        **stopped,
         'project_id': one.project_id,
         'user_id': one.user_id,
         'events': list(one.events),

@@ -14,7 +14,15 @@ from nova_market.api.errors import ApiError, not_found
 from nova_market.api.handlers.account import posted
 from nova_market.api.schemas import account as schemas
 from nova_market.core.ledger.account import Account
-from nova_market.core.ledger.posting import MINT, AccountId, Posting, Reason, kind_of, posting_key
+from nova_market.core.ledger.posting import (
+    MINT,
+    AccountId,
+    Posting,
+    Reason,
+    bare_id,
+    kind_of,
+    posting_key,
+)
 
 HEADER = 'Idempotency-Key'
 KEPT = 0
@@ -81,7 +89,7 @@ def _grantable(call: Call) -> AccountId:
 
 
 def _open(call: Call, name: AccountId) -> None:
-    project = name.partition(':')[2]
+    project = bare_id(name)
     call.stores.accounts.open([Account(id=name, project_id=project)])
 
 

@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leases: of the project that has them."""
 
-from nova_market.api.policies.role import ADMIN, ANYBODY, MANAGER, MEMBER, READER, documented
+from nova_market.api.policies.role import (
+    ADMIN,
+    ANYBODY,
+    BLAZAR_ROLE,
+    MANAGER,
+    MEMBER,
+    READER,
+    documented,
+)
 
 BLAZAR = '/v1/blazar'
 ALL, ONE = '/v1/leases', '/v1/leases/{lease_id}'
@@ -27,8 +35,8 @@ RULES = (
     ),
     documented(
         'leases:blazar',
-        'role:service',
-        'Blazar pays its leases from the accounts of their projects.',
+        f'role:{BLAZAR_ROLE}',
+        'Blazar pays its leases from the accounts of their projects: it spends for every project.',
         *(
             ('POST', f'{BLAZAR}/{one}')
             for one in (

@@ -2,6 +2,7 @@
 """Offers: of the project that asked for them."""
 
 from nova_market.api.policies.role import ADMIN, MEMBER, READER, documented
+from nova_market.core.tender.region_credential import ROLE as REGION
 
 ALL, ONE = '/v1/offers', '/v1/offers/{offer_id}'
 RULES = (
@@ -15,7 +16,7 @@ RULES = (
     ),
     documented(
         'offers:create_for_others',
-        'role:service',
+        f'role:{REGION}',
         'Ask for offers for a user of another project: APIs of other regions do.',
         ('POST', ALL),
     ),

@@ -5,6 +5,9 @@ from oslo_policy import policy
 
 OWN = 'project_id:%(project_id)s'
 
+BLAZAR_ROLE = 'market_blazar'
+"""Of the one account that makes the calls of Blazar: who has it can spend for every project."""
+
 ADMIN = 'rule:market_admin'
 READER = 'rule:market_reader'
 MEMBER = 'rule:market_member'

@@ -22,13 +22,20 @@ SHOWN = record(
         'project_id': nullable(PROJECT_ID),
         'name': TEXT,
         'weight': described(
-            {'type': 'number'}, 'share of this project in what the operator hands out'
+            {'type': 'number'},
+            'share of this project in what the operator hands out; where none was set, the default',
         ),
         'renew_amount': nullable(described(AMOUNT, 'a budget is filled up to this; null: by hand')),
         'renew_every': described(EVERY, 'periods'),
         'balance': described(BALANCE, "micro-credits; only the mint's is below zero"),
+        'claimed': described(
+            BALANCE,
+            'micro-credits that the operator claims of this project and its budgets, and will take; so much '
+            'cannot be held for jobs and leases or transferred; from version 1.16 on',
+        ),
         'closed': {'type': 'boolean'},
-    }
+    },
+    optional=('claimed',),
 )
 ACCOUNT = wrapped('account', SHOWN)
 ACCOUNTS = listed('accounts', SHOWN)

@@ -136,7 +136,9 @@ SERVER = record(
 SHOWN = record(
     {
         **SUMMARY,
-        'user_id': described(TEXT, 'who made it'),
+        'user_id': described(
+            TEXT, 'who made it, or gave it its newest trust; it spends as long as he may'
+        ),
         'parameters': PARAMETERS,
         'slo': described({'type': 'object'}, 'empty: it has none'),
         'budget': record({'id': BUDGET_ID, **RENEWAL, 'balance': nullable(BALANCE)}),

@@ -38,7 +38,12 @@ SHOWN = record(
         'secret': described(
             nullable(TEXT), 'that requests are signed with: shown once, when the URL is set'
         ),
-    }
+        'stopped': described(
+            TEXT,
+            'why nothing is sent to this user now; empty: nothing hinders it; from version 1.16 on',
+        ),
+    },
+    optional=('stopped',),
 )
 NOTICE = wrapped('notice', SHOWN)
 NOTICES = listed('notices', SHOWN)

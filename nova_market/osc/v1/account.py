@@ -20,6 +20,7 @@ LIST: tuple[Column, ...] = (
 )
 SHOW: tuple[Column, ...] = (
     *LIST,
+    ('Claimed', 'claimed', Credits),
     ('Renew Amount', 'renew_amount', Credits),
     ('Renew Every', 'renew_every', None),
     ('Closed', 'closed', None),

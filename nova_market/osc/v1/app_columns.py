@@ -55,6 +55,7 @@ SHOW: tuple[Column, ...] = (
     ('Start', 'start', Fields),
     ('When Suspended', 'when_suspended', None),
     ('State', 'state', None),
+    ('Reason', 'reason', None),
     ('Wish', 'wish', None),
     ('Balance', 'balance', Credits),
     ('Renew Amount', 'renew_amount', Credits),

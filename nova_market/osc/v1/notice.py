@@ -20,6 +20,7 @@ LISTED: tuple[Column, ...] = (
     ('Mail', 'mail', None),
     ('Confirmed', 'confirmed', None),
     ('Webhook', 'webhook', None),
+    ('Stopped', 'stopped', None),
 )
 SHOWN: tuple[Column, ...] = (
     *LISTED,

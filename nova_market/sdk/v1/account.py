@@ -17,11 +17,13 @@ class Account(MarketResource):
     allow_commit = True
     commit_method = 'PATCH'
     _query_mapping = QueryParameters('project_id', 'all_projects')
+    _max_microversion = '1.16'
 
     kind = Body('kind')
     project_id = Body('project_id')
     weight = Body('weight', type=float)
     balance = Body('balance', type=int)
+    claimed = Body('claimed', type=int)
     renew_amount = Body('renew_amount')
     renew_every = Body('renew_every', type=int)
     closed = Body('closed', type=bool)

@@ -75,6 +75,11 @@ class App(MarketResource):
         return (self.statistics or {}).get('remaining')
 
     @property
+    def reason(self) -> str | None:
+        """Of the last decision, or why none can be made."""
+        return (self.statistics or {}).get('reason')
+
+    @property
     def clusters(self) -> list[dict[str, Any]]:
         """Each component with what the last decision found of it."""
         found = {one['name']: one for one in (self.statistics or {}).get('components', ())}

@@ -5,7 +5,7 @@ from openstack.resource import Body, QueryParameters
 
 from nova_market.sdk.v1.market_resource import MarketResource
 
-MICROVERSION = '1.11'
+MICROVERSION = '1.16'
 
 
 class Notice(MarketResource):
@@ -30,3 +30,4 @@ class Notice(MarketResource):
     digest = Body('digest', type=float)
     at_most = Body('at_most', type=int)
     changed_at = Body('changed_at')
+    stopped = Body('stopped')
