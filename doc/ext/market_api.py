@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sphinx directive `market-api-reference`: the API's reference from the description it publishes."""
+"""Sphinx directives: what the API has, from the same tables that it serves by.
+
+`market-api-reference`: every route, from the description that it publishes
+`market-spending`: who may spend, from the list of routes that move credits and the default policies
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,6 +15,8 @@ from sphinx.util.docutils import SphinxDirective
 
 from nova_market.api.microversion import HEADER
 from nova_market.api.openapi import description
+from nova_market.api.policies import get_enforcer
+from nova_market.api.policies.spending import table
 
 Schema = Mapping[str, Any]
 
@@ -24,6 +30,21 @@ class Reference(SphinxDirective):
         section.document = self.state.document
         self.state.nested_parse(lines, 0, section, match_titles=True)
         return section.children
+
+
+class Spending(SphinxDirective):
+    """No arguments: every route that moves credits."""
+
+    def run(self) -> list[nodes.Node]:
+        lines = StringList(list(_spending()), source='nova_market/api/policies/spending.py')
+        return self.parse_text_to_nodes(lines)
+
+
+def _spending() -> Iterator[str]:
+    yield from ('.. list-table::', '   :header-rows: 1', '   :widths: 30 26 22 22', '')
+    for row in (('Route', 'What moves', 'Rule', 'Who'), *table(get_enforcer())):
+        yield from (f'   {"* -" if n == 0 else "  -"} {text}' for n, text in enumerate(row))
+    yield ''
 
 
 def _reference() -> Iterator[str]:
@@ -86,4 +107,5 @@ def _type(schema: Schema) -> str:
 
 def setup(app: Sphinx) -> Mapping[str, bool]:
     app.add_directive('market-api-reference', Reference)
+    app.add_directive('market-spending', Spending)
     return {'parallel_read_safe': True, 'parallel_write_safe': True}
