@@ -18,7 +18,8 @@ set -o nounset
 for name in define_plugin enable_service setup_develop setup_logging iniset iniset_rpc_backend \
         create_service_user run_process stop_process echo_summary sudo install \
         configure_keystone_authtoken_middleware write_uwsgi_config remove_uwsgi_config \
-        get_or_create_service get_or_create_endpoint recreate_database iniset_multiline; do
+        get_or_create_service get_or_create_endpoint recreate_database iniset_multiline \
+        get_or_create_role get_or_create_user get_or_add_user_project_role; do
     eval "$name() { echo $name \\"\\$@\\"; }"
 done
 is_service_enabled() { [[ " $SERVICES " == *" $1 "* ]]; }
@@ -124,6 +125,24 @@ def test_the_market_runs_where_the_compute_api_is() -> None:
     )
     assert sum(line.startswith('run_process nova-market-') for line in started) == 6
     assert len(calls('unstack', services=MARKET)) == 6
+
+
+def test_every_project_of_devstack_gets_credits() -> None:
+    """Whoever tries the market there has an equal part, which elsewhere the operator has to decide."""
+    lines = calls('stack', 'post-config', services=MARKET)
+    assert any(line.endswith('market new_project_weight 1') for line in lines)
+
+
+def test_blazar_gets_an_account_that_does_nothing_else() -> None:
+    """With the role of its calls and not with that of services, and only where Blazar is."""
+    assert not any(
+        'market_blazar' in line for line in calls('stack', 'post-config', services=MARKET)
+    )
+    lines = calls('stack', 'post-config', services=f'{MARKET} blazar-m')
+    assert 'get_or_create_role market_blazar' in lines
+    given = 'get_or_add_user_project_role market_blazar market-blazar service Default Default'
+    assert [line for line in lines if 'market-blazar' in line][-1] == given
+    assert not any(line.startswith('create_service_user market-blazar') for line in lines)
 
 
 @pytest.mark.parametrize('services', ['nova-market-engine nova-market-api n-cpu', 'n-api'])

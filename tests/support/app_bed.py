@@ -21,6 +21,7 @@ from nova_market.services.app.settings import ControllerSettings
 from nova_market.wiring.database import set_aside_report
 from tests.support.market_bed import CREDIT, PERIOD, Market, host
 from tests.support.market_bed import SETTINGS as MARKET
+from tests.support.standing import everybody, standings
 
 FLAVORS = {
     'small': ServerFlavor(id='f1', vcpus=1, memory_mib=1024),
@@ -94,6 +95,7 @@ class Bed:
         self.stores = app_stores(self.database, self.clock.wall, self.market.stores)
         self.seen = []
         self.leader = SoleLeader()
+        self.user_roles = everybody()
         self.controller = self.another(self.leader)
         self.controller.start()
 
@@ -101,6 +103,7 @@ class Bed:
         parts = {
             'stores': self.stores,
             'cloud': self.cloud,
+            'standings': standings(self.user_roles, self.clock),
             'leadership': leader,
             'clock': self.clock,
             'settings': self.settings,

@@ -39,6 +39,7 @@ from nova_market.wiring.policies import utilities
 from tests.support.job_records import id_of, job, new_jobs, queue
 from tests.support.market.api import make_market
 from tests.support.simulated_workers import SimulatedWorkers
+from tests.support.standing import everybody, standings
 
 FLAVORS = {
     'small': ServerFlavor(id='small', vcpus=1, memory_mib=1024),
@@ -96,6 +97,7 @@ class JobBed:
             upload=self.upload, marks=WORKER_MARKS, full=True,
         )  # fmt: skip
         self.url = StaticUrl()
+        self.user_roles = everybody()
         self.guests = SimulatedWorkers(self.market, self.owners)
         self.stores = JobStores(
             queues=self.market.stores.queues,
@@ -148,7 +150,13 @@ class JobBed:
             offers=offers,
         )
         settings = BagSettings(offers=OfferSettings(utilities=utilities()), tries=self.tries)
-        return Bags(stores, settings, self.clock.monotonic, self.database.boundary)
+        return Bags(
+            stores,
+            settings,
+            self.clock.monotonic,
+            self.database.boundary,
+            standings=standings(self.user_roles, self.clock),
+        )
 
     def add_queue(self, name: str, project: str, **more: Any) -> None:
         given = {'share': 0.5, 'flavors': ('small', 'large'), 'idle_seconds': 60, **more}

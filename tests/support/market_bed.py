@@ -18,6 +18,7 @@ from nova_market.core.scheduler.publication import NO_TERMS, OperatorTerms
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.bids import DatabaseBids
 from nova_market.db.database import Database
+from nova_market.db.escrow import DatabaseEscrow
 from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.rounds import DatabaseRounds
 from nova_market.ports.stores import MarketStores
@@ -27,7 +28,9 @@ from nova_market.wiring.database import set_aside_report
 
 PERIOD = 60
 CREDIT = 1_000_000
-SETTINGS = MarketSettings(period=PERIOD, return_delay=0, notice=0, host_reserve=(0.0, 0.0))
+SETTINGS = MarketSettings(
+    period=PERIOD, return_delay=0, notice=0, host_reserve=(0.0, 0.0), new_weight=1.0
+)
 
 
 def host(name='a', cores=4.0, mib=8192.0, **more):
@@ -50,6 +53,7 @@ def stores_of(database: Database, wall) -> MarketStores:
     return MarketStores(
         accounts=DatabaseAccounts(database),
         ledger=DatabaseLedger(database, wall),
+        escrow=DatabaseEscrow(database),
         bids=DatabaseBids(database, wall),
         rounds=rounds,
         history=rounds,
@@ -75,7 +79,7 @@ class Market:
         self.leader = SoleLeader()
         self.stores = stores_of(self.database, self.clock.wall)
         self.decided = []
-        self.rounds = self._runner(self.settings, self.stores)
+        self.rounds = self.runner(self.settings, self.stores)
         self.engine = self.another('engine', self.leader, rounds=self.rounds)
         self.engine.start()
 
@@ -83,7 +87,7 @@ class Market:
         """An engine on the same cloud, hosts and database."""
         settings = replace(self.settings, name=name)
         parts = {
-            'rounds': self._runner(settings, more.pop('stores', self.stores)),
+            'rounds': self.runner(settings, more.pop('stores', self.stores)),
             'store': self.stores.rounds,
             'enforcement': self.enforcement,
             'leadership': leader,
@@ -95,7 +99,7 @@ class Market:
         }
         return Engine(**parts | more)
 
-    def _runner(self, settings, stores):
+    def runner(self, settings, stores):
         return RoundRunner(self.cloud, stores, self.enforcement, self.clock, settings, self.terms)
 
     def grant(self, project, amount):

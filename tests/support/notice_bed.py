@@ -23,6 +23,7 @@ from nova_market.services.notice.settings import DeliverySettings
 from nova_market.wiring.database import set_aside_report
 from tests.support.notice_builders import NOW, preference
 from tests.support.servers.notices import PASSWORD, HookServer, MailServer
+from tests.support.standing import everybody, standings
 
 KEY = bytes(range(24))
 LOOPBACK = (ip_network('127.0.0.0/8'), ip_network('::1/128'))
@@ -39,6 +40,7 @@ class NoticeBed:
     ) -> None:
         self.database, self.mail, self.hook = database, mail, hook
         self.clock = ManualClock(wall=NOW)
+        self.user_roles = everybody()
         self.notices = DatabaseNotices(database, self.clock.wall)
         self.outbox = DatabaseOutbox(database)
         self.states = DatabaseJobStates(database)
@@ -62,6 +64,7 @@ class NoticeBed:
             states=around(self.states),
             mail=around(SmtpMail(self.mail_settings)),
             webhook=around(HttpsWebhook(self.webhook_settings)),
+            standings=standings(self.user_roles, self.clock),
             leadership=SoleLeader(),
             clock=self.clock,
             settings=self.settings,

@@ -134,7 +134,7 @@ def test_a_trust_that_is_replaced_is_kept_until_it_is_ended(store):
     store.change('a', {'wish': DesiredState.SUSPEND}, 1)
     for _ in range(2):
         store.change('a', {'trust_id': 't2'}, 2)
-    store.change('a', {'trust_id': 't2'}, 3)
+    assert store.change('a', {'trust_id': 't2', 'user_id': 'other'}, 3).user_id == 'other'
     store.change('b', {'trust_id': 't9'}, 1)
     assert store.replaced_trusts() == {'a': ['t1']}
     store.change('a', {'trust_id': 't3'}, 4)

@@ -6,13 +6,16 @@ from dataclasses import replace
 
 import pytest
 
+from nova_market.core.lease.billing import charged_until
 from nova_market.core.lease.record import LeaseAction, LeaseFilter, LeaseState, LeaseStep
 from nova_market.core.ledger.account import Account
-from nova_market.core.ledger.posting import ESCROW, MINT, Posting, Reason
+from nova_market.core.ledger.posting import BANK, ESCROW, MINT, Posting, Reason
+from nova_market.core.market.record import RoundRecord
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.leases import DatabaseLeases
 from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.purge import purge
+from nova_market.db.rounds import DatabaseRounds
 from nova_market.errors import (
     BalanceTooLow,
     LeaseChanged,
@@ -278,3 +281,26 @@ def test_old_leases_are_purged(store, database):
     assert purge(database, NOW + HOUR).rows['leases'] == 1
     assert store.lease(old.id) is None and store.events(old.id) == []
     assert store.lease(kept.id) == kept and store.lease(new.id) is not None
+
+
+def test_what_is_charged_carries_the_period_after_the_newest_round(database, store, ledger):
+    """M3, L6: so it returns with the charges of that period; 0 without a market, and holds always."""
+    one = book(store, lease(cost=60), hold(lease(), 60))
+    rounds = DatabaseRounds(database, Wall(NOW))
+    keys = []
+    for charge, period in ((10, None), (10, 7), (10, 8)):
+        if period is not None:
+            record = RoundRecord(period=period, leader='e', started_at=NOW, document={})
+            rounds.begin(record, [], [])
+        until = one.start + (one.charged + charge) / one.cost * HOUR
+        after, postings = charged_until(one, until, HOUR / 6)
+        (one,) = store.change([LeaseStep(before=one, after=after, postings=postings)])
+        lines = ledger.statement('project:red', limit=2)
+        keys += [line.posting.key for line in lines]
+    subject = f'lease/{one.id}'
+    assert keys == [
+        key
+        for revision, period in enumerate((0, 8, 9))
+        for key in (f'charge:{period}:{subject}/{revision}', f'release:0:{subject}/{revision}')
+    ]
+    assert ledger.totals(9, Reason.CHARGE) == {('project:red', BANK): 10}

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import insert, text, update
+from sqlalchemy import insert, select, text, update
 
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.money import MAX_AMOUNT
@@ -51,7 +51,7 @@ from nova_market.errors import (
 )
 from tests.support.servers.databases import Wall
 
-ALICE, BOB = account('project', 'alice'), account('project', 'bob')
+ALICE, BOB, WEB = account('project', 'alice'), account('project', 'bob'), account('budget', 'web')
 
 
 @pytest.fixture
@@ -266,6 +266,46 @@ def test_an_account_with_money_stays_open(book, database):
         store.close(BANK)
 
 
+def test_what_is_claimed_is_what_was_claimed_last(book, database):
+    """M6: of whom nothing is claimed any more, is free."""
+    store = DatabaseAccounts(database)
+    for claims in ({'alice': 7, 'bob': 3}, {'bob': 5}, {'bob': 5}, {}):
+        store.claim(claims)
+        found = {one.project_id: one.claimed for one in store.list() if one.claimed}
+        assert found == claims
+
+
+@pytest.mark.parametrize(
+    ('amount', 'key', 'reason', 'credit', 'refused'),
+    [
+        (500, 'transfer:0:x', Reason.TRANSFER, BOB, False),
+        (501, 'transfer:0:x', Reason.TRANSFER, BOB, True),
+        (501, 'hold:0:job/x', Reason.HOLD, ESCROW, True),
+        (800, 'transfer:0:x', Reason.TRANSFER, WEB, False),
+        (800, f'hold:7:{ALICE}', Reason.HOLD, ESCROW, False),
+        (800, 'tax:7:alice', Reason.TAX, BANK, False),
+        (800, 'charge:7:vm', Reason.CHARGE, BANK, False),
+    ],
+)
+def test_what_is_claimed_is_neither_promised_nor_given(
+    book, database, amount, key, reason, credit, refused
+):
+    """M6: of 800 and 200 in a budget 500 are claimed; rounds, the operator and own budgets are free."""
+    store = DatabaseAccounts(database)
+    store.open([Account(id=WEB, project_id='alice', name='web')])
+    book.post([posting(ALICE, WEB, 200, key='transfer:0:first')])
+    store.claim({'alice': 500})
+    one = posting(ALICE, credit, amount, key=key, reason=reason)
+    if not refused:
+        assert book.post([one]) == 1
+        return
+    with pytest.raises(
+        BalanceTooLow, match=r'has 0\.001 credits, and the operator claims 0\.0005 of'
+    ):
+        book.post([one])
+    assert book.balances([ALICE]) == {ALICE: 800}
+
+
 # bids
 
 
@@ -370,7 +410,9 @@ def test_a_round_is_stored_with_its_holds(book, database, wall):
 def test_an_older_database_gets_the_escrow_account(empty):
     """The upgrade opens it."""
     schema.sync(empty, '7f2c9e41a6d0')
-    assert DatabaseAccounts(empty).account(ESCROW) is None
+    with empty.engine.connect() as connection:
+        found = connection.execute(select(accounts.c.id)).scalars()
+        assert ESCROW not in list(found)
     schema.sync(empty)
     assert DatabaseAccounts(empty).account(ESCROW) == Account(id=ESCROW)
 

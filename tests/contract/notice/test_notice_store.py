@@ -62,6 +62,19 @@ def test_what_was_stored_last_is_read(store):
     assert store.unset('red', 'ann') and not store.unset('red', 'ann')
 
 
+def test_why_nothing_is_sent_is_kept_until_he_asks_anew(store):
+    """N8: however long the reason is."""
+    store.set(preference(), None, 9)
+    assert store.stop('red', 'ann', 'x' * 999) and not store.stop('red', 'ann', 'x' * 999)
+    assert not store.stop('red', 'bob', 'nobody')
+    assert store.preference('red', 'ann') == preference(stopped='x' * 255)
+    store.stop('red', 'ann', '')
+    assert store.preference('red', 'ann') == preference()
+    store.stop('red', 'ann', 'why')
+    store.set(preference(at_most=3), None, 9)
+    assert store.preference('red', 'ann') == preference(at_most=3)
+
+
 def test_queued_with_what_stores_the_place(store, outbox, happens):
     """Of two that store it one queues; whoever has not asked gets nothing."""
     store.set(preference(webhook=URL, events=('job.*',), digest=60), None, 9)

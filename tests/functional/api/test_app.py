@@ -125,7 +125,7 @@ def test_health_needs_no_token(market):
 def test_metrics_are_served_only_when_enabled_and_to_who_has_the_token(market, empty_tables):
     """Balances are everybody's business only for who may read them."""
     assert market.call('GET', '/metrics').status_code == 404
-    open_ = make_market(market.database, metrics_token='tell-me')
+    open_ = make_market(market.database, metrics_token='tell-me', new_weight=3.0)
     add_round(open_)
     path = f'/v1/accounts/project:{ALICE}/grants'
     assert open_.call('POST', path, ADMIN, json={'amount': 2_500_000}).status_code == 201
@@ -140,6 +140,7 @@ def test_metrics_are_served_only_when_enabled_and_to_who_has_the_token(market, e
     }
     assert samples['nova_market_api_balance_credits', ALICE] == 2.5
     assert samples['nova_market_api_issued_credits', ''] == 2.5
+    assert samples['nova_market_api_project_weight', ALICE] == 3.0
     assert samples['nova_market_api_price_credits', 'cpu'] == 0.0002
     # nova_market_* is the engine's: series of one name must have the same labels everywhere
     assert {name for name, _ in samples if not name.startswith('nova_market_api_')} == set()

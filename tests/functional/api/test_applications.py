@@ -294,7 +294,9 @@ def test_somebody_else_hands_his_roles_on(market):
     path = f'/v1/apps/{made["id"]}'
     manager, admin = f'manager@{ALICE}', f'admin@{OPERATOR}'
     assert market.call('PATCH', path, manager, json={'new_trust': True}).status_code == 200
-    after = market.stores.apps.app(made['id']).trust_id
+    taken = market.stores.apps.app(made['id'])
+    after = taken.trust_id
+    assert (made['user_id'], taken.user_id) == ('member-user', 'manager-user')
     assert market.trusts.trusts[after] == ('manager-user', ALICE, ('member',))
     assert market.stores.apps.replaced_trusts() == {made['id']: [before]}
     answer = market.call('PATCH', path, admin, json={'new_trust': True})

@@ -26,7 +26,7 @@ from tests.support.market.api import ALICE, BOB, OPERATOR, make_market
 pytestmark = pytest.mark.functional
 
 FILTER_CALL = Path(__file__).parents[2] / 'support/blazar/filter_call.py'
-SERVICE = f'service@{OPERATOR}'
+BLAZAR = f'blazar@{OPERATOR}'
 CREDIT = 10**6
 CONTEXT = {
     'user_id': 'carol', 'project_id': ALICE, 'auth_url': 'http://k/v3', 'region_name': 'RegionOne',
@@ -59,7 +59,7 @@ def lease_of(market, after=HOUR, hours=2.0, reservations=(SERVERS,), **more):
     }  # fmt: skip
 
 
-def send(market, call, lease, status=204, token=SERVICE, context=CONTEXT, **more):
+def send(market, call, lease, status=204, token=BLAZAR, context=CONTEXT, **more):
     """One call of the filter; the message of a refusal."""
     body = {'context': context, 'lease': lease, **more}
     answer = market.call('POST', f'/v1/blazar/{call}', token, json=body)
@@ -91,7 +91,7 @@ def served(cloud):
     server.server_close()
 
 
-def by_filter(url, calls, token=SERVICE):
+def by_filter(url, calls, token=BLAZAR):
     """What Blazar's filter raised at each call."""
     assert find_spec('blazar') is not None, 'install test-requirements.txt: blazar is missing'
     done = subprocess.run(
@@ -301,7 +301,7 @@ def test_calls_at_once_hold_once(cloud):
         lease = lease_of(cloud, hours=10, id=f'dear-{number}')
         body = {'context': CONTEXT, 'lease': lease}
         path = '/v1/blazar/check-create'
-        return cloud.call('POST', path, SERVICE, json=body).status_code
+        return cloud.call('POST', path, BLAZAR, json=body).status_code
 
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(dear, range(4)))

@@ -206,6 +206,17 @@ def test_weight_is_the_operators_name_the_projects(funded):
         assert code(funded.call('PATCH', path, ADMIN, json=wrong))[0] == 400
 
 
+def test_a_weight_that_nobody_has_set_is_shown_as_it_counts(funded):
+    """M7: that of the option, also after a rename; a budget has none."""
+    weighing, path = make_market(funded.database, new_weight=3.0), f'/v1/accounts/{OWN}'
+    renamed = weighing.call('PATCH', path, MANAGER, json={'name': 'ours'}).json['account']
+    assert weighing.call('GET', path, MANAGER).json['account'] == renamed
+    assert (renamed['name'], renamed['weight']) == ('ours', 3)
+    assert funded.call('GET', path, MANAGER).json['account']['weight'] == 0
+    made = weighing.call('POST', '/v1/budgets', MEMBER, json={'name': 'x'}).json['budget']
+    assert made['weight'] == 0
+
+
 def test_budgets_have_their_limit_also_when_many_ask_at_once(tmp_path, empty_tables):
     """Eight threads with room for three; what is deleted makes room."""
     copy = shutil.copy(empty_tables, tmp_path / 'market.sqlite')

@@ -124,6 +124,19 @@ def test_who_sees_which(market):
     assert [one['user_id'] for one in rest['notices']] == ['reader-user']
 
 
+def test_why_nothing_is_sent_is_shown(market):
+    """N8: to the user and to managers, from version 1.16 on; asking anew begins anew."""
+    ask(market, **HOOK)
+    market.stores.notices.stop(ALICE, 'member-user', 'user member-user has no role')
+    shown_ = market.call('GET', '/v1/notices/me', TOKEN).json['notice']
+    assert shown_['stopped'] == 'user member-user has no role'
+    (line,) = market.call('GET', '/v1/notices', f'manager@{ALICE}').json['notices']
+    assert line['stopped'] == 'user member-user has no role'
+    old = {'OpenStack-API-Version': 'market 1.13'}
+    assert 'stopped' not in market.call('GET', '/v1/notices/me', TOKEN, headers=old).json['notice']
+    assert ask(market, **HOOK).json['notice']['stopped'] == ''
+
+
 def test_by_commands(market_service, run, connect):
     """Set, confirmed, changed in part, listed, unset."""
     one = shown(run, 'alice', 'notice', 'set', '--mail', 'ann@example.org', '--events', 'lease.*')

@@ -23,7 +23,7 @@ from tests.support.market.queues import make_queue
 
 pytestmark = pytest.mark.functional
 
-SERVICE = f'service@{OPERATOR}'
+REGION = f'region@{OPERATOR}'
 REQUEST = '00000000-0000-4000-8000-0000000000aa'
 OF_BOB = {
     'project_id': BOB, 'user_id': 'bob', 'roles': ['member'], 'request_id': REQUEST,
@@ -65,33 +65,31 @@ def sold(database, children):
     return market
 
 
-def test_the_role_service_asks_for_others_and_accepts_nothing(sold):
+def test_the_role_of_regions_asks_for_others_and_accepts_nothing(sold):
     """The offers are of the user's project, with the id of the request; only its token can use them."""
-    for token in (BUYER, f'admin@{ALICE}'):
+    for token in (BUYER, f'admin@{ALICE}', f'service@{OPERATOR}'):
         assert ask(sold, 403, token, on_behalf=OF_BOB)['code'] == 'market.policy.forbidden'
-    answer = ask(sold, token=SERVICE, on_behalf=OF_BOB)
+    answer = ask(sold, token=REGION, on_behalf=OF_BOB)
     assert answer['request_id'] == REQUEST
     (offer,) = [one for one in answer['offers'] if one['flavor'] == 'small']
     assert (offer['project_id'], offer['user_id'], offer['region']) == (BOB, 'bob', 'East')
-    assert (
-        act(sold, offer, 'hold', 404, SERVICE, {'seconds': 9})['code'] == 'market.offer.not_found'
-    )
+    assert act(sold, offer, 'hold', 404, REGION, {'seconds': 9})['code'] == 'market.offer.not_found'
     assert act(sold, offer, 'release', 200)['offer']['state'] == 'released'
 
 
 def test_a_request_that_was_here_ends(sold, children):
     """By its path, or by its id when it comes on another way."""
     ring = {**OF_BOB, 'path': ['East', 'West']}
-    assert ask(sold, token=SERVICE, on_behalf=ring)['offers'] == []
-    assert ask(sold, token=SERVICE, on_behalf=OF_BOB)['offers'] != []
-    again = ask(sold, token=SERVICE, on_behalf={**OF_BOB, 'path': ['South']})
+    assert ask(sold, token=REGION, on_behalf=ring)['offers'] == []
+    assert ask(sold, token=REGION, on_behalf=OF_BOB)['offers'] != []
+    again = ask(sold, token=REGION, on_behalf={**OF_BOB, 'path': ['South']})
     assert again['offers'] == [] and again['why'] == ['East was asked for this request already']
     assert len(children.asked) == 1
 
 
 def test_children_are_asked_for_the_user_in_a_part_of_the_time(sold, children):
     """Not those that were asked already, and not below the last level."""
-    ask(sold, token=SERVICE, on_behalf=OF_BOB)
+    ask(sold, token=REGION, on_behalf=OF_BOB)
     ((body, regions, within),) = children.asked
     assert (regions, within) == (('North',), 1.5)
     assert body == {**ASKED, 'on_behalf': {**OF_BOB, 'path': ['West', 'East'], 'within': 1.5}}
@@ -100,7 +98,7 @@ def test_children_are_asked_for_the_user_in_a_part_of_the_time(sold, children):
     assert (regions, within) == (('North', 'West'), 2.0)
     assert body['on_behalf']['path'] == ['East'] and body['on_behalf']['project_id'] == BOB
     deep = {**OF_BOB, 'path': ['A', 'B'], 'request_id': REQUEST.replace('aa', 'bb')}
-    ask(sold, token=SERVICE, on_behalf=deep)
+    ask(sold, token=REGION, on_behalf=deep)
     assert len(children.asked) == 2
 
 
@@ -125,7 +123,7 @@ def test_older_versions_see_one_region(sold, children):
     answer = sold.call('POST', '/v1/offers', BUYER, json=ASKED, headers=old)
     assert answer.status_code == 201 and 'region' not in answer.json['offers'][0]
     given = {**ASKED, 'on_behalf': OF_BOB}
-    assert sold.call('POST', '/v1/offers', SERVICE, json=given, headers=old).status_code == 400
+    assert sold.call('POST', '/v1/offers', REGION, json=given, headers=old).status_code == 400
     assert children.asked == ()
     assert best(sold)['region'] == 'East'
 
@@ -135,7 +133,7 @@ def test_a_region_without_a_name_is_not_asked(database):
     market = make_market(database)
     make_queue(market, OWNER)
     publish(market)
-    error = ask(market, 400, SERVICE, on_behalf={**OF_BOB, 'project_id': ALICE})
+    error = ask(market, 400, REGION, on_behalf={**OF_BOB, 'project_id': ALICE})
     assert 'sets [offers]region' in error['detail']
 
 
@@ -149,7 +147,7 @@ def test_a_region_without_a_name_is_not_asked(database):
 )  # fmt: skip
 def test_what_another_region_may_say_is_bounded(sold, bad):
     """With 400, and nothing is kept."""
-    assert ask(sold, 400, SERVICE, on_behalf={**OF_BOB, **bad})['code'] == 'market.request.invalid'
+    assert ask(sold, 400, REGION, on_behalf={**OF_BOB, **bad})['code'] == 'market.request.invalid'
     assert sold.call('GET', '/v1/offers', BUYER).json['offers'] == []
 
 

@@ -6,12 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from nova_market.api.policies import list_rules
+from nova_market.api.policies import get_enforcer, list_rules, spending
 from nova_market.api.routes import ROUTES
+from nova_market.core.job.queue import QueueName
 from nova_market.core.ledger.account import Account
+from nova_market.core.ledger.posting import MINT, Posting, Reason
 from nova_market.core.tender.bag_request import new_tasks
+from tests.functional.api.test_offers import publish
 from tests.support.bag_builders import FACTS, asked
-from tests.support.lease_records import lease, quota
+from tests.support.job_bed import host
+from tests.support.lease_bed import publish_hosts
+from tests.support.lease_records import hold, lease, quota
 from tests.support.market.api import ALICE, ALSO_OF_ALICE, BOB, OF_ALICE, OPERATOR
 from tests.support.market.applications import APP, TEMPLATE, add_app
 from tests.support.market.queues import JOB, JOB_ENTRY, NIGHT, QUEUE, add_job
@@ -52,7 +57,8 @@ OF_BLAZAR = {'context': {'project_id': ALICE}, 'lease': FREE}
 CHANGED = {**OF_BLAZAR, 'current_lease': FREE}
 ENDED = {**HEARTBEAT, 'end': 'stopped', 'wall_seconds': 0}
 
-BLAZARS = (TOKEN, NO, NO, NO, NO, NO, GONE, NO)
+# a role of its own
+BLAZARS = (TOKEN, *(NO,) * 7)
 
 MATRIX = {
     ('POST', '/v1/blazar/check-create', text(OF_BLAZAR)): BLAZARS,
@@ -249,6 +255,27 @@ MATRIX = {
 @pytest.fixture
 def full(market):
     """Something of everything, so that an answer depends on the role alone."""
+    return _filled(market)
+
+
+@pytest.fixture
+def priced(market):
+    """As `full`, where credits move at once: the queue is Bob's, queue and leases have room and a price."""
+    _filled(market, project_id=BOB, projects=(ALICE,), price_core_hour=6000)
+    night = QueueName(project_id=ALICE, name='night', user_id='u')
+    market.stores.queues.accept(NIGHT, night, 9)
+    publish(market)
+    publish_hosts(market.stores.states, market.wall(), [host(name) for name in 'abc'])
+    grants = [
+        Posting(key=f'g-{one}', reason=Reason.GRANT, debit=MINT, credit=one, amount=10**9)
+        for one in (OWN, f'project:{BOB}')
+    ]
+    market.stores.ledger.post(grants)
+    return market
+
+
+def _filled(market, **queue):
+    """queue: parts of it that are not as usual."""
     add_round(market)
     add_plan(market)
     admin = TOKENS['admin']
@@ -258,10 +285,11 @@ def full(market):
     for name in (BUDGET, 'budget:empty'):
         market.stores.accounts.open([_budget(name)])
     add_app(market)
-    add_job(market)
+    add_job(market, **queue)
     own = replace(asked(project=ALICE)[0], id=BAG, user_id='member-user')
     market.stores.bags.create(own, new_tasks([BAG_TASK], own, 0, FACTS), 9)
-    market.stores.leases.book(replace(lease('l', ALICE), id=LEASE), 0, (), (), quota())
+    booked = replace(lease('l', ALICE), id=LEASE)
+    market.stores.leases.book(booked, 0, [hold(booked, 100)], (), quota())
     _ask(market)
     market.stores.offers.create([offer('open', ALICE, id=OFFER, queue_id=NIGHT)], 9)
     bid = market.call('PUT', f'/v1/bids/{OF_ALICE}', admin, json=BID)
@@ -333,3 +361,110 @@ def test_a_token_of_the_system_or_a_domain_may_nothing(full):
     """Rules are for projects' tokens: an unscoped admin is told so."""
     answer = full.call('GET', '/v1/hosts', 'admin@')
     assert answer.status_code == 403
+
+
+def changes():
+    """Every route that may change something."""
+    return {(one.method, one.path) for one in ROUTES if one.method != 'GET'}
+
+
+def spends(method, path):
+    """Whether a request of the matrix is for a route of the list of those that move credits."""
+    parts = path.partition('?')[0].split('/')
+    return any(
+        one.method == method
+        and len(parts) == len(pattern := one.path.split('/'))
+        and all(p.startswith('{') or p == q for p, q in zip(pattern, parts, strict=True))
+        for one in spending.SPENDING
+    )
+
+
+def test_a_new_route_is_on_the_list_of_those_that_move_credits():
+    """M5: or on the one of those that move nothing."""
+    moving = [(one.method, one.path) for one in spending.SPENDING]
+    listed = sorted([*moving, *spending.MOVES_NOTHING])
+    assert listed == sorted(changes()), 'add the route to nova_market/api/policies/spending.py'
+
+
+def test_the_list_has_all_rules_of_its_routes():
+    """M5: each rule that is documented for a route of the list, but for names; or a secret instead."""
+    documented = {
+        (operation['method'], operation['path'], rule.name)
+        for rule in list_rules()
+        for operation in getattr(rule, 'operations', [])
+    }
+    moving = {(one.method, one.path) for one in spending.SPENDING}
+    listed = {
+        (one.method, one.path, f'market:{rule}') for one in spending.SPENDING for rule in one.rules
+    }
+    of_moving = {one for one in documented if one[:2] in moving}
+    assert {rule for _, _, rule in of_moving - listed} == {'market:accounts:rename'}
+    assert listed <= of_moving
+    public = {(one.method, one.path) for one in ROUTES if one.public}
+    without_rules = {(one.method, one.path) for one in spending.SPENDING if not one.rules}
+    assert without_rules == {one for one in moving if one in public}
+
+
+def test_no_rule_of_credits_is_met_by_the_role_of_services():
+    """M5: nova, neutron, placement and compute hosts have it."""
+    assert spending.rules_of_services(get_enforcer()) == []
+    assert [rule for rule in list_rules() if 'role:service' in rule.check_str] != []
+
+
+def at_once(method, path):
+    """Whether credits move with the answer; by all others of the list services move them later."""
+    return method == 'POST' and path.rpartition('/')[2] in {
+        'grants', 'revocations', 'transfers', 'apps', 'jobs', 'accept', 'hold', 'leases',
+    }  # fmt: skip
+
+
+def moves(market, method, path, body):
+    """Whether any credits moved, whoever of ROLES asks."""
+    names = [OWN, BUDGET, f'project:{BOB}', f'project:{OPERATOR}', 'bank', 'escrow', 'mint']
+    arguments = {} if body is None else {'json': json.loads(body)}
+    before = market.stores.ledger.balances(names)
+    for role in ROLES:
+        market.call(method, path, TOKENS[role], **arguments)
+    return market.stores.ledger.balances(names) != before
+
+
+@pytest.mark.parametrize(
+    'request_',
+    [one for one in MATRIX if at_once(*one[:2])],
+    ids=lambda one: f'{one[1]} {one[2]:.99}',
+)
+def test_what_moves_credits_is_on_the_list(priced, request_):
+    """M5: where credits can move they do, so the next test would show a route that is not on it."""
+    assert moves(priced, *request_) and spends(*request_[:2])
+
+
+def test_what_is_not_on_the_list_moves_nothing(priced):
+    """M5: whoever asks; the list is not only complete by name."""
+    for request in sorted(MATRIX, key=lambda one: one[0] == 'DELETE'):
+        if not spends(*request[:2]):
+            assert not moves(priced, *request), request
+
+
+@pytest.mark.parametrize(('role', 'own'), [('blazar', '/v1/blazar/'), ('region', 'none')])
+def test_an_account_for_some_calls_may_nothing_else(full, role, own):
+    """M5, O6: Blazar's calls spend for every project; a region asks for offers on behalf of a user only."""
+    for method, path, body in MATRIX:
+        arguments = {} if body is None else {'json': json.loads(body)}
+        found = full.call(method, path, f'{role}@{OPERATOR}', **arguments).status_code
+        if path.startswith(own):
+            assert found == GONE, path
+        elif path not in {'/', '/v1', '/v1/openapi.json'}:
+            assert found in {TOKEN, NO, MISSING}, (method, path)
+
+
+def test_the_table_for_operators_names_who_meets_each_rule():
+    """M5: by the policies themselves, each role alone."""
+    found = {(route, rule): who for route, _, rule, who in spending.table(get_enforcer())}
+    transfers = ('POST /v1/transfers', '``market:transfers:create_to_other``')
+    assert found[transfers] == '``admin``, ``manager`` of the project'
+    assert found['POST /v1/blazar/on-end', '``market:leases:blazar``'] == '``market_blazar``'
+    assert found['POST /v1/worker/{worker_id}/result', 'none'] == 'the session of the worker'
+    assert not [route for route, who in found.items() if 'market_region' in who]
+    assert {route for route, _ in found} == {
+        f'{one.method} {one.path}' for one in spending.SPENDING
+    }

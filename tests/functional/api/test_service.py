@@ -15,7 +15,7 @@ from nova_market.cmd import program
 from nova_market.errors import CloudUnavailable, ConfigurationError
 from nova_market.wiring.api import CONFIG_FILE
 from tests.support.market.api import ALICE, DELETED, FLAVORS, OF_ALICE, OF_BOB
-from tests.support.market.api_server import PEOPLE
+from tests.support.market.api_server import ASKING, PEOPLE, SERVICE
 from tests.support.market.applications import TEMPLATE
 from tests.support.market.deployed_api import configured
 
@@ -43,6 +43,46 @@ def test_a_token_of_keystone_and_a_server_of_nova(file, market_service):
     asked = market_service.requests.count('GET /identity/v3/auth/tokens')
     assert call(client, 'GET', '/v1/bids', alice).status_code == 200
     assert market_service.requests.count('GET /identity/v3/auth/tokens') == asked
+
+
+def test_a_credential_with_access_rules_is_good_for_one_call(file):
+    """O6: the middleware knows whose rules count here; no service token beside it changes that."""
+    file.write_text(file.read_text() + 'service_token_roles_required = false\n')
+    client = Client(command.build(configured(file)), Flask.response_class)
+    token = {'X-Auth-Token': ASKING.token, 'OpenStack-API-Version': 'market latest'}
+    asked = client.post('/v1/offers', json={'queue': 'q', 'time_limit': 60}, headers=token)
+    assert asked.status_code == 403, 'the rules let it pass, and the policy wants `on_behalf`'
+    beside = ('made up', PEOPLE['alice'].token, SERVICE.token)
+    others = ({'X-Service-Token': one} for one in beside)
+    for more in ({}, *others):
+        for path in ('/v1/prices', '/v1/accounts', '/v1/offers'):
+            assert client.get(path, headers=token | more).status_code == 401, (path, more)
+        made = client.post('/v1/transfers', json={}, headers=token | more)
+        assert made.status_code == 401, more
+    assert made.json['errors'][0]['code'] == 'market.token.restricted'
+    good = {'X-Auth-Token': PEOPLE['alice'].token, 'X-Service-Token': SERVICE.token}
+    assert client.get('/v1/prices', headers=good).status_code == 200
+
+
+def test_a_service_token_that_is_made_up_is_refused(file):
+    """Also beside a good token: the middleware leaves that decision to the service."""
+    client = Client(command.build(configured(file)), Flask.response_class)
+    token = {'X-Auth-Token': PEOPLE['alice'].token}
+    assert client.get('/v1/prices', headers=token).status_code == 200
+    refused = client.get('/v1/prices', headers=token | {'X-Service-Token': 'made up'})
+    assert refused.json['errors'][0]['code'] == 'market.token.missing'
+
+
+def test_other_regions_are_asked_by_an_application_credential_alone(file):
+    """O6: not with the account of the service, whose token a region could use for anything."""
+    text = file.read_text()
+    file.write_text(f'{text}[offers]\nregion = RegionOne\nchildren = RegionTwo\n')
+    with pytest.raises(ConfigurationError, match='v3applicationcredential alone'):
+        command.build(configured(file))
+    account = text.partition('[openstack]')[2].partition('[')[0]
+    file.write_text(f'{file.read_text()}[regions]{account}')
+    with pytest.raises(ConfigurationError, match='auth_type = password'):
+        command.build(configured(file))
 
 
 def test_an_application_is_made_with_a_trust_of_keystone(file, market_service):

@@ -54,7 +54,7 @@ def decided(service: MarketService, app_id: str) -> None:
     """What a controller would have left of one period."""
     figures = {
         'period': 7, 'performance': 0.9, 'remaining': 900.0, 'lateness': 0.9, 'budget': MICRO,
-        'spent': 3 * MICRO // 2, 'reason': '',
+        'spent': 3 * MICRO // 2, 'reason': 'its user has no role',
         'components': [
             {'name': 'worker', 'count': 1, 'wanted': 2, 'bid_cpu': MICRO // 4, 'bid_memory': 10,
              'cpu': 0.5, 'memory_mib': 1024.0}
@@ -139,7 +139,7 @@ def test_an_application_is_run_by_commands(market_service, run, template):
     assert status == 0 and 'credential' not in out
     assert '1 of 2 wanted (1 to 4) of m1.small; each bids 0.25 + 0.00001, gets 0.5 cores' in out
     assert f'worker-1: {OF_ALICE}, to be present' in out
-    assert '| spent          | 1.5' in out
+    assert '| spent          | 1.5' in out and 'its user has no role' in out
     draining(market_service, made['id'])
     _, out, _ = run('alice', 'app', 'show', 'zephyr')
     line = 'draining since 1970-01-01T00:07:00Z, until 1970-01-01T00:17:00Z at most'

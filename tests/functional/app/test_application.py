@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 import pytest
 
 from nova_market.adapters.in_memory.trusts import StaticTrusts
+from nova_market.core.ledger.posting import Reason, account
 from nova_market.guest_agent import report as agent
 from tests.support.app_bed import CREDIT, PERIOD, Bed
-from tests.support.market.api import make_market
+from tests.support.market.api import ALICE, make_market
 from tests.support.market.api_server import serving_market
 from tests.support.market.shell import granted, shown
 from tests.support.market_bed import bidding
@@ -143,9 +144,12 @@ def test_a_deadline_is_moved_and_met(bed, market_service, run, zephyr):
     bed.run(2)
     assert shown(run, 'alice', 'app', 'list') == []
     assert shown(run, 'alice', 'budget', 'list') == []
-    paid = 1000 * CREDIT - shown(run, 'alice', 'account', 'show')['balance']
+    ledger = market_service.market.stores.ledger
+    lines = ledger.statement(account('project', ALICE), limit=10_000)
+    income = sum(one.change for one in lines if one.posting.reason == Reason.DISTRIBUTION)
+    paid = 1000 * CREDIT + income - shown(run, 'alice', 'account', 'show')['balance']
     assert done['spent'] == paid
-    assert market_service.market.stores.ledger.discrepancies() == []
+    assert ledger.discrepancies() == []
 
 
 def test_it_is_suspended_and_resumed_by_its_owner(bed, run, zephyr):

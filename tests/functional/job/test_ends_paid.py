@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from nova_market.core.app.credential import digest
 from nova_market.core.job.record import ENDED, JobState
 from nova_market.core.ledger.posting import ESCROW, account
+from nova_market.db.escrow import DatabaseEscrow
 from tests.support.job_bed import PACE, STEP, JobBed, host, id_of
 from tests.support.servers.databases import empty_all
 
@@ -51,8 +52,11 @@ def has(bed, project):
 
 
 def in_escrow(bed):
+    """All of it is somebody's (M6 of market.rst)."""
     assert bed.ledger.discrepancies() == []
-    return bed.balance(ESCROW)
+    found = bed.balance(ESCROW)
+    assert sum(DatabaseEscrow(bed.database).held().values()) == found
+    return found
 
 
 @dataclass

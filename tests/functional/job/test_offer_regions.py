@@ -114,6 +114,25 @@ def test_a_region_that_is_slow_gone_or_lies_is_left_out(
         assert liar.asked[0]['on_behalf']['path'] == ['North']
 
 
+def test_a_credential_that_can_do_more_is_sent_to_nobody(
+    market_service, connect, tmp_path, empty_tables
+):
+    """O6: the region is not asked, users and operators see why, and its own offers are made."""
+    everything = {'method': 'GET', 'path': '/v1/accounts', 'service': 'market'}
+    market_service.access_rules = (*market_service.access_rules, everything)
+    regions = (Region(name='North', price=3, children=('Spy',)),)
+    with (
+        stranger() as spy,
+        region_processes(market_service, tmp_path, empty_tables, regions) as running,
+    ):
+        market_service.regions['Spy'] = spy.url
+        offers, why = connect('alice').market.in_region('North').create_offers(**ASKED)
+        assert [one.region for one in offers] == ['North']
+        assert 'access rule for GET /v1/accounts of market' in why[0]
+        assert spy.asked == []
+        assert 'the credential of [regions] cannot be used' in running['North'].log.read_text()
+
+
 def trickle(asked, handler):
     """A byte of the status line each tenth of a second, for longer than anybody waits."""
     for byte in b'HTTP/1.1 201 ' + b'C' * 80:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine on a real database, a cloud in memory and hosts in memory: rounds, charges, failures."""
 
+import logging
 from dataclasses import replace
 
 import pytest
@@ -16,6 +17,7 @@ from nova_market.core.market.inventory import Allocation
 from nova_market.core.market.record import RoundState
 from nova_market.core.resource import HostName
 from nova_market.errors import CloudUnavailable, DatabaseUnavailable
+from nova_market.services.market.inputs import MAX_SHOWN
 from tests.support.market_bed import CREDIT, PERIOD, SETTINGS, Market, bidding, host, server
 
 pytestmark = pytest.mark.functional
@@ -239,6 +241,15 @@ def test_default_bids_follow_the_price(database):
     assert market.balance('red') == CREDIT - 2 * price[0] - 4096 * price[1]
 
 
+def test_new_projects_without_a_weight_are_named(database, caplog):
+    """The first ones, and how many more there are."""
+    caplog.set_level(logging.INFO)
+    found = [server(f's{n}', f'p{n:02}') for n in range(MAX_SHOWN + 2)]
+    Market(database, servers=found, settings=replace(SETTINGS, new_weight=0.0)).run()
+    (line,) = [one for one in caplog.messages if 'new projects' in one]
+    assert 'p00, p01, ' in line and line.endswith(f'p{MAX_SHOWN - 1} and 2 more')
+
+
 @pytest.mark.parametrize('error', [CloudUnavailable('gone'), DatabaseUnavailable('gone')])
 def test_an_outage_is_logged_once(market, error, caplog):
     """F3: rounds are skipped, and go on by themselves."""
@@ -333,6 +344,7 @@ def test_redistribute_splits_the_income(database):
     )
     market.grant('red', 10)
     market.grant('blue', 0.000001)
+    market.stores.accounts.set(BLUE, {'weight': 1.0})
     market.run(4)
     found = market.balances()
     assert found[MINT] == -(10 * CREDIT + 1)

@@ -13,6 +13,7 @@ from nova_market.db.leases import DatabaseLeases
 from nova_market.db.queues import DatabaseQueues
 from tests.support.job_records import queue
 from tests.support.lease_records import lease, quota
+from tests.support.market.api_server import PASSWORD, PEOPLE
 from tests.support.servers.databases import Wall
 
 pytestmark = pytest.mark.functional
@@ -20,10 +21,10 @@ pytestmark = pytest.mark.functional
 ACCOUNT = """
 [openstack]
 auth_type = password
-auth_url = http://127.0.0.1:{port}/v3
-username = market
-password = secret
-project_name = service
+auth_url = {url}/v3
+username = {name}
+password = {password}
+project_name = {project}
 user_domain_name = Default
 project_domain_name = Default
 timeout = 5
@@ -147,16 +148,46 @@ def test_an_option_the_engine_would_refuse_is_a_failure(check, synced, options, 
 
 def test_a_keystone_that_does_not_answer_is_a_warning(check, synced):
     """The reason is told, the password is not."""
-    code, results = check(ACCOUNT.format(port=unused_port()))
+    code, results = check(
+        ACCOUNT.format(
+            url=f'http://127.0.0.1:{unused_port()}',
+            name='market',
+            password='secret',
+            project='service',
+        )
+    )
     assert code == 1
     result, why = results['Account of the engine']
     assert result == 1 and 'ConnectFailure' in why and 'secret' not in why
+
+
+@pytest.mark.parametrize('name', ['root', 'alice'])
+def test_an_account_that_may_not_ask_for_roles_is_a_warning(check, synced, market_service, name):
+    """N8, T7: with a token, and what to do."""
+    url, project = f'{market_service.url}/identity', PEOPLE[name].project
+    code, results = check(ACCOUNT.format(url=url, name=name, password=PASSWORD, project=project))
+    result, why = results['Account of the engine']
+    if name == 'root':
+        assert (code, result) == (0, 0)
+    else:
+        assert (code, result) == (1, 1)
+        assert 'users, domains, projects and role assignments' in why and 'Forbidden' in why
 
 
 def test_half_an_account_is_a_failure(check, synced):
     """A plug-in that does not exist is named."""
     code, results = check('[openstack]\nauth_type = nonsense\n')
     assert code == 2 and 'nonsense' in results['Account of the engine'][1]
+
+
+def test_a_rule_of_credits_for_services_is_a_warning(check, synced, tmp_path):
+    """M5: what a file of policies keeps from an older version."""
+    policies = tmp_path / 'older.yaml'
+    policies.write_text('"market:leases:blazar": "role:service"\n')
+    assert check()[1]['Rules of credits'] == (0, None)
+    code, results = check(f'[oslo_policy]\npolicy_file = {policies}\n')
+    assert code == 1 and results['Rules of credits'][0] == 1
+    assert 'market:leases:blazar' in results['Rules of credits'][1]
 
 
 @pytest.mark.parametrize(

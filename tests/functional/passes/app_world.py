@@ -73,5 +73,5 @@ OF_APPS = [
     Poison(table='app_servers', column='retry_at', value='soon', kind='app'),
     Poison(table='app_reports', column='metric', value='good', kind='report'),
     Poison(table='app_hooks', column='drain', value='all', kind='hooks'),
-    Poison(table='accounts', column='weight', value='heavy', kind='account'),
+    Poison(table='accounts', column='renew_amount', value='much', kind='account'),
 ]

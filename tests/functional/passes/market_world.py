@@ -50,6 +50,7 @@ class MarketWorld(World):
 
     def _accounts(self, poison):
         name = account('project', 'blue')
+        self.market.stores.accounts.set(name, {'weight': 1.0})
         return Bad(name, 'blue', 'id = :id', {'id': name})
 
     def _bids(self, poison):

@@ -42,7 +42,7 @@ class World:
         settings = MarketSettings(
             total=TOTAL, currency=currency, renew_every=self.renew_every,
             return_delay=0 if currency is redistribute else self.delay,
-            host_reserve=(0.0, 0.0), reserve=(1.0, 0.001),
+            host_reserve=(0.0, 0.0), reserve=(1.0, 0.001), new_weight=1.0,
         )  # fmt: skip
         host = CloudHost(name=HostName('h'), cores=whole / self.wanted, memory_mib=MIB)
         made = Economy(

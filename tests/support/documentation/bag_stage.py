@@ -17,6 +17,7 @@ from nova_market.wiring.policies import utilities
 from tests.support.documentation.job_stage import Jobs
 from tests.support.job_records import id_of
 from tests.support.offer_builders import forecast
+from tests.support.standing import everybody, standings
 
 
 class BagsOfTasks(Jobs):
@@ -44,7 +45,8 @@ class BagsOfTasks(Jobs):
             offers=offers,
         )
         settings = BagSettings(offers=OfferSettings(utilities=utilities()))
-        Bags(bags, settings, clock.monotonic, boundary).turn()
+        who = standings(everybody(), clock)
+        Bags(bags, settings, clock.monotonic, boundary, standings=who).turn()
 
     def _publish(self, queues: dict[str, StoredQueue]) -> None:
         """Both cores are free, or taken by the tasks that run."""

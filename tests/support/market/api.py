@@ -34,6 +34,8 @@ IMPLIED = {
     'member': 'member,reader',
     'reader': 'reader',
     'service': 'service',
+    'blazar': 'market_blazar',
+    'region': 'market_region',
     'nothing': 'other',
 }
 ALICE, BOB, OPERATOR = 'a' * 32, 'b' * 32, 'c' * 32

@@ -38,6 +38,7 @@ from tests.support.market.api import (
     Market,
     make_market,
 )
+from tests.support.market.user_routes import user_routes
 from tests.support.servers.databases import NO_WAIT
 
 PASSWORD = 'a password'
@@ -46,12 +47,13 @@ SERVICES = (('identity', 'identity/v3'), ('compute', 'compute/v2.1'), ('market',
 
 @dataclass(frozen=True)
 class Person:
-    """A user in one project."""
+    """A user in one project. domain: the id of his; that of all projects is `default`"""
 
     name: str
     project: str
     project_id: str
     role: str
+    domain: str = 'default'
 
     @property
     def token(self) -> str:
@@ -62,14 +64,19 @@ PEOPLE = {
     person.name: person
     for person in (
         Person('alice', 'astronomy', ALICE, 'member'),
-        Person('bob', 'biology', BOB, 'member'),
+        Person('bob', 'biology', BOB, 'member', 'people'),
         Person('root', 'operations', OPERATOR, 'admin'),
     )
 }
 SERVICE = Person('market', 'services', 'e' * 32, 'service')
 """The account of the service itself; it has no account in the market."""
 
-LOGINS = {**PEOPLE, SERVICE.name: SERVICE}
+ASKING = Person('asking', 'services', 'e' * 32, 'region')
+"""The account that asks other regions, by an application credential."""
+
+OFFERS_ONLY = ({'method': 'POST', 'path': '/v1/offers', 'service': 'market'},)
+
+LOGINS = {**PEOPLE, SERVICE.name: SERVICE, ASKING.name: ASKING}
 NAMES = {OF_ALICE: 'web-1', OF_BOB: 'seq-1'}
 
 
@@ -78,6 +85,8 @@ class MarketService:
     """A running service: where it is, and the market behind it.
 
     requests: `METHOD PATH` of all that arrived. before: called with one of them before it is answered.
+    access_rules: of the application credential that asks other regions
+    disabled: users, projects and domains by id, as Keystone has them
     regions: URLs of markets of other regions, by name; RegionOne: in place of this one
     """
 
@@ -88,6 +97,8 @@ class MarketService:
     before: Callable[[str], None] = lambda _asked: None
     trusts: dict[str, dict[str, Any]] = field(default_factory=dict)
     regions: dict[str, str] = field(default_factory=dict)
+    disabled: set[str] = field(default_factory=set)
+    access_rules: tuple[Mapping[str, str], ...] = OFFERS_ONLY
 
     def cloud(self, name: str) -> dict[str, Any]:
         """How a person logs in, as clouds.yaml has it."""
@@ -99,7 +110,7 @@ class MarketService:
                 'username': person.name,
                 'password': PASSWORD,
                 'project_name': person.project,
-                'user_domain_name': 'Default',
+                'user_domain_id': person.domain,
                 'project_domain_name': 'Default',
             },
             'region_name': 'RegionOne',
@@ -167,7 +178,12 @@ def keystone(service: MarketService) -> Flask:
 
     @app.post('/v3/auth/tokens')
     def tokens() -> Any:
-        wanted = request.get_json()['auth']['identity']['password']['user']
+        identity = request.get_json()['auth']['identity']
+        if 'application_credential' in identity:
+            given = identity['application_credential']
+            wanted = {'name': given['id'], 'password': given['secret']}
+        else:
+            wanted = identity['password']['user']
         person = LOGINS.get(wanted['name'])
         if person is None or wanted['password'] != PASSWORD:
             return _missing(401)
@@ -197,8 +213,11 @@ def keystone(service: MarketService) -> Flask:
         caller = request.headers.get('X-Auth-Token')
         for person in PEOPLE.values():
             if person.project_id == project_id:
-                return jsonify(project=_project(person))
+                enabled = project_id not in service.disabled
+                return jsonify(project={**_project(person), 'enabled': enabled})
         return _missing(404 if caller == PEOPLE['root'].token else 403)
+
+    user_routes(app, PEOPLE, service.disabled)
 
     @app.post('/v3/OS-TRUST/trusts')
     def trust() -> Any:
@@ -238,6 +257,7 @@ def _project(person: Person) -> Mapping[str, Any]:
 
 def _token(service: MarketService, person: Person) -> Mapping[str, Any]:
     domain = {'id': 'default', 'name': 'Default'}
+    home = {'id': person.domain, 'name': person.domain.capitalize()}
     others = dict(service.regions)
     here = {'market': others.pop('RegionOne')} if 'RegionOne' in others else {}
     catalog = [
@@ -258,9 +278,16 @@ def _token(service: MarketService, person: Person) -> Mapping[str, Any]:
         }
         for kind, path in SERVICES
     ]
+    by_credential = {
+        'application_credential': {
+            'id': person.name, 'name': 'offers', 'restricted': True,
+            'access_rules': list(service.access_rules),
+        },
+    }  # fmt: skip
     return {
+        **(by_credential if person is ASKING else {}),
         'methods': ['password'],
-        'user': {'id': person.name, 'name': person.name, 'domain': domain},
+        'user': {'id': person.name, 'name': person.name, 'domain': home},
         'project': {'id': person.project_id, 'name': person.project, 'domain': domain},
         'roles': [{'id': role, 'name': role} for role in IMPLIED[person.role].split(',')],
         'issued_at': '2026-11-21T00:00:00.000000Z',

@@ -47,7 +47,7 @@ class FastClock:
 def settings(name: str) -> MarketSettings:
     return MarketSettings(
         name=name, period=LENGTH, currency=recharge, total=1000 * CREDIT, renew_every=3, return_delay=4,
-        host_reserve=(0.0, 0.0), tax_rate=10_000, notice=0,
+        host_reserve=(0.0, 0.0), tax_rate=10_000, notice=0, new_weight=1.0,
     )  # fmt: skip
 
 

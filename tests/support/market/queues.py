@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queues and jobs through the API."""
 
+from dataclasses import replace
 from typing import Any
 
 from nova_market.core.job.queue import QueueName, StoredQueue
@@ -37,12 +38,12 @@ JOB = '00000000-0000-4000-8000-00000000bbbb'
 NIGHT = '00000000-0000-4000-8000-00000000cccc'
 
 
-def add_job(market: Market) -> None:
-    """A queue of Alice's with a job of hers that waits."""
+def add_job(market: Market, **parts: Any) -> None:
+    """A queue of Alice's, or with other parts, with a job of hers that waits."""
     queue = StoredQueue(
         id=NIGHT, name='night', project_id=ALICE, flavors=('small', 'big'), image='debian-13'
     )
-    market.stores.queues.create(queue, 9)
+    market.stores.queues.create(replace(queue, **parts), 9)
     job = StoredJob(
         id=JOB, queue_id=NIGHT, project_id=ALICE, user_id='member-user', flavor='small', cores=1.0,
         memory_mib=1024.0, time_limit=600,

@@ -37,6 +37,12 @@ project_name = services
 user_domain_name = Default
 project_domain_name = Default
 """
+CREDENTIAL = """
+auth_type = v3applicationcredential
+auth_url = {url}/identity/v3
+application_credential_id = asking
+application_credential_secret = {password}
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +104,7 @@ def _started(
         f'[offers]\nregion = {region.name}\nchildren = {",".join(region.children)}\n'
         f'forecast_age = 3600\nchild_timeout = {region.timeout}\n'
         f'[openstack]\n{account_text}region_name = RegionOne\n'
+        f'[regions]\n{CREDENTIAL.format(url=service.url, password=PASSWORD)}\n'
         f'[keystone_authtoken]\n{account_text}interface = public\nmemcached_servers =\n'
         f'www_authenticate_uri = {service.url}/identity\n'
     )

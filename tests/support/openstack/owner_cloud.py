@@ -31,6 +31,7 @@ IMAGE = {'id': '11111111-2222-3333-4444-555555555555', 'name': 'cirros'}
 PUBLIC = {**IMAGE, 'visibility': 'public', 'owner': 'operator'}
 NET = {'id': 'net-id', 'name': 'net', 'project_id': 'operator', 'shared': True}
 PAGE = 2
+PEOPLE = ('users', 'projects', 'domains')
 
 
 class OwnerNova:
@@ -39,6 +40,7 @@ class OwnerNova:
     away: all but Keystone hang up without an answer. password: of the market's account.
     disabled: trusts whose project is disabled. tasks: what Nova is at, by server.
 
+    Everybody has the role member in every project.
     images, networks: of all projects, the newest first; all of them are shown, as to an administrator.
     """
 
@@ -112,6 +114,12 @@ class OwnerNova:
             trust = path.rsplit('/', 1)[1]
             there = token == 'token' and trust in self.cloud.trusts
             return (200, {'trust': {'id': trust}}, {}) if there else (404, None, {})
+        kind, _, name = path.removeprefix('/v3/').partition('/')
+        if kind in PEOPLE:
+            found = {'id': name, 'enabled': True, 'domain_id': 'default'}
+            return 200, {kind.removesuffix('s'): found}, {}
+        if kind == 'role_assignments':
+            return 200, {kind: [{'role': {'id': 'r', 'name': 'member'}}]}, {}
         if method == 'GET':
             link = {'rel': 'self', 'href': f'{self.url}/v3'}
             return 200, {'version': {'id': 'v3.14', 'status': 'stable', 'links': [link]}}, {}
@@ -125,12 +133,14 @@ class OwnerNova:
                 {'token': {'expires_at': '2999-01-01T00:00:00.000000Z'}},
                 {'X-Subject-Token': 'token'},
             )
+        # of the account itself, which asks what users may do; else of a trust
+        own = 'project' in body['auth']['scope']
         trust = body['auth']['scope'].get('OS-TRUST:trust', {}).get('id', '')
         if trust in self.cloud.barred:
             message = 'User is disabled'
             return 403, {'error': {'code': 403, 'title': 'Forbidden', 'message': message}}, {}
         # as Keystone: not a 404, and the same when the project is disabled
-        if trust not in self.cloud.trusts or trust in self.disabled:
+        if not own and (trust not in self.cloud.trusts or trust in self.disabled):
             return refused
         places = {
             'compute': '/compute/v2.1',
@@ -153,11 +163,11 @@ class OwnerNova:
             'catalog': catalog, 'expires_at': '2999-01-01T00:00:00.000000Z',
             'issued_at': '2020-01-01T00:00:00.000000Z', 'methods': ['password'],
             'user': {'id': 'owner', 'name': 'owner', 'domain': domain},
-            'project': {'id': self.cloud.trusts[trust], 'name': 'p', 'domain': domain},
+            'project': {'id': self.cloud.trusts.get(trust, 'service'), 'name': 'p', 'domain': domain},
             'roles': [{'id': 'r', 'name': 'member'}],
             'OS-TRUST:trust': {'id': trust, 'impersonation': True},
         }  # fmt: skip
-        return 201, {'token': found}, {'X-Subject-Token': f'token-{trust}'}
+        return 201, {'token': found}, {'X-Subject-Token': 'token' if own else f'token-{trust}'}
 
     def _compute_version(self, access, query, body):
         version = {

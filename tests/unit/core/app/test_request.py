@@ -99,8 +99,8 @@ def test_an_application_that_is_being_deleted_takes_a_new_trust_only():
     app = replace(made().app, wish=DesiredState.DELETE, state=AppState.FINISHED, closed=True)
     with pytest.raises(AppDeleting):
         columns(app, wish=DesiredState.RUN)
-    changed = columns(app, slo=METRIC, trust_id='t2')
-    assert changed == {'trust_id': 't2', 'wish': DesiredState.DELETE}
+    changed = columns(app, slo=METRIC, trust_id='t2', user_id='u2')
+    assert changed == {'trust_id': 't2', 'user_id': 'u2', 'wish': DesiredState.DELETE}
 
 
 def test_an_application_that_has_ended_can_be_deleted():

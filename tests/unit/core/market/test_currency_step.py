@@ -4,8 +4,8 @@
 from dataclasses import replace
 
 from nova_market.core.ledger.currency import WEIGHT_PARTS, Budget, recharge, redistribute
-from nova_market.core.ledger.posting import Reason
-from nova_market.core.market.carried_state import CarriedState
+from nova_market.core.ledger.posting import Reason, totals
+from nova_market.core.market.carried_state import CarriedState, after_postings
 from nova_market.core.market.currency_step import CurrencyInputs, currency_step
 from nova_market.core.market.settings import MarketSettings
 
@@ -61,10 +61,12 @@ def test_a_new_project_is_entitled_between_two_renewals():
         inputs(carried=carried, balances={'blue': 80, 'red': 0}), settings
     )
     assert [(p.reason, p.debit, p.credit, p.amount) for p in postings] == [
-        (Reason.RENEWAL, 'project:blue', 'mint', 50),
         (Reason.RENEWAL, 'mint', 'project:red', 50),
+        (Reason.RENEWAL, 'project:blue', 'mint', 50),
     ]
     assert after.renewed == 45 and after.entitled.keys() == {'blue', 'red'}
+    after = after_postings(after, totals(postings))
+    assert after.entitled == {'blue': 50, 'red': 50} and after.back == {}
     assert currency_step(inputs(carried=after), settings)[0] == ()
 
 
@@ -83,6 +85,55 @@ def test_the_tax_is_taken_with_a_renewal_from_what_it_leaves():
     assert amounts(postings, Reason.TAX) == {'project:blue': 10}
 
 
+def test_the_tax_is_on_what_is_set_aside_and_held_too():
+    """M6: of 20 in the account, 30 in budgets and 50 in escrow half is due, and 50 can be taken."""
+    settings = replace(SETTINGS, tax_rate=500_000)
+    carried = CarriedState(entitled={'blue': 50, 'red': 50}, renewed=1)
+    rich = inputs(
+        carried=carried, balances={'blue': 20}, aside={'blue': {'web': 10, 'app': 20}},
+        escrow={'blue': 50},
+    )  # fmt: skip
+    postings, after = currency_step(rich, settings)
+    assert [(p.key, p.debit, p.credit, p.amount) for p in postings] == [
+        ('budget:50:app/claim', 'budget:app', 'project:blue', 20),
+        ('budget:50:web/claim', 'budget:web', 'project:blue', 10),
+        ('tax:50:blue', 'project:blue', 'bank', 50),
+    ]
+    assert after_postings(after, totals(postings)).tax == {}
+
+
+def test_what_cannot_be_taken_is_taken_when_it_is_there():
+    """M6: all is in escrow at the renewal; later rounds take what comes back, and no tax is due on a tax."""
+    settings = replace(SETTINGS, tax_rate=500_000)
+    carried = CarriedState(entitled={'blue': 80, 'red': 20}, renewed=1)
+    found, after = currency_step(inputs(carried=carried, escrow={'blue': 90}), settings)
+    assert amounts(found, Reason.RENEWAL) == {'project:red': 30} and after.back == {'blue': 30}
+    assert after.tax == {'blue': 30}, 'half of what the renewal leaves'
+    after = after_postings(after, totals(found))
+    seen = []
+    for period, have, paid in ((51, 0, 0), (52, 20, 0), (53, 0, 25), (54, 90, 0)):
+        found, after = currency_step(
+            inputs(period=period, carried=after, balances={'blue': have}, paid={'blue': paid}),
+            settings,
+        )
+        after = after_postings(after, totals(found))
+        seen.append((amounts(found, Reason.RENEWAL), amounts(found, Reason.TAX)))
+    blue = 'project:blue'
+    assert seen == [({}, {}), ({blue: 20}, {}), ({blue: 10}, {blue: 15}), ({}, {blue: 15})]
+    assert after.back == after.tax == {} and after.entitled == {'blue': 50, 'red': 50}
+
+
+def test_what_was_not_posted_is_claimed_again():
+    """M6: credits that were moved away before the settlement."""
+    settings = replace(SETTINGS, tax_rate=500_000)
+    carried = CarriedState(entitled={'blue': 50, 'red': 50}, renewed=1)
+    _, after = currency_step(inputs(carried=carried, balances={'blue': 60}), settings)
+    again, _ = currency_step(
+        inputs(period=51, carried=after_postings(after, {}), balances={'blue': 60}), settings
+    )
+    assert amounts(again, Reason.TAX) == {'project:blue': 30}
+
+
 def test_budgets_are_filled_with_what_is_left_after_all_else():
     """A project that has 20 after the tax fills 20."""
     budget = Budget(name='web', project='red', target=100, automatic=True, balance=0)
@@ -92,6 +143,18 @@ def test_budgets_are_filled_with_what_is_left_after_all_else():
         inputs(carried=carried, balances={'blue': 0, 'red': 40}, budgets=(budget,)), settings
     )
     assert amounts(postings, Reason.BUDGET) == {'project:red': 20}
+
+
+def test_what_returns_pays_what_is_claimed_before_budgets_wait():
+    """M4, M6: 60 return and 50 are due, so all 40 that it has are for its budget."""
+    budget = Budget(name='web', project='blue', target=100, automatic=True, balance=0)
+    carried = CarriedState(entitled={'blue': 50, 'red': 50}, renewed=1)
+    postings, _ = currency_step(
+        inputs(carried=carried, balances={'blue': 40}, paid={'blue': 60}, budgets=(budget,)),
+        replace(SETTINGS, tax_rate=500_000),
+    )
+    assert amounts(postings, Reason.TAX) == {'project:blue': 50}
+    assert amounts(postings, Reason.BUDGET) == {'project:blue': 40}
 
 
 def test_the_bank_is_split_where_charges_do_not_return():

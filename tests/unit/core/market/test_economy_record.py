@@ -51,7 +51,7 @@ def test_a_project_has_what_its_budgets_have_and_what_comes_back():
     accounts = {
         one.id: one
         for one in (
-            Account(id=AccountId('project:a'), project_id='a', balance=10),
+            Account(id=AccountId('project:a'), project_id='a', balance=10, weight=1.0),
             Account(id=AccountId('budget:x'), project_id='a', balance=5),
             Account(id=AccountId('project:b'), project_id='b', weight=3.0),
             Account(id=AccountId('bank'), balance=99),

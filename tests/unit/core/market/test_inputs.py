@@ -73,7 +73,7 @@ def test_the_snapshot_has_a_row_for_each():
 
 
 def decided(accounts, past, cloud, bank=0, **more):
-    settings = MarketSettings(host_reserve=(0.0, 0.0), **more)
+    settings = MarketSettings(host_reserve=(0.0, 0.0), new_weight=1.0, **more)
     return round_inputs(60, cloud, {}, accounts, past, settings, bank=bank, enforced=ALL)
 
 

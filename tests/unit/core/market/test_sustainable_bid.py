@@ -95,7 +95,7 @@ class TestMeans:
 
     ACCOUNTS: ClassVar = {
         RED: Account(id=RED, project_id='red', balance=100, weight=3.0),
-        BLUE: Account(id=BLUE, project_id='blue', balance=200),
+        BLUE: Account(id=BLUE, project_id='blue', balance=200, weight=1.0),
         WEB: Account(id=WEB, project_id='red', balance=40, renew_amount=60, renew_every=6),
     }
 

@@ -16,7 +16,7 @@ from nova_market.sim.market.economy import Economy
 
 HOST = HostName('a')
 SETTINGS = MarketSettings(
-    total=300 * MICRO, renew_every=10, return_delay=10, host_reserve=(0.0, 0.0)
+    total=300 * MICRO, renew_every=10, return_delay=10, host_reserve=(0.0, 0.0), new_weight=1.0
 )
 
 
