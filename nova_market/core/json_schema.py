@@ -32,18 +32,35 @@ def nullable(schema: Schema) -> Schema:
     return {'anyOf': [schema, {'type': 'null'}]}
 
 
-NAME: Schema = {
-    'type': 'string',
-    'minLength': 1,
-    'maxLength': 255,
-    'pattern': '^[^\\u0000-\\u001f\\u007f]*$',
-    'description': 'a printable text of 1 to 255 characters',
-}
+PRINTABLE = (
+    '^[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]*$'
+)
+"""One line that shows what it is: no control characters, line ends, or marks that turn the direction of
+writing (Q3 of doc/source/specs/market.rst)."""
+
+
+def printable(most: int, least: int = 0) -> Schema:
+    """A name or a line of text, of so many characters."""
+    return {
+        'type': 'string',
+        'minLength': least,
+        'maxLength': most,
+        'pattern': PRINTABLE,
+        'description': f'a printable text of {least} to {most} characters',
+    }
+
+
+NAME: Schema = printable(255, 1)
+LEAP = '(0[48]|[2468][048]|[13579][26])'
+"""Two digits of a number that 4 divides, other than 00."""
+
 WHEN: Schema = {
     'type': 'string',
     'pattern': (
-        '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])'
-        'T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](Z|[+-][0-9]{2}:[0-9]{2})?$'
+        '^(?!0000)([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])'
+        '|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))'
+        f'|([0-9]{{2}}{LEAP}|{LEAP}00)-02-29)'
+        'T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?$'
     ),
     'description': FORM,
 }

@@ -7,7 +7,7 @@ Both implement ports.Membership. Nothing is kept in tables of Nova or of ours. U
 import contextlib
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from tooz import coordination
 
@@ -51,11 +51,21 @@ class ToozMembers:
     """
 
     def __init__(
-        self, host: HostName, address: str, url: str, period: float, *, observer: bool = False
+        self,
+        host: HostName,
+        address: str,
+        url: str,
+        period: float,
+        *,
+        observer: bool = False,
+        known: Callable[[], Mapping[HostName, str] | None] = lambda: None,
     ) -> None:
         """period: seconds between two looks at the group of a small cloud.
 
         observer: look at the group without being in it, as the market's engine does.
+        known:    the hosts that the operator knows, and their addresses, '' where it is as the group has it;
+                  others are no members, whoever has written them into the group. None: all are. Called on the
+                  thread of the group with each look.
 
         :raises ConfigurationError: no driver for this URL is installed.
         """
@@ -63,6 +73,8 @@ class ToozMembers:
         self._address = address
         self._period = period
         self._observer = observer
+        self._known = known
+        self._strangers = 0
         self._members: dict[HostName, str] = {} if observer else {host: address}
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -142,17 +154,33 @@ class ToozMembers:
             read = self._read()
         except coordination.GroupNotCreated:
             read = {}  # no host has ever been there
+        known = self._known()
+        strangers = 0
         for name, capabilities in sorted(read.items()):
             host = _text(name)
             address = _text(capabilities.get('address') if isinstance(capabilities, dict) else None)
-            if host and address is not None and len(found) < MAX_MEMBERS:
-                found[HostName(host)] = address
+            if not host or address is None:
+                continue
+            if known is not None and host not in known and host != self._host:
+                strangers += 1
+            elif len(found) < MAX_MEMBERS:
+                found[HostName(host)] = (known or {}).get(HostName(host)) or address
+        self._report_strangers(strangers)
         if self._observer:
             self._members = found
             return
         if self._host not in found:
             self._joined = False  # the backend has forgotten us
         self._members = found | {self._host: self._address}
+
+    def _report_strangers(self, count: int) -> None:
+        if count > self._strangers:
+            LOG.warning(
+                '%d names in the group of hosts are not used: the operator does not know them '
+                '([exchange]members, or a key in [exchange]zmq_key_path)',
+                count,
+            )
+        self._strangers = count
 
     def _read(self) -> dict[bytes, object]:
         """Member -> the capabilities that it, or anybody who can write to the backend, has published."""

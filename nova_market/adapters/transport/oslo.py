@@ -18,7 +18,8 @@ from collections.abc import Callable, Mapping
 import oslo_messaging
 from oslo_config import cfg
 
-from nova_market.adapters.transport.wire_format import BRACE, MAX_FRAME
+from nova_market.adapters.transport.wire_format import MAX_FRAME
+from nova_market.core.exchange.frame import BRACE
 from nova_market.core.resource import HostName
 from nova_market.errors import ConfigurationError
 
@@ -217,7 +218,7 @@ class _Endpoint:
 
     def tell(self, ctxt: object, text: object = None, frame: object = None, **more: object) -> None:
         del ctxt, more
-        self._hear(_frame(text, frame))
+        self._hear(frame_in(text, frame))
 
 
 def oslo_transport(
@@ -245,7 +246,7 @@ def _arguments(frame: bytes) -> dict[str, str]:
     return {'frame': base64.b64encode(frame).decode()}
 
 
-def _frame(text: object, frame: object) -> bytes:
+def frame_in(text: object, frame: object) -> bytes:
     """What a peer has sent. What is no frame at all becomes an empty one, which the schema refuses."""
     if isinstance(text, str):
         # one byte more than is looked at: no need to copy the rest of what is too long

@@ -11,23 +11,19 @@ import functools
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import msgspec
 
 from nova_market.core.exchange.codec import (
     PACKED_SUMS,
-    SCHEMAS,
     Message,
     from_schema,
-    kind_of,
     plain_number,
     to_schema,
     to_values,
 )
+from nova_market.core.exchange.frame import written_in
 from nova_market.core.exchange.packed_sums import PackedSums, packed_bytes
-from nova_market.core.exchange.validation import refusal
-from nova_market.core.exchange.wire_schema import Head
 from nova_market.core.resource import OwnerId
 from nova_market.errors import MalformedReport, OversizedReport
 from nova_market.ports import WireFormat
@@ -35,13 +31,6 @@ from nova_market.ports import WireFormat
 MAX_FRAME = 4 * 1024 * 1024
 """Longest frame; a longer one is neither sent nor parsed. 10,000 owners with six numbers each and a quota
 take 2.5 million bytes of JSON."""
-
-BRACE = b'{'
-"""A JSON object begins with it; as msgpack it would be the number 123, and no message is a number."""
-
-UNREADABLE = (msgspec.DecodeError, TypeError, ValueError)
-"""What msgspec raises for bytes that are no frame. In old versions its errors are no ValueErrors, and a key
-that is a mapping is a TypeError."""
 
 WIDE_MAP = b'\xde\x00'
 NARROW_MAP = 0x80
@@ -86,17 +75,6 @@ class CompactFormat:
 FORMATS: Mapping[str, Callable[[], WireFormat]] = {'plain': PlainFormat, 'compact': CompactFormat}
 
 
-class _Decoders:
-    """The decoders of one format: of what tells messages apart, of each kind, and of plain values."""
-
-    def __init__(self, make: Callable[..., Any]) -> None:
-        self.head = make(Head)
-        self.kinds = {kind: make(schema) for kind, schema in SCHEMAS.items()}
-        self.values = make()
-
-
-_JSON = _Decoders(msgspec.json.Decoder)
-_MSGPACK = _Decoders(msgspec.msgpack.Decoder)
 _ENCODER = msgspec.msgpack.Encoder(enc_hook=plain_number)
 
 
@@ -108,25 +86,7 @@ def decode(frame: bytes) -> Message:
     """
     if len(frame) > MAX_FRAME:
         raise OversizedReport(f'{len(frame)} bytes, at most {MAX_FRAME}')
-    decoders = _JSON if frame.startswith(BRACE) else _MSGPACK
-    try:
-        head = decoders.head.decode(frame)
-        written = decoders.kinds[kind_of(head.kind, head.gone)].decode(frame)
-    except RecursionError:
-        raise MalformedReport('nested too deeply') from None
-    except msgspec.ValidationError as error:
-        raise refusal(error, _values(decoders, frame)) from None
-    except UNREADABLE as error:
-        raise MalformedReport(f'neither JSON nor msgpack: {error!s:.80}') from None
-    return from_schema(written)
-
-
-def _values(decoders: _Decoders, frame: bytes) -> Any:
-    """What a refused frame holds; nothing where it is no frame at all beyond the field that is refused."""
-    try:
-        return decoders.values.decode(frame)
-    except (RecursionError, *UNREADABLE):
-        return {}
+    return from_schema(written_in(frame))
 
 
 def _short(by_owner: Mapping[OwnerId, object]) -> object:

@@ -14,8 +14,6 @@ from msgspec import UNSET, UnsetType
 
 from nova_market.core.exchange import wire_schema as wire
 from nova_market.core.exchange.allocation_messages import (
-    ALLOCATE,
-    APPLIED,
     AllocationMessage,
     Confirmation,
     MarketMessage,
@@ -26,6 +24,7 @@ from nova_market.core.exchange.allocation_schema import (
     write_allocation,
     write_confirmation,
 )
+from nova_market.core.exchange.frame import extension_in, named_rows, written_as
 from nova_market.core.exchange.messages import (
     CloudPart,
     Departure,
@@ -40,10 +39,8 @@ from nova_market.core.exchange.validation import (
     MAX_AMOUNT,
     MAX_SUM,
     check_names,
-    converted,
     given,
     name,
-    named_rows,
 )
 from nova_market.core.resource import HostName, OwnerId
 from nova_market.core.text import shown
@@ -53,22 +50,13 @@ HostMessage = HostReport | Departure | StateUpdate | TotalsReply
 
 Message = HostMessage | MarketMessage
 
-SCHEMAS: Mapping[str, type[wire.WireMessage]] = {
-    'report': wire.WireReport,
-    'gone': wire.WireDeparture,
-    'state': wire.WireUpdate,
-    'answer': wire.WireReply,
-    ALLOCATE: wire.WireAllocation,
-    APPLIED: wire.WireConfirmation,
-}
-
 Value = TypeVar('Value')
 
 PACKED_SUMS = 2
 """Type of msgpack extension. 1 was that of packed sums with ids, which may be as long: neither version takes
 the other's for its own, whatever is under way while hosts change versions."""
 
-WriteSums = Callable[[Mapping[OwnerId, Any]], object]
+WriteSums = Callable[[Mapping[OwnerId, Any]], Any]
 """How a wire format writes a mapping by owner."""
 
 
@@ -92,20 +80,7 @@ def from_values(values: object) -> Message:
     """
     if not isinstance(values, dict):
         raise MalformedReport(f'a message is an object, not {given(values)}')
-    schema = SCHEMAS[kind_of(values.get('kind', 'report'), values.get('gone'))]
-    return from_schema(converted(values, schema))
-
-
-def kind_of(kind: object, gone: object) -> str:
-    """The kind of a message, of what it holds under these two keys.
-
-    :raises MalformedReport: no version has such messages.
-    """
-    if kind == 'report' and gone is True:
-        return 'gone'
-    if not isinstance(kind, str) or kind not in SCHEMAS:
-        raise MalformedReport(f'kind: {given(kind)} is none of {", ".join(SCHEMAS)}')
-    return kind
+    return from_schema(written_as(values))
 
 
 def to_schema(message: Message, write_sums: WriteSums) -> wire.WireMessage:
@@ -142,7 +117,7 @@ def _write_report(report: HostReport, write_sums: WriteSums) -> wire.WireReport:
 
 def _read_report(written: wire.WireReport) -> HostReport:
     _check_printable(host=written.host, metric=written.metric)
-    if isinstance(written.owners, msgspec.msgpack.Ext):
+    if extension_in(written.owners) is not None:
         raise MalformedReport(
             'owners: packed sums are for a peer that knows the list they refer to'
         )
@@ -199,6 +174,8 @@ def _write_update(update: StateUpdate, write_sums: WriteSums) -> wire.WireUpdate
         reads_quotas=update.reads_quotas,
         retransmitted=update.retransmitted,
         reads_numbers=update.reads_numbers,
+        copy=update.copy,
+        copies=update.copies,
     )
 
 
@@ -227,6 +204,8 @@ def _read_update(written: wire.WireUpdate) -> StateUpdate:
         reads_quotas=written.reads_quotas,
         retransmitted=written.retransmitted,
         reads_numbers=written.reads_numbers,
+        copy=written.copy,
+        copies=written.copies,
     )
 
 
@@ -246,6 +225,8 @@ def _write_reply(reply: TotalsReply, write_sums: WriteSums) -> wire.WireReply:
         asked=reply.asked,
         resync=reply.resync,
         reads_numbers=reply.reads_numbers,
+        copy=reply.copy,
+        older=UNSET if reply.older is None else reply.older,
     )
     cloud = reply.cloud
     if cloud is None:
@@ -282,6 +263,8 @@ def _read_reply(written: wire.WireReply) -> TotalsReply:
         asked=tuple(map(OwnerId, written.asked)),
         resync=written.resync,
         reads_numbers=written.reads_numbers,
+        copy=written.copy,
+        older=None if written.older is UNSET else written.older,
     )
 
 
@@ -323,25 +306,22 @@ def _present(value: Value | UnsetType, where: str) -> Value:
     return value
 
 
-def _sums(
-    value: Any, rows: type[wire.PartialSums | wire.TotalSums], maximum: float
-) -> Mapping[OwnerId, Partial]:
-    """Sums by owner, all of one width; packed sums stay packed."""
-    if isinstance(value, msgspec.msgpack.Ext):
-        if value.code != PACKED_SUMS:
-            raise MalformedReport(f'owners: extension {value.code} is not {PACKED_SUMS}')
-        return unpacked(bytes(value.data), 'owners', maximum)
-    names, found = named_rows(value, 'owners', rows)
-    if found is None:
-        return {}
-    if len(set(map(len, found.owners))) > 1:
+def _sums(written: wire.Mapped, rows: object, maximum: float) -> Mapping[OwnerId, Partial]:
+    """Sums by owner, all of one width; packed sums stay packed. rows: wire.PartialSums or TotalSums."""
+    packed = extension_in(written)
+    if packed is not None:
+        if packed.code != PACKED_SUMS:
+            raise MalformedReport(f'owners: extension {packed.code} is not {PACKED_SUMS}')
+        return unpacked(bytes(packed.data), 'owners', maximum)
+    names, sums = named_rows(written, 'owners', rows)
+    if len(set(map(len, sums))) > 1:
         raise MalformedReport('owners: partial sums of different width')
-    return dict(zip(map(OwnerId, names), found.owners, strict=True))
+    return dict(zip(map(OwnerId, names), sums, strict=True))
 
 
-def _quotas(value: Any) -> dict[OwnerId, Quota]:
-    names, found = named_rows(value, 'quotas', wire.Quotas)
-    return dict(zip(map(OwnerId, names), found.quotas, strict=True)) if found else {}
+def _quotas(written: wire.Mapped) -> dict[OwnerId, Quota]:
+    names, quotas = named_rows(written, 'quotas', wire.Quotas)
+    return dict(zip(map(OwnerId, names), quotas, strict=True))
 
 
 _WRITE: Mapping[type, Callable[[Any, WriteSums], wire.WireMessage]] = {

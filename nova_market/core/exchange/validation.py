@@ -8,7 +8,7 @@ limit, and is short and printable whatever was sent.
 
 import re
 from collections.abc import Collection
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec import UNSET
@@ -24,6 +24,8 @@ MAX_AMOUNT = 1e24
 """Bound of every number a host reports of itself; far above any real cloud, far below overflow of a sum."""
 MAX_SUM = 1e4 * MAX_AMOUNT
 """Bound of a sum over hosts."""
+MAX_COPIES = 3
+"""Aggregators of one owner: as many as are needed to tell which one is wrong."""
 MAX_QUOTA = 2**53
 """Bound of cores and MiB, so that every JSON library reads them exactly."""
 
@@ -34,7 +36,16 @@ ABSENT = re.compile(r'missing required field `(\w+)`')
 
 STEP = re.compile(r'\.(\w+)|\[(\d+)\]')
 
-Rows = TypeVar('Rows', bound=msgspec.Struct)
+
+class Undecoded:
+    """Stands for a value that is too long to be looked at."""
+
+    def __init__(self, size: int) -> None:
+        """size: in bytes."""
+        self._size = size
+
+    def __str__(self) -> str:
+        return f'a value of {self._size} bytes'
 
 
 def name(value: object, where: str) -> str:
@@ -63,44 +74,11 @@ def check_names(values: Collection[Any], where: str) -> None:
             name(value, where)
 
 
-def named_rows(value: Any, where: str, rows: type[Rows]) -> tuple[list[str], Rows | None]:
-    """The names in a mapping by name, and what `rows` makes of its values; None for an absent or empty one.
+def refusal(error: msgspec.ValidationError, values: Any, where: str = '') -> MalformedReport:
+    """An error of the schema: the field, what these values have there, and the limit.
 
-    A name may be 16 bytes: a UUID without its dashes, half as long.
-
-    :raises MalformedReport: names the field, what was given and the limit.
+    where: the field, when the values are its entries
     """
-    if value is UNSET:
-        return [], None
-    if not isinstance(value, dict):
-        raise MalformedReport(f'{where}: {given(value)} is not an object')
-    if len(value) > MAX_OWNERS:
-        raise MalformedReport(f'{where}: {len(value)} entries, at most {MAX_OWNERS}')
-    if not value:
-        return [], None
-    # bytes of another length become a name as well, which then no owner has
-    names = [key.hex() if type(key) is bytes else key for key in value]
-    check_names(names, where)
-    values = {where: [*value.values()]}
-    return names, converted(values, rows)
-
-
-def converted(values: Any, schema: type[Rows]) -> Rows:
-    """Plain values as a struct.
-
-    :raises MalformedReport: names the field, what was given and the limit.
-    """
-    try:
-        return msgspec.convert(values, schema)
-    except msgspec.ValidationError as error:
-        raise refusal(error, values) from None
-    except SystemError:
-        # up to msgspec 0.20, for a number of more than 64 bits
-        raise MalformedReport('a whole number is out of range') from None
-
-
-def refusal(error: msgspec.ValidationError, values: Any) -> MalformedReport:
-    """An error of the schema: the field, what these plain values have there, and the limit."""
     text = str(error)
     absent, found = ABSENT.search(text), AT.search(text)
     if absent is not None:
@@ -109,11 +87,13 @@ def refusal(error: msgspec.ValidationError, values: Any) -> MalformedReport:
         return MalformedReport(f'a message: {text:.100}')
     steps = [key or int(number) for key, number in STEP.findall(found['path'])]
     for step in steps:
+        if isinstance(values, Undecoded):
+            break
         try:
             values = values[step]
         except (LookupError, TypeError):
             values = UNSET
-    field = steps[0] if steps else 'a key'
+    field = where or (steps[0] if steps else 'a key')
     limit = text[0].lower() + text[1 : found.start()]
     return MalformedReport(f'{field}: {given(values)} was given, {limit:.100}')
 
@@ -124,4 +104,4 @@ def given(value: object) -> str:
         return 'nothing'
     if isinstance(value, (list, tuple)):
         return f'a list of {len(value)}'
-    return shown(value)
+    return str(value) if isinstance(value, Undecoded) else shown(value)

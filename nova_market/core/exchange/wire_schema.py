@@ -7,9 +7,9 @@ version: an attribute whose name has changed since keeps its key by `field(name=
 check is checked by core.exchange.codec: printable names, mappings by owner, packed sums.
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from nova_market.core.exchange.allocation_messages import (
     ALLOCATE,
@@ -22,6 +22,7 @@ from nova_market.core.exchange.allocation_messages import (
 )
 from nova_market.core.exchange.validation import (
     MAX_AMOUNT,
+    MAX_COPIES,
     MAX_NAME,
     MAX_OWNERS,
     MAX_QUOTA,
@@ -40,6 +41,8 @@ ONE = len(RESOURCES)
 
 Version = Annotated[int, Meta(ge=1, lt=2**31)]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Copy = Annotated[int, Meta(ge=0, lt=MAX_COPIES)]
+Copies = Annotated[int, Meta(ge=1, le=MAX_COPIES)]
 Natural = Annotated[int, Meta(ge=0)]
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
 Names = Annotated[tuple[Name, ...], Meta(max_length=MAX_OWNERS)]
@@ -58,14 +61,16 @@ Used = Annotated[
     tuple[Annotated[int, Meta(ge=0, le=LONGEST)], ...],
     Meta(min_length=len(AMOUNTS), max_length=len(AMOUNTS)),
 ]
+Mapped = Raw | UnsetType
+"""A mapping by name, decoded by core.exchange.frame. What is written is the mapping itself."""
 MemoryMib = Annotated[float, Meta(ge=0.0, le=MAX_MEMORY_MIB)]
 
 
 class Head(Struct):
     """What tells messages apart. Hosts wrote reports without a kind, and departures as `gone`, at first."""
 
-    kind: Any = 'report'
-    gone: Any = False
+    kind: str = 'report'
+    gone: bool = False
 
 
 class WireMessage(Struct, kw_only=True, omit_defaults=True, tag_field='kind'):
@@ -76,7 +81,7 @@ class WireDeparture(WireMessage, tag='gone'):
     host: Name
     incarnation: Count
     sequence: Count
-    gone: Any = False
+    gone: bool = False
 
 
 class WireReport(WireMessage, tag='report'):
@@ -87,8 +92,8 @@ class WireReport(WireMessage, tag='report'):
     supply: Vector
     load: Vector
     virtual: Vector
-    owners: Any = UNSET
-    quotas: Any = UNSET
+    owners: Mapped = UNSET
+    quotas: Mapped = UNSET
     reads_quotas: bool = False
 
 
@@ -101,15 +106,17 @@ class WireUpdate(WireMessage, tag='state'):
     aggregator_set: Name = field(name='roster')
     full: bool = field(default=False, name='whole')
     acked: Count | UnsetType = field(default=UNSET, name='heard')
-    owners: Any = UNSET
+    owners: Mapped = UNSET
     gone_owners: Names = field(default=(), name='left')
     supply: Vector | UnsetType = UNSET
     load: Vector | UnsetType = UNSET
     virtual: Vector | UnsetType = UNSET
-    quotas: Any = UNSET
+    quotas: Mapped = UNSET
     reads_quotas: bool = False
     retransmitted: bool = field(default=False, name='again')
     reads_numbers: bool = False
+    copy: Copy = 0
+    copies: Copies = 1
 
 
 class WireReply(WireMessage, tag='answer'):
@@ -121,8 +128,8 @@ class WireReply(WireMessage, tag='answer'):
     aggregator_set: Name = field(name='roster')
     full: bool = field(default=False, name='whole')
     complete: bool = False
-    owners: Any = UNSET
-    quotas: Any = UNSET
+    owners: Mapped = UNSET
+    quotas: Mapped = UNSET
     asked: Names = ()
     supply: TotalVector | UnsetType = UNSET
     load: TotalVector | UnsetType = UNSET
@@ -132,6 +139,8 @@ class WireReply(WireMessage, tag='answer'):
     tally: Tally | UnsetType = UNSET
     resync: bool = False
     reads_numbers: bool = False
+    copy: Copy = 0
+    older: Count | UnsetType = UNSET
 
 
 class WireAllocation(WireMessage, tag=ALLOCATE):
@@ -139,7 +148,7 @@ class WireAllocation(WireMessage, tag=ALLOCATE):
     host: Name
     period: Count
     expires: Annotated[float, Meta(ge=0.0, le=MAX_TIME)]
-    servers: Any = UNSET
+    servers: Mapped = UNSET
 
 
 class WireConfirmation(WireMessage, tag=APPLIED):
@@ -147,10 +156,10 @@ class WireConfirmation(WireMessage, tag=APPLIED):
     host: Name
     period: Count
     servers: Annotated[tuple[Name, ...], Meta(max_length=MAX_SERVERS)] | UnsetType = UNSET
-    heaviness: Any = UNSET
+    heaviness: Mapped = UNSET
     enforced: Annotated[tuple[Name, ...], Meta(max_length=MAX_ENFORCED)] | UnsetType = UNSET
     used_at: Annotated[int, Meta(ge=0, le=LONGEST, multiple_of=MINUTE)] | UnsetType = UNSET
-    used: Any = UNSET
+    used: Mapped = UNSET
     since: (
         Annotated[
             tuple[Annotated[int, Meta(ge=0, le=int(MAX_TIME))], ...], Meta(max_length=MAX_SERVERS)
@@ -161,26 +170,9 @@ class WireConfirmation(WireMessage, tag=APPLIED):
 
 # -- the values of mappings by name; the keys are checked together
 
-
-class PartialSums(Struct):
-    owners: list[Annotated[tuple[Amount, ...], Meta(min_length=1, max_length=MAX_WIDTH)]]
-
-
-class TotalSums(Struct):
-    owners: list[Annotated[tuple[Total, ...], Meta(min_length=1, max_length=MAX_WIDTH)]]
-
-
-class Quotas(Struct):
-    quotas: list[tuple[Limit, Limit]]
-
-
-class Servers(Struct):
-    servers: list[tuple[Cores, MemoryMib]]
-
-
-class Uses(Struct):
-    used: list[Used]
-
-
-class Heaviness(Struct):
-    heaviness: list[Amount]
+PartialSums = list[Annotated[tuple[Amount, ...], Meta(min_length=1, max_length=MAX_WIDTH)]]
+TotalSums = list[Annotated[tuple[Total, ...], Meta(min_length=1, max_length=MAX_WIDTH)]]
+Quotas = list[tuple[Limit, Limit]]
+Servers = list[tuple[Cores, MemoryMib]]
+Uses = list[Used]
+Heaviness = list[Amount]

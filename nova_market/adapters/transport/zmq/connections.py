@@ -16,13 +16,15 @@ from dataclasses import dataclass
 import zmq
 
 from nova_market.adapters.transport.zmq.keys import KeyRing
-from nova_market.adapters.transport.zmq.listener import ReceivedFrame, Refuse, fault
+from nova_market.adapters.transport.zmq.listener import OVER_BUDGET, ReceivedFrame, Refuse, fault
 from nova_market.adapters.transport.zmq.sockets import Context, events, identify, tuned, watched
+from nova_market.adapters.transport.zmq.unread import UnreadConnections
+from nova_market.core.exchange.peer_budget import PeerBudgets
 from nova_market.core.resource import HostName
 
 REFUSED = zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
 FAILED = REFUSED | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
-LINE_EVENTS = FAILED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
+LINE_EVENTS = FAILED | zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 
 RETRY = 5.0
 """Seconds until a line that was refused, or may need the other key, is made anew."""
@@ -37,7 +39,10 @@ IDLE = 900.0
 
 @dataclass(slots=True)
 class Connection:
-    """One connection; `attempt` counts how often it was made, and chooses among the keys."""
+    """One connection; `attempt` counts how often it was made, and chooses among the keys.
+
+    descriptor: of the file that it is; -1 while there is none
+    """
 
     host: HostName
     address: str
@@ -48,20 +53,28 @@ class Connection:
     used: float
     up: bool = False
     refused: bool = False
+    descriptor: int = -1
 
 
 class Connections:
     """Used by one thread at a time."""
 
     def __init__(
-        self, context: Context, host: HostName, ring: KeyRing | None, refuse: Refuse
+        self,
+        context: Context,
+        host: HostName,
+        ring: KeyRing | None,
+        refuse: Refuse,
+        budgets: PeerBudgets,
     ) -> None:
         self._host = host
         self._ring = ring
         self._refuse = refuse
+        self._budgets = budgets
         self._lines: dict[HostName, Connection] = {}
         self._by_address: dict[str, Connection] = {}
         self._by_route: dict[bytes, Connection] = {}
+        self._unread = UnreadConnections()
         self._made = 0
         self.socket = tuned(context)
         self.monitor = watched(self.socket, 'connections', LINE_EVENTS)
@@ -85,6 +98,8 @@ class Connections:
         """Make a line, unless there is one; None or the reason why it cannot be made."""
         if host in self._lines:
             return None
+        if self._budgets.cut_off(host, now):
+            return f'host {host} is cut off'
         return self._make(host, address, 0, now, used=now)
 
     def close_line(self, host: HostName) -> None:
@@ -92,6 +107,7 @@ class Connections:
         if line is None:
             return
         del self._by_address[line.address], self._by_route[line.route]
+        self._unread.ended(line.descriptor)
         try:
             self.socket.disconnect(line.address)
         except zmq.ZMQError as error:
@@ -125,6 +141,12 @@ class Connections:
                 line.up, line.refused = True, False
                 yield line.host, 'up'
                 continue
+            self._unread.ended(line.descriptor)
+            line.descriptor = -1
+            if event.kind == zmq.EVENT_CONNECTED:
+                self._unread.opened(event.value)
+                line.descriptor = event.value
+                continue
             was_up, line.up = line.up, False
             if event.kind & FAILED:
                 line.refused = (
@@ -149,7 +171,7 @@ class Connections:
                 self.close_line(line.host)
                 self._make(line.host, line.address, line.attempt + 1, now, used=line.used)
 
-    def frames(self, at_most: int) -> Iterator[ReceivedFrame]:
+    def frames(self, at_most: int, now: float) -> Iterator[ReceivedFrame]:
         """What hosts answer over the connections to them; the key of a connection proves its host."""
         for _ in range(at_most):
             try:
@@ -159,10 +181,22 @@ class Connections:
             line = self._by_route.get(route.bytes)
             if line is None:
                 continue
+            size = sum(map(len, parts))
+            self._unread.delivered(line.descriptor, size)
+            if line.key and not self._budgets.frame(line.host, size, now, len(parts)):
+                self._refuse(OVER_BUDGET, f'host {line.host} sends more than a host may')
+                continue
             if problem := fault(parts):
                 self._refuse(*problem)
                 continue
             yield ReceivedFrame(sender=line.host if line.key else None, frame=parts[0].bytes)
+
+    def unread(self) -> Iterator[tuple[HostName, int]]:
+        """Of each line, whose it is, and how many bytes have come that were not delivered."""
+        hosts = {line.descriptor: line.host for line in self._lines.values() if line.key}
+        for descriptor, _, size in self._unread.unread():
+            if descriptor in hosts:
+                yield hosts[descriptor], size
 
     def close(self) -> None:
         self.socket.monitor(None, 0)

@@ -111,6 +111,14 @@ class KeyDirectory:
             del peers[host]
         return KeyRing(own=own, following=following, peers=peers, problems=tuple(problems))
 
+    def names(self) -> frozenset[HostName]:
+        """The hosts that have a file in the allow-list, whatever is in it."""
+        try:
+            files = os.listdir(self._path(PEERS))
+        except OSError:
+            return frozenset()
+        return frozenset(HostName(f.removesuffix(SUFFIX)) for f in files if f.endswith(SUFFIX))
+
     def public_path(self) -> str:
         """Where the own public keys are, ready to be copied."""
         return self._path(self.host + SUFFIX)

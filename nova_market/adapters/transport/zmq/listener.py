@@ -28,6 +28,8 @@ from nova_market.adapters.transport.zmq.sockets import (
     tuned,
     watched,
 )
+from nova_market.adapters.transport.zmq.unread import UnreadConnections
+from nova_market.core.exchange.peer_budget import PeerBudgets
 from nova_market.core.resource import HostName
 from nova_market.errors import ConfigurationError
 
@@ -38,26 +40,41 @@ ZAP_FRAMES = 7
 
 FAILED = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
 ENDED = FAILED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH
-LISTENER_EVENTS = ENDED | zmq.EVENT_ACCEPTED
+LISTENER_EVENTS = ENDED | zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED
 
 RIPE = HANDSHAKE_MS / 1000.0 + 1.0
 """Seconds after which a connection must have ended its handshake, one way or another."""
+
+HANDSHAKE_MOST = 3 * MAX_FRAME
+"""Bytes that a connection can have received before its handshake is over: a command as long as a frame, and
+what waits in the kernel (6 MiB, net.ipv4.tcp_rmem)."""
 
 UNKNOWN_PEER = 'unknown_peer'
 HANDSHAKE = 'handshake'
 OVERSIZED = 'oversized'
 MALFORMED = 'malformed'
 OUR_NAME = 'our_name'
+OVER_BUDGET = 'over_budget'
+CUT_OFF = 'cut_off'
+
+MAX_ADDRESSES = 10_000
+"""From which somebody was admitted; so many are remembered."""
 
 Refuse = Callable[[str, str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZapAnswer:
-    """frames: from the delimiter on; problem: why the connection is refused, None when it is admitted."""
+    """frames: from the delimiter on
+
+    host:            that is admitted; None when the connection is refused
+    reason, problem: why it is refused
+    """
 
     frames: list[bytes]
-    problem: str | None = None
+    host: HostName | None = None
+    reason: str = ''
+    problem: str = ''
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +89,13 @@ class Listener:
     """Used by one thread at a time."""
 
     def __init__(
-        self, context: Context, bind: str, host: HostName, ring: KeyRing | None, refuse: Refuse
+        self,
+        context: Context,
+        bind: str,
+        host: HostName,
+        ring: KeyRing | None,
+        refuse: Refuse,
+        budgets: PeerBudgets,
     ) -> None:
         """refuse(reason, detail) is called for whatever is thrown away.
 
@@ -81,6 +104,10 @@ class Listener:
         self.ring = ring
         self._host = host
         self._refuse = refuse
+        self._budgets = budgets
+        self._unread = UnreadConnections()
+        self._open: dict[int, HostName] = {}  # file descriptor -> whose connection it is
+        self._admitted: dict[str, HostName] = {}  # address -> who was admitted last from there
         self._routes: dict[HostName, tuple[bytes, bytes]] = {}
         self._young: deque[float] = deque()
         self._ripe = 0
@@ -108,13 +135,19 @@ class Listener:
             ) from None
         self.endpoint = self.socket.getsockopt_string(zmq.LAST_ENDPOINT)
 
-    def answer_zap(self) -> None:
+    def answer_zap(self, now: float) -> None:
         """Admit or refuse every connection that waits for it."""
         while self.zap is not None and self.zap.poll(0):
             words = self.zap.recv_multipart()
             answer = judge(words[1:], self.ring)
-            if answer.problem is not None:
-                self._refuse(UNKNOWN_PEER, answer.problem)
+            if answer.host is not None and not self._budgets.connect(answer.host, now):
+                answer = refusal(words[1:], CUT_OFF, f'host {answer.host} is cut off')
+            if answer.host is None:
+                self._refuse(answer.reason, answer.problem)
+            else:
+                if len(self._admitted) >= MAX_ADDRESSES:
+                    self._admitted.clear()
+                self._admitted[words[5].decode('ascii', 'replace')] = answer.host
             self.zap.send_multipart([words[0], *answer.frames])
 
     def note_failures(self, now: float) -> None:
@@ -126,6 +159,12 @@ class Listener:
         for event in events(self.monitor):
             if event.kind & zmq.EVENT_ACCEPTED:
                 self._young.append(now)
+                self._unread.opened(event.value)
+            elif event.kind & zmq.EVENT_DISCONNECTED:
+                self._unread.ended(event.value)
+                host = self._open.pop(event.value, None)
+                if host is not None:
+                    self._budgets.disconnect(host, now)
             elif event.kind & ENDED:
                 self._ended += 1
                 if event.kind & FAILED:
@@ -137,8 +176,18 @@ class Listener:
             self._ended += 1
             self._refuse(HANDSHAKE, 'somebody connected and does not speak ZeroMQ')
 
-    def frames(self, at_most: int) -> Iterator[ReceivedFrame]:
-        """Frames received from admitted hosts."""
+    def unread(self) -> Iterator[tuple[HostName, int]]:
+        """Of each connection, whose it is, and how many bytes have come that were not delivered."""
+        for connection, address, size in self._unread.unread():
+            host = self._open.get(connection)
+            if host is None and size > HANDSHAKE_MOST:
+                # its handshake is over; before that somebody without a key may have the same address
+                host, size = self._admitted.get(address), size - HANDSHAKE_MOST
+            if host is not None:
+                yield host, size
+
+    def frames(self, at_most: int, now: float) -> Iterator[ReceivedFrame]:
+        """Frames received from admitted hosts, as far as they are within the budgets of these."""
         for _ in range(at_most):
             try:
                 route, *parts = self.socket.recv_multipart(zmq.NOBLOCK, copy=False)
@@ -155,6 +204,12 @@ class Listener:
                     self._refuse(OUR_NAME, 'another machine has the secret key of this host')
                     continue
                 self._routes[sender] = route.bytes, key
+                connection, size = parts[0].get(zmq.SRCFD), sum(map(len, parts))
+                self._open[connection] = sender
+                self._unread.delivered(connection, size)
+                if not self._budgets.frame(sender, size, now, len(parts)):
+                    self._refuse(OVER_BUDGET, f'host {sender} sends more than a host may')
+                    continue
             if problem := fault(parts):
                 self._refuse(*problem)
                 continue
@@ -195,10 +250,17 @@ def judge(request: list[bytes], ring: KeyRing | None) -> ZapAnswer:
     if len(request) == ZAP_FRAMES + 1 and request[6] == b'CURVE':
         key, address = request[7], request[4].decode('ascii', 'replace')
         if key in known:
-            return ZapAnswer(frames=[b'', b'1.0', number, b'200', b'OK', key.hex().encode(), b''])
+            frames = [b'', b'1.0', number, b'200', b'OK', key.hex().encode(), b'']
+            return ZapAnswer(frames=frames, host=known[key])
         problem = f'key {key.hex()} from {address} is not in the allow-list'
-    refusal = [b'', b'1.0', number, b'400', b'unknown key', b'', b'']
-    return ZapAnswer(frames=refusal, problem=problem)
+    return refusal(request, UNKNOWN_PEER, problem)
+
+
+def refusal(request: list[bytes], reason: str, problem: str) -> ZapAnswer:
+    """The answer to a ZAP request that is not admitted."""
+    number = request[2] if len(request) > 2 else b''
+    frames = [b'', b'1.0', number, b'400', b'refused', b'', b'']
+    return ZapAnswer(frames=frames, reason=reason, problem=problem)
 
 
 def fault(parts: list[zmq.Frame]) -> tuple[str, str] | None:

@@ -18,12 +18,12 @@ from nova_market.adapters.transport.zmq.keys import KeyPair
 Context = zmq.Context[zmq.Socket[bytes]]
 Socket = zmq.Socket[bytes]
 
-CUT_FRAME = 2 * MAX_FRAME
+CUT_FRAME = MAX_FRAME + 64 * 1024
 """Bytes from which libzmq does not even read a frame, but cuts the connection. In between it is counted."""
 
 SEND_FRAMES = 4
-RECEIVE_FRAMES = 16
-"""Frames that libzmq holds per peer and direction; beyond that the peer waits, not our memory."""
+RECEIVE_FRAMES = 2
+"""Frames that libzmq holds per connection and direction; beyond that the peer waits, not our memory."""
 
 CONNECT_MS = 3_000
 HANDSHAKE_MS = 5_000
@@ -47,10 +47,12 @@ _TCP = re.compile(r'tcp://(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SocketEvent:
-    """kind: zmq.Event; endpoint: the address that we gave to connect or bind."""
+    """kind: zmq.Event; endpoint: the address that we gave to connect or bind; value: the file descriptor, for
+    most kinds."""
 
     kind: int
     endpoint: str
+    value: int
 
 
 def tuned(context: Context) -> Socket:
@@ -97,7 +99,7 @@ def events(monitor: Socket) -> Iterator[SocketEvent]:
     while monitor.poll(0):
         event = recv_monitor_message(monitor)
         endpoint = event['endpoint'].decode('utf-8', 'replace')
-        yield SocketEvent(kind=event['event'], endpoint=endpoint)
+        yield SocketEvent(kind=event['event'], endpoint=endpoint, value=int(event['value']))
 
 
 def usable(address: str) -> bool:

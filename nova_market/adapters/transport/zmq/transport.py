@@ -15,7 +15,7 @@ import logging
 import os
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from oslo_config import cfg
@@ -24,15 +24,14 @@ from nova_market.adapters.transport.wire_format import MAX_FRAME
 from nova_market.adapters.transport.zmq.endpoint import Endpoint
 from nova_market.adapters.transport.zmq.keys import KeyDirectory, KeyRing
 from nova_market.adapters.transport.zmq.listener import OVERSIZED
+from nova_market.adapters.transport.zmq.mailboxes import Mailboxes
 from nova_market.adapters.transport.zmq.sockets import bindable, is_loopback, usable
+from nova_market.core.exchange.peer_budget import CUT_OFF, PeerBudgets
 from nova_market.core.resource import HostName
 from nova_market.errors import ConfigurationError
 from nova_market.outage_log import OutageLog
 
 LOG = logging.getLogger(__name__)
-
-MAILBOX = 4
-"""Frames that are kept for a host that can't be reached: a statement and an answer of two intervals."""
 
 TICK = 0.5
 """Seconds between two looks at lines and addresses."""
@@ -46,7 +45,6 @@ STOP_SECONDS = 3.0
 ENGINE_BIND = 'tcp://127.0.0.1:*'
 """Where the end of a market engine listens: for nobody."""
 
-UNSENT = 'unsent'
 NO_ADDRESS = 'no_address'
 NO_LINE = 'no_line'
 
@@ -85,7 +83,7 @@ class ZmqTransport:
         self._addresses = addresses
         self._keys = keys
         self._lock = threading.Lock()
-        self._mail: dict[HostName, deque[bytes]] = {}
+        self._mail = Mailboxes()
         self._dropped: Counter[str] = Counter()
         self._refusals: dict[HostName, OutageLog] = {}
         self._trouble = ''
@@ -95,11 +93,12 @@ class ZmqTransport:
         self._sockets: Endpoint | None = None
         self._signature: tuple[object, ...] = ()
         self._ring: KeyRing | None = None
+        self._budgets = PeerBudgets()
 
     @property
     def dropped(self) -> Mapping[str, int]:
         with self._lock:
-            return dict(self._dropped)
+            return {**self._dropped, **self._mail.dropped}
 
     @property
     def trouble(self) -> str:
@@ -128,7 +127,7 @@ class ZmqTransport:
         self._ring = ring
         wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         try:
-            self._sockets = Endpoint(self._bind, self._host, ring, self._drop, wake)
+            self._sockets = self._endpoint(ring, wake)
         except BaseException:
             os.close(wake)
             raise
@@ -156,13 +155,8 @@ class ZmqTransport:
         if len(frame) > MAX_FRAME:
             self._drop(OVERSIZED, f'{len(frame)} bytes of our own, at most {MAX_FRAME}')
             return
-        with self._lock:
-            for host in hosts:
-                box = self._mail.setdefault(host, deque())
-                if len(box) == MAILBOX:
-                    box.popleft()
-                    self._dropped[UNSENT] += 1
-                box.append(frame)
+        for host in hosts:
+            self._mail.post(host, frame)
         self._wake_up()
 
     def _wake_up(self) -> None:
@@ -202,7 +196,7 @@ class ZmqTransport:
         rung = self._wake in ready
         if rung:
             os.eventfd_read(self._wake)
-        for received in sockets.frames(ready):
+        for received in sockets.frames(ready, time.monotonic()):
             self._deliver(received.sender, received.frame)
         now = time.monotonic()
         changes = list(sockets.changes(ready, now))
@@ -210,16 +204,44 @@ class ZmqTransport:
             self._tell_line(host, state)
         if rung or changes:
             self._send_all(now)
+        self._cut_off()
+
+    def _cut_off(self) -> None:
+        """End the connections of peers that take more than their budgets.
+
+        A ROUTER cannot end a single one, so all are made anew, and those of the peer are refused.
+        """
+        hosts = self._budgets.newly_cut_off()
+        for host in hosts:
+            LOG.warning(
+                'host %s is cut off for %d s: it sends more, or makes more connections, than a host may',
+                host,
+                CUT_OFF,
+            )
+        if hosts:
+            self._end_sockets()
+
+    def _end_sockets(self) -> None:
+        """They are opened again by the next look at them."""
+        if self._sockets is not None:
+            self._sockets.close()
+            self._sockets = None
+            self._budgets.disconnect_all()
+
+    def _endpoint(self, ring: KeyRing | None, wake: int) -> Endpoint:
+        return Endpoint(self._bind, self._host, ring, self._drop, self._budgets, wake)
 
     def _deliver(self, sender: HostName | None, frame: bytes) -> None:
+        begun = time.thread_time()
         try:
             self._receive(sender, frame)
         except Exception:
             LOG.exception('a frame of host %s could not be handled', sender)
+        if sender is not None:
+            self._budgets.work(sender, time.thread_time() - begun, time.monotonic())
 
     def _send_all(self, now: float) -> None:
-        with self._lock:
-            waiting = [host for host, box in self._mail.items() if box]
+        waiting = self._mail.waiting()
         if not waiting or self._sockets is None:
             return
         addresses = self._addresses()
@@ -228,21 +250,11 @@ class ZmqTransport:
 
     def _send_to(self, sockets: Endpoint, host: HostName, address: str, now: float) -> None:
         """Send what waits for a host, in order, as far as it goes now."""
-        while True:
-            with self._lock:
-                box = self._mail[host]
-                if not box:
-                    return
-                frame = box.popleft()
-            if sockets.send(host, frame, now):
-                continue
-            with self._lock:
-                if len(box) < MAILBOX:
-                    box.appendleft(frame)
-                else:
-                    self._dropped[UNSENT] += 1
-            self._connect(sockets, host, address, now)
-            return
+        while (frame := self._mail.take(host)) is not None:
+            if not sockets.send(host, frame, now):
+                self._mail.put_back(host, frame)
+                self._connect(sockets, host, address, now)
+                return
 
     def _connect(self, sockets: Endpoint, host: HostName, address: str, now: float) -> None:
         """Make a line to a host; without an address its mail is thrown away."""
@@ -257,9 +269,7 @@ class ZmqTransport:
             reason, problem = NO_LINE, sockets.connections.open(host, address, now)
         if problem is None:
             return
-        with self._lock:
-            count = len(self._mail.pop(host, ()))
-        for _ in range(count):
+        for _ in range(self._mail.empty(host)):
             self._drop(reason, problem)
 
     def _tend(self, now: float) -> None:
@@ -273,13 +283,11 @@ class ZmqTransport:
                 if connections.address(host) != addresses.get(host):
                     connections.close_line(host)
             self._sockets.renew(self._ring, now)
-        with self._lock:
-            for host in [h for h, box in self._mail.items() if not box and h not in addresses]:
-                del self._mail[host]
+        self._mail.forget_others(addresses)
 
     def _reopen(self) -> None:
         try:
-            self._sockets = Endpoint(self._bind, self._host, self._ring, self._drop, self._wake)
+            self._sockets = self._endpoint(self._ring, self._wake)
             self._trouble = ''
         except ConfigurationError as error:
             self._trouble = str(error)
@@ -300,8 +308,7 @@ class ZmqTransport:
         self._ring = ring
         if own_is_new and self._sockets is not None:
             LOG.info('this host has another key, all connections are made anew')
-            self._sockets.close()
-            self._sockets = None
+            self._end_sockets()
 
     def _close(self) -> None:
         with self._lock:
