@@ -19,8 +19,8 @@ TOPOLOGY = [
         help="""
 Which hosts send messages to which. `broadcast` needs no further option, and sends N * (N - 1) messages in
 an interval: use it for up to some 50 hosts, and for comparison. `aggregate` sends 2 * N *
-aggregator_count small messages, and needs the names of some hosts: set `coordination_url`, `members` or
-`aggregators`. All hosts of a cloud must have the same value.
+aggregator_count * copies small messages, and needs the names of some hosts: set `coordination_url`,
+`members` or `aggregators`. All hosts of a cloud must have the same value.
 """,
     ),
     cfg.ListOpt(
@@ -29,8 +29,8 @@ aggregator_count small messages, and needs the names of some hosts: set `coordin
         help="""
 Names of the hosts that are aggregators, for example controllers that run nova-fairness. Empty =
 aggregators are elected among all hosts. Named hosts that are not members are ignored. Each owner belongs
-to one aggregator, which is chosen by hashing. Used with topology `aggregate`. All hosts of a cloud must
-have the same value.
+to `copies` of them, which are chosen by hashing: name three at least, so that hosts can tell which one is
+wrong. Used with topology `aggregate`. All hosts of a cloud must have the same value.
 """,
     ),
     cfg.IntOpt(
@@ -41,7 +41,20 @@ have the same value.
         help="""
 Number of aggregators that are elected when `aggregators` is empty. One is enough for more than 1,000
 hosts. With more of them, owners are divided among them, and the loss of one delays fewer owners; each one
-adds 2 * hosts messages in an interval. All hosts of a cloud must have the same value.
+adds 2 * hosts * copies messages in an interval. All hosts of a cloud must have the same value.
+""",
+    ),
+    cfg.IntOpt(
+        'copies',
+        default=3,
+        min=1,
+        max=3,
+        help="""
+Number of aggregators that add up each owner, where there are so many. A host compares their replies: with
+three of them the middle number counts, and one that goes on to differ from the two others is left and
+named in the log. With two, hosts can tell that one is wrong, and not which. Each one adds 2 * hosts *
+aggregator_count messages in an interval. 1 = every host believes its aggregator. All hosts of a cloud must
+have the same value; while some have another one, or are of an earlier version, nothing is compared.
 """,
     ),
 ]
@@ -64,7 +77,9 @@ and leave automatically. While the backend is down, the members that were known 
         help="""
 All hosts, when there is no `coordination_url`: HOST=tcp://ADDRESS:PORT, separated by commas, or HOST
 alone where the transport needs no address (oslo). With named `aggregators` and topology `aggregate` the
-aggregators are enough. To add a host to the cloud, add it here on all hosts.
+aggregators are enough. To add a host to the cloud, add it here on all hosts. With `coordination_url`:
+the hosts that may be members of its group; names that somebody else has written there are not used.
+Over zmq the hosts that have a public key in `zmq_key_path` may, when nothing is listed here.
 """,
     ),
 ]

@@ -314,8 +314,8 @@ the same value.
             ),
         ],
         help="""
-Source of quotas. One or two hosts (controllers) with `openstack` are enough for a cloud; compute hosts
-then need no credentials.
+Source of quotas. One host (a controller) with `openstack` is enough for a cloud; with three, one of them
+that is wrong is outvoted. Compute hosts then need no credentials.
 """,
     ),
     cfg.FloatOpt(

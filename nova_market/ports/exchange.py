@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What hosts and engines need to tell each other something."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from nova_market.core.exchange.codec import Message
@@ -127,8 +127,11 @@ class Enforcement(Protocol):
     def enforced(self, hosts: Iterable[HostName]) -> Mapping[HostName, frozenset[str]]:
         """Of these hosts, those that have stated what they enforce, and what: the newest statement."""
 
-    def heaviness(self) -> Mapping[OwnerId, float]:
-        """Heaviness of owners in the cloud, as reported by hosts that confirmed one of the last periods."""
+    def heaviness(self, owners: Mapping[HostName, Collection[OwnerId]]) -> Mapping[OwnerId, float]:
+        """Heaviness of owners in the cloud, as stated by hosts that confirmed one of the last periods.
+
+        owners: of the servers on each host; a host is believed of these only (H30)
+        """
 
     def stop(self) -> None:
         """Stop listening."""

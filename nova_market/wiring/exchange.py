@@ -3,15 +3,17 @@
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from oslo_config import cfg
 
 from nova_market.adapters.transport.membership import StaticMembers, ToozMembers
 from nova_market.adapters.transport.wire_format import FORMATS
+from nova_market.adapters.transport.zmq.keys import KeyDirectory
 from nova_market.core.fairness.host_division import FAIRNESS
-from nova_market.core.fairness.round import FairnessSettings
+from nova_market.core.fairness.round import FairnessSettings, most_reported
 from nova_market.core.resource import HostName
 from nova_market.core.usage.use import MinuteUse
 from nova_market.errors import ConfigurationError
@@ -64,6 +66,7 @@ def build_exchange(
         'transport': transport,
         'wire': wire,
         'membership': membership,
+        'bound': partial(most_reported, settings=settings),
     }
     if broadcast:
         return BroadcastExchange(**parts)
@@ -71,6 +74,7 @@ def build_exchange(
         epoch=epoch_of(settings),
         named=tuple(HostName(one) for one in conf.exchange.aggregators),
         count=conf.exchange.aggregator_count,
+        copies=conf.exchange.copies,
         **parts,
     )
 
@@ -157,15 +161,26 @@ def _observed(conf: cfg.ConfigOpts, name: HostName) -> Membership:
     options = conf.exchange
     if conf.fairness.exchange != 'zmq':
         return StaticMembers(name, '', {})
-    if options.coordination_url:
-        return ToozMembers(name, '', options.coordination_url, OBSERVE, observer=True)
     listed = _listed(options.members, need_address=True)
+    if options.coordination_url:
+        known = _known(listed, KeyDirectory(options.zmq_engine_key_path, name))
+        url = options.coordination_url
+        return ToozMembers(name, '', url, OBSERVE, observer=True, known=known)
     if not listed:
         raise ConfigurationError(
             '[fairness]exchange = zmq must know the hosts: set [exchange]coordination_url or '
             '[exchange]members'
         )
     return StaticMembers(name, listed.get(name, ''), listed)
+
+
+def _known(
+    listed: Mapping[HostName, str], keys: KeyDirectory | None
+) -> Callable[[], Mapping[HostName, str] | None]:
+    """The hosts that may be members of a group: those that the operator lists, else those with a key."""
+    if listed:
+        return lambda: listed
+    return (lambda: dict.fromkeys(keys.names(), '')) if keys is not None else lambda: None
 
 
 def _membership(
@@ -177,7 +192,9 @@ def _membership(
     listed = _listed(options.members, need_address=transport == 'zmq')
     address = listed.get(host) or (_own_address(conf, host) if transport == 'zmq' else '')
     if options.coordination_url:
-        return ToozMembers(host, address, options.coordination_url, interval)
+        keys = KeyDirectory(options.zmq_key_path, host) if transport == 'zmq' else None
+        known = _known(listed, keys)
+        return ToozMembers(host, address, options.coordination_url, interval, known=known)
     if not listed and transport != 'zmq':
         listed = {HostName(one): '' for one in options.aggregators}
     if not listed and not (broadcast and transport == 'oslo'):

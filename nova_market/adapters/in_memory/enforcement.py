@@ -4,12 +4,13 @@
 Implements ports.Enforcement.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from nova_market.core.market.bid import MARKET_RESOURCES
 from nova_market.core.market.delivery import LATE
 from nova_market.core.market.enforced import Confirmed
 from nova_market.core.market.inventory import Allocation
+from nova_market.core.market.stated_heaviness import believed_heaviness
 from nova_market.core.resource import HostName, OwnerId
 
 
@@ -54,8 +55,8 @@ class MemoryEnforcement:
         stating = (host for host in hosts if host not in self.silent or host in self.applied)
         return {host: self._controls(host) for host in stating}
 
-    def heaviness(self) -> Mapping[OwnerId, float]:
-        return dict(self.heavy)
+    def heaviness(self, owners: Mapping[HostName, Collection[OwnerId]]) -> Mapping[OwnerId, float]:
+        return believed_heaviness(dict.fromkeys(owners, self.heavy), owners)
 
     def _controls(self, host: HostName) -> frozenset[str]:
         return self.own.get(host, self.controls)

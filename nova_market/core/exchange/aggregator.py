@@ -10,10 +10,14 @@ lock: its owner does both.
 """
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from nova_market.core.exchange.deadband import outside_deadband
+from nova_market.core.exchange.homed_vectors import HomedVectors
 from nova_market.core.exchange.messages import (
     CloudPart,
     Departure,
@@ -24,8 +28,10 @@ from nova_market.core.exchange.messages import (
 from nova_market.core.exchange.owner_sums import Contribution, OwnerSums
 from nova_market.core.exchange.packed_sums import PackedSums
 from nova_market.core.exchange.quota_tally import Quota, QuotaTally, tally
+from nova_market.core.exchange.quota_votes import QuotaVotes
+from nova_market.core.exchange.report_bounds import CloudSize, ReportBound, unbounded
 from nova_market.core.exchange.report_table import MAX_HOSTS, OTHER_METRIC, STALE, TOO_MANY_HOSTS
-from nova_market.core.exchange.validation import MAX_OWNERS
+from nova_market.core.exchange.validation import MAX_COPIES, MAX_OWNERS
 from nova_market.core.resource import RESOURCES, HostName, OwnerId
 
 MAX_ENTRIES = 1_000_000
@@ -35,10 +41,6 @@ TOO_MANY_OWNERS = 'too_many_owners'
 
 SETTLING = 0.4
 """Part of `ttl` (three intervals) in which every host has sent an update: 1.2 intervals."""
-
-NO_HOST = HostName('')
-
-NO_VECTORS = [0.0] * (3 * len(RESOURCES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +57,7 @@ class _Row:
     """One host.
 
     present: False after its departure; its version then guards the place
+    copies:  of each owner, to which the host sends its updates; 0 before the first
     seen:    how many changes of the vectors `sent` takes into account
     """
 
@@ -62,11 +65,8 @@ class _Row:
     received: float
     aggregator_set: str
     present: bool = True
-    reads_quotas: bool = False
+    copies: int = 0
     contribution: Contribution = field(default_factory=Contribution)
-    homed: bool = False
-    vectors: list[float] = field(default_factory=lambda: NO_VECTORS)
-    quotas: Mapping[OwnerId, Quota] = field(default_factory=dict)
     sent: _SentCloud | None = None
     seen: int = -1
     reply: TotalsReply | None = None
@@ -83,8 +83,12 @@ class Aggregator:
         epoch: str,
         limit: int = MAX_HOSTS,
         entries: int = MAX_ENTRIES,
+        bound: ReportBound = unbounded,
     ) -> None:
-        """host: its name in replies; ttl: seconds after which a silent host is forgotten."""
+        """host: its name in replies; ttl: seconds after which a silent host is forgotten.
+
+        bound: of the sums that a host may report, by the metric
+        """
         self._host = host
         self._metric = metric
         self._ttl = ttl
@@ -92,16 +96,14 @@ class Aggregator:
         self._limit = limit
         self._room = entries
         self._rows: dict[HostName, _Row] = {}  # in the order in which they last sent an update
+        self._bound = bound
         self._sums = OwnerSums()
-        self._homed = 0
-        self._vectors = NO_VECTORS
-        self._homings = 0
+        self._vectors = HomedVectors()
+        self._quotas = QuotaVotes(self._sums.mark)
         self._recounted = -math.inf
         self._due = -math.inf  # before then nothing expires
-        self._quotas: dict[OwnerId, dict[HostName, Quota]] = {}
-        self._believed: dict[OwnerId, Quota] = {}
-        self._tally: QuotaTally | None = None
-        self._reader: HostName | None = None
+        self._copies: Counter[int] = Counter()
+        self._owners: tuple[int, int, QuotaTally] | None = None  # hosts, owners that count
         self._aggregator_sets: dict[str, tuple[float, float]] = {}
 
     def receive(self, update: StateUpdate, now: float) -> TotalsReply | str:
@@ -156,6 +158,14 @@ class Aggregator:
         )
         return ''
 
+    def learn(self, size: CloudSize) -> None:
+        """How large the cloud is, as this host itself has it: what one host may report follows (H26)."""
+        if self._vectors.compare():
+            self._vectors.recount()
+        most = self._vectors.most
+        bound = self._bound(most, size) if np.isfinite(most).all() else None
+        self._sums.bound(bound, [row.contribution for row in self._rows.values()])
+
     def _reply(self, update: StateUpdate, **parts: object) -> TotalsReply:
         return TotalsReply(
             host=self._host,
@@ -164,8 +174,14 @@ class Aggregator:
             sequence=update.sequence,
             epoch=self._epoch,
             aggregator_set=update.aggregator_set,
+            copy=update.copy,
+            older=self._fewer_copies(update.copies) if update.copies > 1 else None,
             **parts,  # type: ignore[arg-type]
         )
+
+    def _fewer_copies(self, copies: int) -> int:
+        """Hosts that send to fewer copies, as those of an earlier version do."""
+        return sum(self._copies[number] for number in range(1, copies))
 
     # -- what is remembered
 
@@ -189,9 +205,7 @@ class Aggregator:
         """
         self._recounted = now
         self._sums.recount(row.contribution for row in self._rows.values())
-        homed = [row.vectors for row in self._rows.values() if row.homed]
-        self._vectors = [math.fsum(column) for column in zip(NO_VECTORS, *homed, strict=True)]
-        self._homings += 1
+        self._vectors.recount()
         for aggregator_set, (_, last) in list(self._aggregator_sets.items()):
             if now - last >= self._ttl:
                 del self._aggregator_sets[aggregator_set]
@@ -200,8 +214,9 @@ class Aggregator:
         if row is None and len(self._rows) >= self._limit:
             return TOO_MANY_HOSTS
         known = {} if row is None else row.contribution.places
-        had = 0 if row is None else len(known) + len(row.quotas)
-        quotas = len(update.quotas or (row.quotas if row is not None else ()))
+        read = self._quotas.of(update.host)
+        had = len(known) + len(read)
+        quotas = len(update.quotas or read)
         owners = len(known) + len(update.owners)
         if owners <= MAX_OWNERS and owners + quotas - had <= self._room:
             return ''  # even if none of them is known
@@ -218,8 +233,10 @@ class Aggregator:
         self._rows.pop(host, None)
         self._rows[host] = row
         row.version, row.received, row.aggregator_set = update.version, now, update.aggregator_set
-        if row.reads_quotas != update.reads_quotas:
-            row.reads_quotas, self._reader = update.reads_quotas, None
+        self._copies[row.copies] -= 1
+        row.copies = update.copies
+        self._copies[row.copies] += 1
+        self._quotas.reads(host, update.reads_quotas)
         gone: Collection[OwnerId] = update.gone
         if update.full:
             gone = row.contribution.places.keys() - update.owners.keys()
@@ -228,9 +245,9 @@ class Aggregator:
         if update.owners or gone:
             self._put(row, update.owners, gone)
         if update.vectors is not None or update.full:
-            self._home(row, update.vectors)
+            self._vectors.put(host, update.vectors)
         if update.quotas is not None or update.full:
-            self._quote(host, row, update.quotas or {})
+            self._quote(host, update.quotas or {})
         return row
 
     def _put(
@@ -243,64 +260,38 @@ class Aggregator:
         self._sums.state(row.contribution, owners, gone)
         self._room += before - len(row.contribution.places)
 
-    def _home(self, row: _Row, vectors: Vectors | None) -> None:
-        if vectors is None and not row.homed:
+    def _quote(self, host: HostName, quotas: Mapping[OwnerId, Quota]) -> None:
+        before = self._quotas.of(host)
+        if quotas == before:
             return
-        after = NO_VECTORS
-        if vectors is not None:
-            after = [*vectors.supply, *vectors.load, *vectors.virtual]
-        changes = zip(self._vectors, row.vectors, after, strict=True)
-        self._vectors = [total - old + new for total, old, new in changes]
-        self._homings += 1
-        self._homed += (vectors is not None) - row.homed
-        row.vectors, row.homed = after, vectors is not None
-
-    def _quote(self, host: HostName, row: _Row, quotas: Mapping[OwnerId, Quota]) -> None:
-        if quotas == row.quotas:
-            return
-        self._room += len(row.quotas) - len(quotas)
-        for owner in row.quotas.keys() | quotas.keys():
-            before = self._believed.get(owner)
-            reported = self._quotas.setdefault(owner, {})
-            if owner in quotas:
-                reported[host] = quotas[owner]
-            else:
-                del reported[host]
-            if reported:
-                # where hosts differ the last by name is believed, as in core.exchange.totals.add_up
-                self._believed[owner] = reported[max(reported)]
-            else:
-                del self._quotas[owner]
-                self._believed.pop(owner, None)
-            if self._believed.get(owner) != before:
-                self._sums.mark(owner)
-        row.quotas = dict(quotas)
-        self._tally = self._reader = None
+        self._room += len(before) - len(quotas)
+        self._quotas.report(host, quotas)
+        self._owners = None
 
     def _forget(self, host: HostName) -> None:
         row = self._rows.pop(host, None)
         if row is None:
             return
-        if row.reads_quotas:
-            self._reader = None
+        self._copies[row.copies] -= 1
         self._put(row, {}, row.contribution.places.keys())
-        self._home(row, None)
-        self._quote(host, row, {})
+        self._vectors.put(host, None)
+        self._quote(host, {})
+        self._quotas.forget(host)
 
     # -- what is replied
 
     def _cloud_news(self, row: _Row, update: StateUpdate) -> CloudPart | None:
         """The others homed here and the owners of all, if the host may not know them yet."""
-        if self._tally is None or self._sums.changed:
-            self._tally = tally(self._sums.owners, self._believed)
+        hosts = self._fewer_copies(MAX_COPIES + 1)
+        if self._owners is None or self._sums.changed or hosts != self._owners[0]:
+            number = self._sums.counted(hosts)
+            self._owners = hosts, number, tally(self._sums.owners, self._quotas.believed)
             self._sums.changed = False
-        counts = (self._homed - row.homed, len(self._sums.owners), self._tally)
+        counts = (len(self._vectors) - (update.host in self._vectors), *self._owners[1:])
         sent = row.sent
-        if sent is None or sent.counts != counts or row.seen != self._homings:
-            row.seen = self._homings
-            pairs = zip(self._vectors, row.vectors, strict=True)
-            # rounding may leave less than none
-            sums = [total - own if total > own else 0.0 for total, own in pairs]
+        if sent is None or sent.counts != counts or row.seen != self._vectors.changes:
+            row.seen = self._vectors.changes
+            sums = self._vectors.others(update.host)
             if sent is None or sent.counts != counts or outside_deadband(sent.sums, sums):
                 sent = row.sent = _SentCloud(sums=sums, counts=counts, since=update.sequence)
         if sent.since <= _acked(update):
@@ -318,22 +309,15 @@ class Aggregator:
         )
 
     def _quotas_of(self, owners: Collection[OwnerId]) -> dict[OwnerId, Quota]:
-        believed = self._believed
+        believed = self._quotas.believed
         return {owner: believed[owner] for owner in owners if owner in believed} if believed else {}
 
     def _asked(self, row: _Row, host: HostName) -> tuple[OwnerId, ...]:
-        """Owners whose quotas no other host reads. One host is asked, if possible one that has read some."""
-        if self._reader is None:
-            readers = [(not r.quotas, name) for name, r in self._rows.items() if r.reads_quotas]
-            self._reader = min(readers)[1] if readers else NO_HOST
-        if self._reader != host:
+        """Owners whose quotas this host shall read."""
+        if not self._quotas.is_asked(host):
             return ()
-        wanted = (
-            owner
-            for owner in self._sums.owners
-            if owner not in row.contribution.places and self._quotas.get(owner, {}).keys() <= {host}
-        )
-        return tuple(sorted(wanted)[:MAX_OWNERS])
+        owners = self._sums.listed(self._fewer_copies(MAX_COPIES + 1))
+        return self._quotas.asked(host, row.contribution.places, owners)
 
 
 def _is_understood(row: _Row | None, update: StateUpdate) -> bool:

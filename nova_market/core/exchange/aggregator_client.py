@@ -11,12 +11,14 @@ they are too old. Times are seconds of the host's monotonic clock, given as argu
 takes no lock: its owner does both.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from nova_market.core.exchange.aggregator_session import AggregatorSession, SessionInput
+from nova_market.core.exchange.comparison import Part
 from nova_market.core.exchange.messages import HostReport, StateUpdate, TotalsReply, Vectors
 from nova_market.core.exchange.quota_tally import tally
 from nova_market.core.exchange.rendezvous import aggregator_of, set_digest
@@ -33,8 +35,12 @@ intervals after its last reply, and the others are complete two intervals later:
 what this host knows by itself would enter its updates to all. Their age is in the totals, and lets
 weights decay."""
 
-MAX_SILENT = 16
-"""So many silent aggregators are probed now and then."""
+MAX_SILENT = 10_000
+"""So many silent aggregators are remembered, as many as there are members: one that is forgotten would be
+chosen again, and somebody who can invent members could keep hosts from finding one that exists."""
+
+MAX_PROBED = 16
+"""So many of them are probed at once."""
 
 OTHER_HOST = 'other_host'
 OTHER_EPOCH = 'other_epoch'
@@ -42,13 +48,30 @@ UNSOLICITED = 'unsolicited'
 
 Sessions = dict[HostName, AggregatorSession]
 
+Parts = dict[HostName, Part]
+
+NO_PARTS: Mapping[HostName, Part] = {}
+
 
 class AggregatorClient:
     """One host's sessions with its aggregators."""
 
-    def __init__(self, host: HostName, metric: str, ttl: float, epoch: str) -> None:
-        """ttl: seconds after which a reply is too old to be used."""
+    def __init__(
+        self,
+        host: HostName,
+        metric: str,
+        ttl: float,
+        epoch: str,
+        copy: int = 0,
+        copies: int = 1,
+    ) -> None:
+        """ttl: seconds after which a reply is too old to be used.
+
+        copy, copies: which one of how many aggregators of each owner these sessions are with
+        """
         self._host = host
+        self._copy, self._copies = copy, copies
+        self._groups: tuple[HostName, ...] = ()
         self._metric = metric
         self._ttl = ttl
         self._epoch = epoch
@@ -57,7 +80,8 @@ class AggregatorClient:
         self._aggregators: tuple[HostName, ...] = ()
         self._aggregator_set = ''
         self._sessions: Sessions = {}
-        self._old: Sessions = {}
+        self._old: Parts = {}  # as they counted when the sessions were left
+        self._agreed: Mapping[HostName, Part] = NO_PARTS
         self._aggregator_by_key: dict[str, HostName] = {}
         self._sent_updates: dict[HostName, StateUpdate] = {}
         self._retransmitted_versions: dict[HostName, tuple[int, int]] = {}
@@ -65,15 +89,24 @@ class AggregatorClient:
         self._probed: dict[HostName, float] = {}
 
     def updates(
-        self, report: HostReport, aggregators: Iterable[HostName], now: float
+        self,
+        report: HostReport,
+        aggregators: Iterable[HostName],
+        now: float,
+        groups: Sequence[HostName] | None = None,
     ) -> Mapping[HostName, StateUpdate]:
-        """The updates to send, at least one to each aggregator."""
+        """The updates to send, at least one to each aggregator.
+
+        groups: of a further copy: the aggregators of the first one, at whose places these add up the same
+        owners
+        """
         if self._first is None:
             self._first = now
         self._report = report
-        chosen = tuple(sorted(aggregators))
-        if chosen != self._aggregators:
-            self._turn_to(chosen, now)
+        chosen = tuple(aggregators) if groups is not None else tuple(sorted(aggregators))
+        shares = chosen if groups is None else tuple(groups)
+        if (chosen, shares) != (self._aggregators, self._groups):
+            self._turn_to(chosen, shares, now)
         parts = self._parts(report)
         result: dict[HostName, StateUpdate] = {}
         for to, session in self._sessions.items():
@@ -104,6 +137,10 @@ class AggregatorClient:
         limit = SILENCE * self._ttl
         return frozenset(host for host, since in self._waiting.items() if now - since >= limit)
 
+    def forget_others(self, hosts: Container[HostName]) -> None:
+        """Wait for replies of these alone: who is no member any more is not probed (H32)."""
+        self._waiting = {host: since for host, since in self._waiting.items() if host in hosts}
+
     def unacked(self) -> frozenset[HostName]:
         """Aggregators whose replies to the last updates have not come yet."""
         return frozenset(host for host, session in self._sessions.items() if session.unacked)
@@ -114,23 +151,43 @@ class AggregatorClient:
         self._retransmitted_versions |= {to: self._sent_updates[to].version for to in retransmitted}
         return {to: replace(self._sent_updates.pop(to), retransmitted=True) for to in retransmitted}
 
-    def totals(self, now: float) -> CloudTotals:
-        """Sums over the cloud of the owners of this host; of this host alone without replies."""
+    def parts(self) -> tuple[Part, ...]:
+        """What each aggregator has replied, in their order; usable if it is about the last update."""
+        return tuple(
+            Part(
+                aggregator=to,
+                others=session.others,
+                quotas=session.quotas,
+                cloud=session.cloud,
+                asked=session.asked,
+                carried=-math.inf if session.carried is None else session.carried,
+                usable=session.complete and not session.unacked,
+                older=session.older,
+            )
+            for to, session in self._sessions.items()
+        )
+
+    def totals(self, now: float, agreed: Mapping[HostName, Part] = NO_PARTS) -> CloudTotals:
+        """Sums over the cloud of the owners of this host; of this host alone without replies.
+
+        agreed: what counts in place of what these aggregators have replied
+        """
         never = 2 * self._ttl + now - (now if self._first is None else self._first)
         if self._report is None:
             return add_up([], self._metric, never)
-        sessions = self._picture(now)
-        carried = [session.carried for session in sessions.values() if session.carried is not None]
-        missing = not carried or len(carried) < len(sessions)
-        age = never if missing else now - min(carried)
+        self._agreed = agreed
+        parts = self._picture(now)
+        oldest = min((part.carried for part in parts.values()), default=-math.inf)
+        age = never if oldest == -math.inf else now - oldest
         own = add_up([self._report], self._report.metric, age)
-        life = OLD_LIFE if sessions is self._old else 1.0
-        alive = [session for session in sessions.values() if self._alive(session, now, life)]
-        return _overlay(own, alive)
+        life = OLD_LIFE if parts is self._old else 1.0
+        return _overlay(own, [part for part in parts.values() if self._alive(part, now, life)])
 
     # -- what is sent to which aggregator
 
-    def _turn_to(self, chosen: tuple[HostName, ...], now: float) -> None:
+    def _turn_to(
+        self, chosen: tuple[HostName, ...], groups: tuple[HostName, ...], now: float
+    ) -> None:
         silent = self.silent(now)
         self._waiting = {
             host: since for host, since in self._waiting.items() if host in silent or host in chosen
@@ -138,17 +195,13 @@ class AggregatorClient:
         while len(self._waiting) > MAX_SILENT + len(chosen):
             del self._waiting[min(self._waiting, key=self._waiting.__getitem__)]
         current = self._picture(now)
-        if current and all(self._alive(session, now, OLD_LIFE) for session in current.values()):
+        if current and all(self._alive(part, now, OLD_LIFE) for part in current.values()):
             self._old = current
-        self._aggregators, self._aggregator_set, self._aggregator_by_key = (
-            chosen,
-            set_digest(chosen),
-            {},
-        )
-        self._sessions = {
-            to: AggregatorSession(self._host, self._metric, self._epoch, self._aggregator_set)
-            for to in chosen
-        }
+        self._agreed = NO_PARTS
+        self._aggregators, self._groups, self._aggregator_by_key = chosen, groups, {}
+        self._aggregator_set = set_digest(chosen if groups == chosen else (*chosen, *groups))
+        head = (self._host, self._metric, self._epoch, self._aggregator_set)
+        self._sessions = {to: AggregatorSession(*head, self._copy, self._copies) for to in chosen}
 
     def _parts(self, report: HostReport) -> dict[HostName, SessionInput]:
         owners: dict[HostName, dict[OwnerId, tuple[float, ...]]] = {to: {} for to in self._sessions}
@@ -176,7 +229,8 @@ class AggregatorClient:
                 > 10 * len(self._report.owners if self._report else ()) + 1000
             ):
                 self._aggregator_by_key.clear()
-            found = self._aggregator_by_key[key] = aggregator_of(key, self._aggregators)
+            place = self._groups.index(aggregator_of(key, self._groups))
+            found = self._aggregator_by_key[key] = self._aggregators[place]
         return found
 
     def _probes(self, report: HostReport, now: float) -> dict[HostName, StateUpdate]:
@@ -190,6 +244,7 @@ class AggregatorClient:
             if host not in self._sessions
             and now - self._probed.get(host, now - self._ttl) >= self._ttl
         ]
+        due = sorted(due, key=lambda host: (self._probed.get(host, -math.inf), host))[:MAX_PROBED]
         self._probed = {
             h: t for h, t in self._probed.items() if h in self._waiting
         } | dict.fromkeys(due, now)
@@ -201,42 +256,47 @@ class AggregatorClient:
                 metric=self._metric,
                 epoch=self._epoch,
                 aggregator_set=self._aggregator_set or 'none',
+                copy=self._copy,
+                copies=self._copies,
             )
             for host in due
         }
 
     # -- what is known
 
-    def _alive(self, session: AggregatorSession, now: float, life: float = 1.0) -> bool:
-        return session.carried is not None and now - session.carried <= life * self._ttl
+    def _alive(self, part: Part, now: float, life: float = 1.0) -> bool:
+        return now - part.carried <= life * self._ttl
 
-    def _picture(self, now: float) -> Sessions:
-        """The lines to believe: the old aggregators' until the new ones' are complete."""
+    def _picture(self, now: float) -> Parts:
+        """What to believe: what the old aggregators have replied until the new ones are complete."""
         if self._old:
             complete = self._sessions and all(
-                session.complete for session in self._sessions.values()
+                self._agreed[to].usable if to in self._agreed else session.complete
+                for to, session in self._sessions.items()
             )
-            alive = all(self._alive(session, now, OLD_LIFE) for session in self._old.values())
+            alive = all(self._alive(part, now, OLD_LIFE) for part in self._old.values())
             if complete or not alive:
                 self._old = {}
-        return self._old or self._sessions
+        return self._old or {
+            part.aggregator: self._agreed.get(part.aggregator, part) for part in self.parts()
+        }
 
 
-def _overlay(own: CloudTotals, sessions: Sequence[AggregatorSession]) -> CloudTotals:
+def _overlay(own: CloudTotals, parts: Sequence[Part]) -> CloudTotals:
     """The host's own totals and what the others add to them."""
-    others = {owner: sums for session in sessions for owner, sums in session.others.items()}
-    quotas = {**own.quotas, **{o: q for session in sessions for o, q in session.quotas.items()}}
+    others = {owner: sums for part in parts for owner, sums in part.others.items()}
+    quotas = {**own.quotas, **{o: q for part in parts for o, q in part.quotas.items()}}
     # owners that no aggregator has counted yet
     fresh = [owner for owner in own.owners if owner not in others]
     supply, load, virtual = own.supply.copy(), own.load.copy(), own.virtual.copy()
     hosts, owner_count, quota_tally = own.hosts, len(fresh), tally(fresh, quotas)
-    for part in (session.cloud for session in sessions if session.cloud is not None):
-        supply += part.vectors.supply
-        load += part.vectors.load
-        virtual += part.vectors.virtual
-        hosts += part.hosts
-        owner_count += part.owner_count
-        quota_tally += part.tally
+    for cloud in (part.cloud for part in parts if part.cloud is not None):
+        supply += cloud.vectors.supply
+        load += cloud.vectors.load
+        virtual += cloud.vectors.virtual
+        hosts += cloud.hosts
+        owner_count += cloud.owner_count
+        quota_tally += cloud.tally
     return CloudTotals(
         owners=own.owners,
         sums=_sums(own, others),
@@ -248,7 +308,7 @@ def _overlay(own: CloudTotals, sessions: Sequence[AggregatorSession]) -> CloudTo
         age=own.age,
         owner_count=max(owner_count, len(own.owners)),
         quota_tally=quota_tally,
-        asked=tuple(sorted({owner for session in sessions for owner in session.asked})),
+        asked=tuple(dict.fromkeys(owner for part in parts for owner in part.asked)),
     )
 
 

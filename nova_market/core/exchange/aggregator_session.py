@@ -58,10 +58,20 @@ class AggregatorSession:
     complete: was that reply?
     others:   owner -> sum over the other hosts
     cloud:    the aggregator's part of the cloud, without this host
+    older:    as in the last reply
     """
 
-    def __init__(self, host: HostName, metric: str, epoch: str, aggregator_set: str) -> None:
+    def __init__(
+        self,
+        host: HostName,
+        metric: str,
+        epoch: str,
+        aggregator_set: str,
+        copy: int = 0,
+        copies: int = 1,
+    ) -> None:
         self._host = host
+        self._copy, self._copies = copy, copies
         self._metric = metric
         self._epoch = epoch
         self._aggregator_set = aggregator_set
@@ -73,6 +83,7 @@ class AggregatorSession:
         self.quotas: dict[OwnerId, Quota] = {}
         self.cloud: CloudPart | None = None
         self.asked: tuple[OwnerId, ...] = ()
+        self.older: int | None = None
         self._forget()
 
     def _forget(self) -> None:
@@ -132,6 +143,8 @@ class AggregatorSession:
             vectors=self._vectors_news(part.vectors, number, full),
             quotas=self._quotas_news(part.quotas, number, full),
             reads_quotas=report.reads_quotas,
+            copy=self._copy,
+            copies=self._copies,
         )
         self._sent[number] = (now, self._known)
         if len(self._sent) > MAX_PENDING:
@@ -169,14 +182,15 @@ class AggregatorSession:
         return ''
 
     def _take(self, reply: TotalsReply, published: float) -> None:
-        self._acked = reply.sequence
+        self._acked, self.older = reply.sequence, reply.older
         self.carried, self.complete, self.asked = published, reply.complete, reply.asked
         if reply.full:
             self.others, self.quotas = {}, {}
         for owner, sums in reply.owners.items():
             self.others[owner] = sums
             self.quotas.pop(owner, None)
-        self.quotas.update(reply.quotas)
+        # of owners that are replied, which are forgotten when this host has them no more
+        self.quotas |= {o: quota for o, quota in reply.quotas.items() if o in reply.owners}
         self.cloud = reply.cloud or self.cloud
         self._sent = {n: sent for n, sent in self._sent.items() if n > reply.sequence}
 

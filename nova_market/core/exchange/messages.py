@@ -83,6 +83,7 @@ class StateUpdate:
     reads_quotas:   may be asked for quotas
     retransmitted:  sent before, and no reply has come
     reads_numbers:  may the reply have PackedSums?
+    copy, copies:   of the aggregators of an owner, which one of how many this is (core.exchange.comparison)
     """
 
     host: HostName
@@ -100,6 +101,8 @@ class StateUpdate:
     reads_quotas: bool = False
     retransmitted: bool = False
     reads_numbers: bool = True
+    copy: int = 0
+    copies: int = 1
 
     @property
     def version(self) -> tuple[int, int]:
@@ -129,6 +132,9 @@ class TotalsReply:
     asked:         owners whose quotas `to` shall read
     resync:        the aggregator does not know the host and asks for a full update
     reads_numbers: may an update have PackedSums?
+    copy:          as in the update
+    older:         hosts that send their updates to fewer copies than the host; None: the aggregator itself
+                   knows nothing of copies, or the host has asked for one only
     """
 
     host: HostName
@@ -145,6 +151,8 @@ class TotalsReply:
     asked: tuple[OwnerId, ...] = ()
     resync: bool = False
     reads_numbers: bool = True
+    copy: int = 0
+    older: int | None = None
 
     @property
     def version(self) -> tuple[int, int]:

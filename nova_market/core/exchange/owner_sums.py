@@ -9,7 +9,8 @@ been as an error, until `recount` adds up anew. The sum of an owner that one hos
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,6 +25,7 @@ from nova_market.core.exchange.packed_sums import (
     Places,
     owner_list,
 )
+from nova_market.core.exchange.report_bounds import counted_owners, cut, listed_owners
 from nova_market.core.resource import Array, Flags, OwnerId, Rows
 
 NOT_SENT = math.nan
@@ -42,7 +44,8 @@ class Contribution:
     known:   the owners of this host
     places:  owner -> its number among them
     cells:   where in the sums each number goes
-    added:   the host's own terms
+    stated:  the host's own terms, as it has reported them
+    added:   the same as far as they count (H26)
     sent:    the sums over the others that were sent to it, or NOT_SENT
     unacked: what replies that are not acknowledged have held: to which update, which owners
     marks:   how many marks `sent` takes into account
@@ -53,6 +56,7 @@ class Contribution:
     known: OwnerList = NOBODY
     places: dict[OwnerId, int] = field(default_factory=dict)
     cells: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    stated: Array = field(default_factory=lambda: np.zeros(0))
     added: Array = field(default_factory=lambda: np.zeros(0))
     sent: Array = field(default_factory=lambda: np.zeros(0))
     unacked: list[tuple[int, Flags]] = field(default_factory=list)
@@ -63,7 +67,7 @@ class Contribution:
 class OwnerSums:
     """All owners have as many numbers as the widest term has had.
 
-    changed: owners have come or gone since somebody set it to False
+    changed: owners have come or gone, or have got or lost a second host, since somebody set it to False
     """
 
     def __init__(self) -> None:
@@ -77,11 +81,43 @@ class OwnerSums:
         self._marks = 0
         self._changes = 0
         self._recounted = 0
+        self._most: Array | None = None
+        self._holders: list[int] = []  # by row: the sum of the ids of its hosts' contributions
+        self._alone: Counter[int] = Counter()  # by id: owners that this host has and no other one
 
     @property
     def owners(self) -> Collection[OwnerId]:
         """Owners that some host has a term of."""
         return self._rows.keys()
+
+    def listed(self, hosts: int) -> tuple[OwnerId, ...]:
+        """Owners whose quotas are read, last those that may be invented; of these as many as count (H28)."""
+        shared: list[OwnerId] = []
+        alone: dict[int, list[OwnerId]] = {}
+        for owner, row in self._rows.items():
+            mine = alone.setdefault(self._holders[row], []) if self._hosts[row] == 1 else shared
+            mine.append(owner)
+        return listed_owners(shared, alone.values(), hosts)
+
+    def counted(self, hosts: int) -> int:
+        """The number of owners; of those that one host alone has, as many as it may add (H27)."""
+        alone = np.fromiter(self._alone.values(), dtype=float, count=len(self._alone))
+        return counted_owners(len(self._rows), alone, hosts)
+
+    def bound(self, most: Array | None, hosts: Sequence[Contribution]) -> None:
+        """From now on the terms of a host count to this sum of their amounts, shape (width,) or more.
+
+        hosts: all contributions
+        """
+        if most is None and self._most is None:
+            return
+        self._most, before = most, self._changes
+        for contribution in hosts:
+            self._fit(contribution)
+            self._count(contribution)
+        if self._changes != before:
+            # terms of 1e24 that count no more have taken the last digits of the others
+            self.recount(hosts)
 
     def state(
         self,
@@ -111,7 +147,7 @@ class OwnerSums:
             self._change(contribution, chosen, numbers)
 
     def _change(self, contribution: Contribution, places: Places, numbers: Array) -> None:
-        after = contribution.added.copy()
+        after = contribution.stated.copy()
         if self._width == 1:
             after[places] = numbers.ravel()  # most metrics: in a tenth of the time
         else:
@@ -120,8 +156,18 @@ class OwnerSums:
 
     def _replace(self, contribution: Contribution, after: Array) -> None:
         """All terms of a host, in their order."""
-        if after.tobytes() == contribution.added.tobytes():
+        if after.tobytes() == contribution.stated.tobytes():
             return  # most full updates at night
+        contribution.stated = after
+        self._count(contribution)
+
+    def _count(self, contribution: Contribution) -> None:
+        """Add what has been stated, as far as it counts."""
+        after = contribution.stated
+        if self._most is not None and len(after):
+            after = cut(after.reshape(-1, self._width), self._most).ravel()
+        if after is contribution.added or after.tobytes() == contribution.added.tobytes():
+            return
         sums = self._sums.take(contribution.cells)
         sums -= contribution.added  # first: an owner of this host alone has 0 then
         sums += after
@@ -215,7 +261,9 @@ class OwnerSums:
     def _fit(self, contribution: Contribution) -> None:
         """A host's numbers as wide as the sums are by now."""
         if contribution.width < self._width:
-            contribution.added = _respaced(contribution.added, contribution.width, self._width)
+            for name in ('stated', 'added'):
+                wider = _respaced(getattr(contribution, name), contribution.width, self._width)
+                setattr(contribution, name, wider)
             contribution.width = self._width
             self._place(contribution, contribution.known)
 
@@ -224,16 +272,18 @@ class OwnerSums:
         owners, before, width = known.owners, contribution.places, self._width
         left = before.keys() - set(owners)
         if left:
-            after = contribution.added.copy()
+            after = contribution.stated.copy()
             after.reshape(-1, width)[[before[owner] for owner in left]] = 0.0
             self._replace(contribution, after)
         for owner in owners:
             if owner not in before:
-                self._claim(owner)
+                self._claim(owner, id(contribution))
         for owner in left:
-            self._release(owner)
-        with_zeros = np.append(contribution.added, np.zeros(width)).reshape(-1, width)
-        contribution.added = with_zeros[[before.get(owner, -1) for owner in owners]].ravel()
+            self._release(owner, id(contribution))
+        places = [before.get(owner, -1) for owner in owners]
+        for name in ('stated', 'added'):
+            with_zeros = np.append(getattr(contribution, name), np.zeros(width)).reshape(-1, width)
+            setattr(contribution, name, with_zeros[places].ravel())
         self._place(contribution, known)
 
     def _place(self, contribution: Contribution, known: OwnerList) -> None:
@@ -247,28 +297,42 @@ class OwnerSums:
         contribution.seen = -1
         self._changes += 1
 
-    def _claim(self, owner: OwnerId) -> None:
+    def _claim(self, owner: OwnerId, host: int) -> None:
         row = self._rows.get(owner)
         if row is None:
             row = self._free.pop() if self._free else len(self._hosts)
             if row == len(self._hosts):
                 self._hosts.append(0)
+                self._holders.append(0)
                 self._marked.append(0)
                 if self._width * row == len(self._sums):
                     self._sums = np.append(self._sums, np.zeros(self._width * (row + 1)))
             self._rows[owner] = row
-            self.changed = True
-        self._hosts[row] += 1
+        self._hold(row, host, 1)
 
-    def _release(self, owner: OwnerId) -> None:
+    def _release(self, owner: OwnerId, host: int) -> None:
         """Its term of this host is 0 already."""
         row = self._rows[owner]
-        self._hosts[row] -= 1
+        self._hold(row, host, -1)
         if not self._hosts[row]:
             self._sums[self._width * row : self._width * (row + 1)] = 0.0
             del self._rows[owner]
             self._free.append(row)
-            self.changed = True
+
+    def _hold(self, row: int, host: int, change: int) -> None:
+        """One host more or less has the owner of this row."""
+        self.changed |= min(self._hosts[row], self._hosts[row] + change) <= 1
+        if self._hosts[row] == 1:
+            self._count_alone(self._holders[row], -1)
+        self._hosts[row] += change
+        self._holders[row] += change * host
+        if self._hosts[row] == 1:
+            self._count_alone(self._holders[row], 1)
+
+    def _count_alone(self, host: int, change: int) -> None:
+        self._alone[host] += change
+        if not self._alone[host]:
+            del self._alone[host]
 
 
 def _rows_of(partials: Mapping[OwnerId, Partial]) -> Array:

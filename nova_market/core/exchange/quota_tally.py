@@ -13,6 +13,9 @@ from nova_market.core.resource import OwnerId
 Quota = tuple[int, int]
 """(cores, ram_mib), -1 = unlimited."""
 
+MAX_TOTAL = 2**63 - 1
+"""Of the quotas of the owners of one aggregator, so that every format can hold it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaTally:
@@ -39,6 +42,6 @@ def tally(owners: Iterable[OwnerId], quotas: Mapping[OwnerId, Quota]) -> QuotaTa
     ram = [ram for _, ram in found if ram >= 0]
     return QuotaTally(
         known=(len(cores), len(ram)),
-        total=(sum(cores), sum(ram)),
+        total=(min(sum(cores), MAX_TOTAL), min(sum(ram), MAX_TOTAL)),
         largest=(max(cores, default=0), max(ram, default=0)),
     )

@@ -9,7 +9,7 @@ itself from the list of members, so hosts with the same list agree without coord
 The hash is BLAKE2b and does not depend on process, Python or machine.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from hashlib import blake2b
 
 from nova_market.core.resource import HostName
@@ -38,6 +38,28 @@ def elect(
     if not chosen:
         chosen = set(sorted(everyone, key=lambda host: (_hash('', host), host))[:count])
     return tuple(sorted(chosen))
+
+
+def copies_of(
+    aggregators: Sequence[HostName],
+    members: Iterable[HostName],
+    copies: int,
+    named: Collection[HostName] = (),
+) -> tuple[tuple[HostName, ...], ...]:
+    """The aggregators of each copy, the first as given; at each place those that add up the same owners.
+
+    All are different hosts at one place. Where aggregators are named, they are each other's copies; otherwise
+    the next members of the lowest hash are. There are fewer copies where there are too few hosts.
+    """
+    found = [tuple(aggregators)]
+    if set(aggregators) & set(named):
+        found += [(*aggregators[n:], *aggregators[:n]) for n in range(1, len(aggregators))]
+        return tuple(found[:copies])
+    others = set(members).difference(aggregators)
+    while len(found) < copies and len(others) >= len(aggregators) > 0:
+        found.append(elect(others, len(aggregators)))
+        others.difference_update(found[-1])
+    return tuple(found)
 
 
 def set_digest(aggregators: Iterable[HostName]) -> str:

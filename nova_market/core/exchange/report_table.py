@@ -12,6 +12,7 @@ These two classes remember, but read no clock and take no lock: their owner does
 from dataclasses import dataclass
 
 from nova_market.core.exchange.messages import Departure, HostReport
+from nova_market.core.exchange.report_bounds import ReportBound, unbounded
 from nova_market.core.exchange.totals import CloudTotals, add_up
 from nova_market.core.resource import HostName
 
@@ -44,11 +45,17 @@ class _Row:
 class ReportTable:
     """Last report of each host."""
 
-    def __init__(self, metric: str, ttl: float, limit: int = MAX_HOSTS) -> None:
-        """metric: only its reports are kept; ttl: seconds after which a silent host is forgotten."""
+    def __init__(
+        self, metric: str, ttl: float, limit: int = MAX_HOSTS, bound: ReportBound = unbounded
+    ) -> None:
+        """metric: only its reports are kept; ttl: seconds after which a silent host is forgotten.
+
+        bound: of the sums that a host may report
+        """
         self._metric = metric
         self._ttl = ttl
         self._limit = limit
+        self._bound = bound
         self._rows: dict[HostName, _Row] = {}
         self._owners = 0
 
@@ -77,7 +84,7 @@ class ReportTable:
         self._rows = {host: row for host, row in self._rows.items() if self._alive(row, now)}
         self._owners = sum(_owners(row.report) for row in self._rows.values())
         reports = (row.report for row in self._rows.values() if row.report is not None)
-        return add_up(reports, self._metric, age)
+        return add_up(reports, self._metric, age, self._bound)
 
     def _write(
         self, host: HostName, report: HostReport | None, version: tuple[int, int], now: float

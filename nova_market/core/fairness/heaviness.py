@@ -28,7 +28,7 @@ from typing import ClassVar
 import numpy as np
 
 from nova_market.core.fairness.cloud_norm import CloudNorm, ratio
-from nova_market.core.resource import Array
+from nova_market.core.resource import RESOURCES, Array
 
 BOTTLENECK_UTILISATION = 0.95
 """A resource is a bottleneck when the cloud uses at least this much of it."""
@@ -59,6 +59,14 @@ class Metric:
         """h_u from the sums, shape (users,)."""
         return sums[:, 0] - quota @ cloud.norm
 
+    def most(self, supply: Array, cloud: CloudNorm) -> Array:
+        """The largest sums of `partial` over the VMs of a host with this supply, shape (width,) (rule H26).
+
+        Their endowments together are the supply at most. Infinite where a metric knows no bound.
+        """
+        del supply, cloud
+        return np.full(len(RESOURCES), np.inf)
+
 
 class Greediness(Metric):
     """The greediness metric with the sound defaults."""
@@ -78,6 +86,11 @@ class Greediness(Metric):
 
     def heaviness(self, load: Array, endowment: Array, cloud: CloudNorm) -> Array:
         return endowment @ cloud.norm + self.dynamic(load, endowment, cloud)
+
+    def most(self, supply: Array, cloud: CloudNorm) -> Array:
+        # one VM takes what all others leave: beta above its endowment, and the others are owed gamma
+        largest = max(1.0, self.beta + 1.0 - self.gamma)
+        return np.array([largest * (supply @ cloud.norm)])
 
 
 class Greediness2016(Greediness):
@@ -114,6 +127,9 @@ class Asset(Metric):
         del endowment
         return load @ cloud.norm
 
+    def most(self, supply: Array, cloud: CloudNorm) -> Array:
+        return np.array([supply @ cloud.norm])
+
 
 class DominantResource(Metric):
     """DRF, eq. (6): h_u = the largest share of any resource that the user's VMs use, in [0, 1]."""
@@ -129,6 +145,10 @@ class DominantResource(Metric):
     def partial(self, load: Array, endowment: Array, cloud: CloudNorm) -> Array:
         del endowment, cloud
         return load
+
+    def most(self, supply: Array, cloud: CloudNorm) -> Array:
+        del cloud
+        return supply
 
     def user(self, sums: Array, quota: Array, cloud: CloudNorm) -> Array:
         del quota

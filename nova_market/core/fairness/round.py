@@ -15,11 +15,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nova_market.core.exchange.received_allocations import NOTHING, EffectiveAllocations
+from nova_market.core.exchange.report_bounds import CloudSize
 from nova_market.core.exchange.totals import CloudTotals
 from nova_market.core.fairness import host_division, least_weight, memory_guarantee, priority
 from nova_market.core.fairness.cloud_norm import CloudNorm, actual_quotas, ratio, resource_weights
 from nova_market.core.fairness.competition import Competition, competition
-from nova_market.core.fairness.endowment import Endowment, host_share, virtual_resources
+from nova_market.core.fairness.endowment import (
+    Endowment,
+    host_share,
+    host_share_uncapped,
+    virtual_resources,
+)
 from nova_market.core.fairness.heaviness import Greediness, Metric
 from nova_market.core.fairness.priority import PrioritySettings
 from nova_market.core.host.load import Incarnation, Measurement, supply_vector
@@ -170,6 +176,20 @@ def weigh(
         emphasis=settings.metric.emphasis(load, endowment, view),
         partial=settings.metric.partial(load, endowment, view),
     )
+
+
+def most_reported(supply: Array, size: CloudSize, settings: FairnessSettings) -> Array:
+    """The largest partial sums of all owners together that a host with this supply can have (rule H26).
+
+    An endowment that looks at the whole cloud may be more than the host has, by its overcommit.
+    """
+    weights = resource_weights(
+        settings.resources, size.supply, ratio(size.load, size.supply), settings.weighting
+    )
+    view = CloudNorm(supply=size.supply, weights=weights, users=max(size.owners, 1))
+    local = settings.endowment in (host_share, host_share_uncapped)
+    factor = 1.0 if local else max(settings.overcommit)
+    return factor * settings.metric.most(supply, view)
 
 
 def partial_sums(weighing: Weighing) -> dict[OwnerId, tuple[float, ...]]:

@@ -3,14 +3,15 @@
 
 Implements ports.Enforcement, rules A5, B5 and F2 of doc/source/specs/market.rst. Units: seconds of the clock.
 
-A host can confirm only servers that it was sent allocations of. Where the transport proves the sender of a
-frame it can confirm for itself only. Frames get lost: as long as the newest period is asked for,
-hosts that have confirmed nothing of it receive the message again.
+A host can confirm only servers that it was sent allocations of, and is believed of the heaviness of the
+owners of its servers only. Where the transport proves the sender of a frame it can confirm for itself only.
+Frames get lost: as long as the newest period is asked for, hosts that have confirmed nothing of it receive
+the message again.
 """
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 
@@ -23,6 +24,7 @@ from nova_market.core.exchange.allocation_messages import (
 from nova_market.core.market.delivery import LATE
 from nova_market.core.market.enforced import ASSUMED, Confirmed
 from nova_market.core.market.inventory import Allocation
+from nova_market.core.market.stated_heaviness import believed_heaviness
 from nova_market.core.resource import HostName, OwnerId
 from nova_market.core.usage.use import MinuteUse
 from nova_market.errors import MalformedReport
@@ -52,7 +54,6 @@ class _Period:
     pause: float = RETRANSMIT_AFTER
     confirmed: dict[str, Confirmed] = field(default_factory=dict)
     replied: set[HostName] = field(default_factory=set)
-    heaviness: dict[OwnerId, float] = field(default_factory=dict)
 
 
 class AllocationSender:
@@ -79,7 +80,9 @@ class AllocationSender:
         self._membership = membership
         self._used = used
         self._periods: dict[int, _Period] = {}
+        # the newest statement of each host, and its period
         self._enforced: dict[HostName, tuple[int, frozenset[str]]] = {}
+        self._heaviness: dict[HostName, tuple[int, Mapping[OwnerId, float]]] = {}
         self._lock = threading.Lock()
         self._drops = DropCounter(name)
 
@@ -153,12 +156,12 @@ class AllocationSender:
         with self._lock:
             return {host: self._enforced[host][1] for host in hosts if host in self._enforced}
 
-    def heaviness(self) -> Mapping[OwnerId, float]:
+    def heaviness(self, owners: Mapping[HostName, Collection[OwnerId]]) -> Mapping[OwnerId, float]:
         with self._lock:
-            found: dict[OwnerId, float] = {}
-            for period in sorted(self._periods):
-                found |= self._periods[period].heaviness
-        return found
+            first = min(self._periods, default=0)
+            self._heaviness = {h: one for h, one in self._heaviness.items() if one[0] >= first}
+            stated = {host: numbers for host, (_, numbers) in self._heaviness.items()}
+        return believed_heaviness(stated, owners)
 
     def stop(self) -> None:
         self._transport.stop()
@@ -211,7 +214,9 @@ class AllocationSender:
             if known is None or servers is None:
                 return UNASKED
             known.replied.add(message.host)
-            known.heaviness |= message.heaviness
+            newest, _ = self._heaviness.get(message.host, (0, {}))
+            if message.heaviness and message.period >= newest:
+                self._heaviness[message.host] = (message.period, message.heaviness)
             stated = ASSUMED if message.enforced is None else frozenset(message.enforced)
             if message.period >= self._enforced.get(message.host, (0, ASSUMED))[0]:
                 self._enforced[message.host] = (message.period, stated)

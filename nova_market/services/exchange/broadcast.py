@@ -15,6 +15,7 @@ from collections.abc import Mapping
 
 from nova_market.core.exchange.codec import HostMessage
 from nova_market.core.exchange.messages import Departure, HostReport
+from nova_market.core.exchange.report_bounds import ReportBound, unbounded
 from nova_market.core.exchange.report_table import LoopbackMonitor, ReportTable
 from nova_market.core.exchange.totals import CloudTotals
 from nova_market.core.resource import HostName
@@ -43,14 +44,15 @@ class BroadcastExchange:
         transport: Transport,
         wire: WireFormat,
         membership: Membership,
+        bound: ReportBound = unbounded,
     ) -> None:
-        """ttl: seconds after which a silent host is forgotten."""
+        """ttl: seconds after which a silent host is forgotten; bound: of the sums that a host may report."""
         self._host = host
         self._clock = clock
         self._transport = transport
         self._membership = membership
         now = clock.monotonic()
-        self._book = ReportTable(metric, ttl)
+        self._book = ReportTable(metric, ttl, bound=bound)
         self._echo = LoopbackMonitor(now, ttl)
         self._last_received = now - 2.0 * ttl
         self._last: HostReport | None = None

@@ -265,7 +265,7 @@ class Agent:
     def _report(self, weighing: Weighing) -> HostReport:
         self._sequence += 1
         mine = partial_sums(weighing)
-        others = (*self._totals.owners, *self._totals.asked) if self._totals else ()
+        others = self._totals.asked if self._totals else ()
         owners = tuple(dict.fromkeys((*mine, *others)))
         return HostReport(
             host=self._host,
