@@ -33,7 +33,7 @@ from nova_market.core.timestamp import LATEST
 from nova_market.core.usage.history import Counted, SeriesUse
 from nova_market.core.usage.packing import kept, pack, unpack
 from nova_market.core.usage.resolution import DAY, LATE, TEN_MINUTES, Keeping, Resolution
-from nova_market.core.usage.use import AMOUNTS, Series, added
+from nova_market.core.usage.use import AMOUNTS, MOST, Series, added
 from nova_market.db.database import Database
 from nova_market.db.ledger import slices
 from nova_market.db.sound_rows import sound_rows
@@ -61,9 +61,6 @@ MOST_REMEMBERED = 200_000
 
 Packed = tuple[Values, Values]
 """Numbers of series, rising, and their amounts."""
-
-MOST = 2**60
-"""Bound of a stored amount: days add up what is at most LONGEST in a minute, without reaching 2 ** 63."""
 
 
 class DatabaseUsage:

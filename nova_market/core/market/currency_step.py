@@ -24,6 +24,9 @@ from nova_market.core.market.inputs import RoundInputs
 from nova_market.core.market.round import RoundOutcome
 from nova_market.core.market.settings import MarketSettings
 
+HALF = 27
+"""Bits of a bid: of up to 2^26 servers, with two bids of up to 2^53 each, the halves add up below 2^53."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurrencyInputs:
@@ -126,9 +129,13 @@ def payer_dues(inputs: RoundInputs, outcome: RoundOutcome) -> list[int]:
 
 def payer_bids(inputs: RoundInputs) -> list[int]:
     """What the bids of each payer add up to before B2, without those for what is not sold (B5)."""
-    sold = np.where(inputs.snapshot.buyable, inputs.bids.bids, 0)
-    sums = np.bincount(inputs.snapshot.payer, sold.sum(axis=0), len(inputs.payers))
-    return [int(amount) for amount in sums.tolist()]
+    sold = np.where(inputs.snapshot.buyable, inputs.bids.bids, 0).sum(axis=0)
+    # numpy sums by payer in float64: each half of a bid adds up exactly, and Python's integers do the rest
+    high, low = (
+        np.bincount(inputs.snapshot.payer, half, len(inputs.payers)).tolist()
+        for half in (sold >> HALF, sold & (2**HALF - 1))
+    )
+    return [(int(a) << HALF) + int(b) for a, b in zip(high, low, strict=True)]
 
 
 def _taxed(

@@ -11,7 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from nova_market.core.resource import Flags, HostName, Values
-from nova_market.core.usage.use import AMOUNTS, MINUTE, SECONDS, MinuteUse, Series, added
+from nova_market.core.usage.use import (
+    AMOUNTS,
+    MINUTE,
+    SECONDS,
+    MinuteUse,
+    Series,
+    added,
+    bounded,
+    summed,
+)
 
 Window = tuple[float, float]
 """From, until: seconds since the epoch."""
@@ -128,13 +137,14 @@ class Sums:
         if self._windows is not None:
             mine &= self._inside(at, place)
         place, amounts = place[mine], amounts[mine]
-        asked = self._asked[place] * amounts[:, [SECONDS]]
+        seconds = amounts[:, [SECONDS]]
+        asked = bounded(self._asked[place] * seconds, self._asked[place] * seconds.astype(float))
         if by_series:
             for row, key in enumerate(self._numbers[place].tolist()):
                 self._keep(key, amounts[row], asked[row])
         elif len(amounts):
-            total = added(amounts, np.zeros(len(amounts), dtype=np.int64), 1)[0]
-            self._keep(at, total, asked.sum(axis=0))
+            together = np.zeros(len(amounts), dtype=np.int64)
+            self._keep(at, added(amounts, together, 1)[0], summed(asked, together, 1)[0])
 
     def result(self) -> UsageSums:
         keys = sorted(self._sums)
@@ -158,7 +168,7 @@ class Sums:
     def _keep(self, key: int, amounts: Values, asked: Values) -> None:
         before = self._sums.get(key)
         if before is not None:
-            both = np.stack([before[0], amounts])
-            amounts = added(both, np.zeros(2, dtype=np.int64), 1)[0]
-            asked = before[1] + asked
+            two = np.zeros(2, dtype=np.int64)
+            amounts = added(np.stack([before[0], amounts]), two, 1)[0]
+            asked = summed(np.stack([before[1], asked]), two, 1)[0]
         self._sums[key] = amounts, asked

@@ -13,7 +13,7 @@ from typing import NewType
 
 import numpy as np
 
-from nova_market.core.resource import HostName, Values
+from nova_market.core.resource import Array, HostName, Values
 from nova_market.core.row_check import AMOUNT, COUNT, Bounds
 
 Minute = NewType('Minute', int)
@@ -22,6 +22,9 @@ Minute = NewType('Minute', int)
 MINUTE = 60
 LONGEST = 2**53
 """Bound of every amount: what JSON and floats hold exactly."""
+
+MOST = 2**60
+"""Bound of every sum: the sum of two is below 2 ** 63."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +101,25 @@ def added(rows: Values, groups: Values, count: int) -> Values:
 
     rows: (n, len(AMOUNTS)); groups: (n,), from 0 to count - 1
     """
-    result = np.zeros((count, len(AMOUNTS)), dtype=np.int64)
-    np.add.at(result, groups, rows)
+    result = summed(rows, groups, count)
     result[:, MEMORY_MAX] = 0
     np.maximum.at(result[:, MEMORY_MAX], groups, rows[:, MEMORY_MAX])
     return result
+
+
+def summed(rows: Values, groups: Values, count: int) -> Values:
+    """Sums of rows in groups, shape (count, columns); MOST where one would be more.
+
+    A host may state up to LONGEST for its servers in each minute, and spoils no sum of others by that.
+    """
+    result = np.zeros((count, rows.shape[1]), dtype=np.int64)
+    about = np.zeros(result.shape)
+    np.add.at(result, groups, rows)
+    np.add.at(about, groups, rows.astype(float))
+    return bounded(result, about)
+
+
+def bounded(amounts: Values, about: Array) -> Values:
+    """Amounts that may have run over: MOST where they would be more. about: the same in floats"""
+    found: Values = np.where(about >= MOST, MOST, np.minimum(amounts, MOST))
+    return found

@@ -30,6 +30,7 @@ from nova_market.core.market.round import RoundOutcome
 from nova_market.core.market.round_plan import RoundPlan, round_plan
 from nova_market.core.market.settings import MarketSettings
 from nova_market.core.market.settlement import covered, settlement, waiting_payers
+from nova_market.core.market.stated_heaviness import owners_by_host
 from nova_market.core.rebalancing.problem import MarketView
 from nova_market.core.scheduler import publication
 from nova_market.core.scheduler.publication import NO_TERMS, OperatorTerms
@@ -142,7 +143,9 @@ class RoundRunner:
         self, read: MarketRead, taking_part: Sequence[str]
     ) -> tuple[RoundInputs, RoundPlan, Mapping[str, object]]:
         """The decision with these servers, and what Nova's scheduler receives of it."""
-        inputs, heaviness = read.inputs(self._settings, taking_part), self._enforcement.heaviness()
+        inputs = read.inputs(self._settings, taking_part)
+        owners = owners_by_host((*inputs.servers, *inputs.others))
+        heaviness = self._enforcement.heaviness(owners)
         plan = round_plan(inputs, self._settings, heaviness)
         picture = publication.scheduler_document(inputs, plan.outcome, heaviness, self._terms)
         return inputs, plan, picture

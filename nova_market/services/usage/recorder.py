@@ -3,21 +3,23 @@
 
 Implements rule U1 of doc/source/specs/usage.rst. It has a thread of its own: a round of the market waits
 neither for it nor for its database. What hosts report waits in memory until its minute is over everywhere,
-the market knows the server, and the database answers; beyond MOST_WAITING the oldest is dropped. Units:
-seconds. What one server used, and a row of the history, cost themselves alone when they cannot be handled.
+the market knows the server, and the database answers; each host has a room of its own for it
+(core.usage.waiting). Units: seconds. What one server used, and a row of the history, cost themselves alone
+when they cannot be handled.
 """
 
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from nova_market.core.lease.carrier import LEASE
 from nova_market.core.market.inventory import CloudServer
 from nova_market.core.resource import HostName
 from nova_market.core.usage.history import SeriesUse, ServerSize, attributed
-from nova_market.core.usage.resolution import LATE
-from nova_market.core.usage.use import MINUTE, MinuteUse
+from nova_market.core.usage.resolution import LATE, Resolution
+from nova_market.core.usage.use import MinuteUse
+from nova_market.core.usage.waiting import WaitingReports
 from nova_market.errors import DatabaseUnavailable, SchemaBehind
 from nova_market.outage_log import OutageLog
 from nova_market.ports import Clock, UsageStore
@@ -35,14 +37,14 @@ written all the same."""
 EARLY = 120
 """How far a host's clock may be ahead; what it reports of a later minute is dropped."""
 
-MOST_WAITING = 250_000
-"""Minutes of servers that wait: of 10,000 servers, 25 minutes. About 100 MB."""
-
 ROUNDS = 5
 """Of the market, in any of which a server must have been on the host that reports it."""
 
 MAX_LEASE = 64
 """Of metadata, which a tenant writes; a lease has 36."""
+
+MOST_LEASES = 8
+"""That a server may name in a day, none included: each is a series of its own, which is kept for years."""
 
 PURGES = 20
 """Transactions of a purge in one turn."""
@@ -69,11 +71,12 @@ class UsageRecorder:
         self._clock = clock
         self._leads = leads
         self._lock = threading.Lock()
-        self._waiting: list[tuple[HostName, MinuteUse]] = []
-        self._count = 0
-        self._dropped = 0
+        self._waiting = WaitingReports()
+        self._here: Mapping[HostName, Sequence[str]] = {}
         self._known: dict[str, ServerSize] = {}
         self._places: deque[dict[str, HostName]] = deque(maxlen=ROUNDS)
+        # a day, and what servers have named in it
+        self._named: tuple[int, dict[str, set[str]]] = (0, {})
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._outage = OutageLog(
@@ -95,12 +98,7 @@ class UsageRecorder:
     def take(self, host: HostName, use: MinuteUse) -> None:
         """What a host reports of one minute. Never blocks, never raises."""
         with self._lock:
-            self._waiting.append((host, use))
-            self._count += len(use.servers)
-            while self._count > MOST_WAITING:
-                _, oldest = self._waiting.pop(0)
-                self._count -= len(oldest.servers)
-                self._dropped += len(oldest.servers)
+            self._waiting.take(host, use, self._here.get(host, ()))
 
     def know(self, servers: Iterable[CloudServer]) -> None:
         """All servers of the cloud, as the round that was decided now read them."""
@@ -111,12 +109,30 @@ class UsageRecorder:
                 project_id=one.project_id,
                 vcpus=one.vcpus,
                 memory_mib=one.memory_mib,
-                lease_id=str(one.metadata.get(LEASE, ''))[:MAX_LEASE],
+                lease_id=self._lease_of(one),
                 # one that has just been moved was measured where it was
                 hosts=frozenset(place[one.id] for place in self._places if one.id in place),
             )
             for one in listed
         }
+        here: dict[HostName, list[str]] = {}
+        for server, size in self._known.items():
+            for host in size.hosts:
+                here.setdefault(HostName(host), []).append(server)
+        with self._lock:
+            self._here = here
+            self._waiting.forget(here)
+
+    def _lease_of(self, server: CloudServer) -> str:
+        """What a server names as its lease, '' beyond MOST_LEASES in a day."""
+        day = Resolution.DAY.begin(int(self._clock.wall()))
+        if day != self._named[0]:
+            self._named = day, {}
+        named = str(server.metadata.get(LEASE, ''))[:MAX_LEASE]
+        before = self._named[1].setdefault(server.id, {''})
+        if len(before) < MOST_LEASES:
+            before.add(named)
+        return named if named in before else ''
 
     def turn(self) -> None:
         """Write what is due, roll up and purge. Raises nothing."""
@@ -139,14 +155,8 @@ class UsageRecorder:
 
     def _due(self) -> list[tuple[HostName, MinuteUse]]:
         """What waits and is over, oldest first; it waits no longer."""
-        wall = self._clock.wall()
         with self._lock:
-            due = [one for one in self._waiting if one[1].at + MINUTE + SETTLED <= wall]
-            later = [one for one in self._waiting if one[1].at + MINUTE + SETTLED > wall]
-            self._waiting = [one for one in later if one[1].at <= wall + EARLY]
-            self._dropped += sum(len(u.servers) for _, u in later if u.at > wall + EARLY)
-            self._count = sum(len(use.servers) for _, use in self._waiting)
-        return sorted(due, key=lambda one: one[1].at)
+            return self._waiting.due(self._clock.wall(), SETTLED, EARLY)
 
     def _write(self, due: list[tuple[HostName, MinuteUse]]) -> None:
         """Minute by minute; what cannot be written now waits again.
@@ -168,17 +178,22 @@ class UsageRecorder:
             if wall - at < LATE:
                 self._wait_again(left)
             else:
-                self._dropped += sum(len(use.servers) for _, use in left)
+                self._drop(sum(len(use.servers) for _, use in left))
 
     def _add(self, rows: Sequence[SeriesUse]) -> Sequence[SeriesUse]:
         counted = self._store.add(rows)
-        self._dropped += counted.late + counted.lost
+        self._drop(counted.late + counted.lost)
         LOG.debug('usage of minute %d: %s', rows[0].at, counted)
         return rows
 
     def _wait_again(self, uses: list[tuple[HostName, MinuteUse]]) -> None:
-        for host, use in uses:
-            self.take(host, use)
+        with self._lock:
+            for host, use in uses:
+                self._waiting.wait(host, use)
+
+    def _drop(self, count: int) -> None:
+        with self._lock:
+            self._waiting.dropped += count
 
     def _upkeep(self) -> None:
         with self._boundary.row('usage', 'history', 'roll up'):
@@ -194,12 +209,12 @@ class UsageRecorder:
 
     def _report_dropped(self) -> None:
         with self._lock:
-            dropped, self._dropped = self._dropped, 0
+            dropped, self._waiting.dropped = self._waiting.dropped, 0
         if dropped:
             LOG.warning(
                 'usage history: %d minutes of servers were dropped: they came too late or from a clock that '
-                'is ahead, the market does not know the server there, too many waited for the database, or '
-                'what is stored of their minute cannot be read',
+                'is ahead, the market does not know the server there, their host reported more than a host '
+                'can, too many waited for the database, or what is stored of their minute cannot be read',
                 dropped,
             )
 
