@@ -30,7 +30,7 @@ from nova_market.api.errors import ApiError
 from nova_market.api.metrics import metrics_application
 from nova_market.api.routes import ROUTES, Route
 from nova_market.api.stores import ApiStores, Settings
-from nova_market.core.tender.region_credential import SERVICE
+from nova_market.core.service_type import SERVICE_TYPE
 
 Wsgi = Callable[..., Iterable[bytes]]
 
@@ -145,6 +145,6 @@ def _versioned(response: Response) -> Response:
         version = microversion.requested(request.headers.get(microversion.HEADER))
     except ApiError:
         version = microversion.LOWEST
-    response.headers[microversion.HEADER] = f'{SERVICE} {version}'
+    response.headers[microversion.HEADER] = f'{SERVICE_TYPE} {version}'
     response.vary.add(microversion.HEADER)
     return response

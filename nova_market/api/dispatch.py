@@ -12,6 +12,7 @@ from flask import Request, Response
 from oslo_context.context import RequestContext
 from oslo_policy import policy
 from webob.exc import HTTPRequestEntityTooLarge
+from werkzeug.exceptions import ClientDisconnected
 
 from nova_market.api import contract as contracts
 from nova_market.api import errors, microversion
@@ -19,13 +20,19 @@ from nova_market.api.call import Answer, Call
 from nova_market.api.contract import contract_of
 from nova_market.api.documents import Documents
 from nova_market.api.openapi import description
+from nova_market.api.refusal_count import RefusalCount
+from nova_market.api.request_limits import Charge, RequestLimits
 from nova_market.api.routes import PATH_VALUES, Route
 from nova_market.api.stores import ApiStores, Settings
+from nova_market.core.text import one_line
 from nova_market.errors import BadDocument, BadRow, NovaMarketError
 
 LOG = logging.getLogger(__name__)
 
 REQUEST_ID = 'openstack.request_id'
+LONGEST_BODY = 114_688
+"""[oslo_middleware]max_request_body_size by default: what a body of unknown length is taken to have."""
+
 JSON, PLAIN = 'application/json', 'text/plain'
 CHECKED_LINES = 5
 CHECKED_EVERY = 10
@@ -42,36 +49,51 @@ class Dispatcher:
         self._settings = settings
         self._enforcer = enforcer
         self._documents = Documents(stores.history)
+        self._refusals = RefusalCount(stores.refusals, stores.wall)
+        self._limits = RequestLimits(settings.rates, self._refusals, stores.wall)
 
     def view(self, route: Route) -> Callable[[Request, Mapping[str, str]], Response]:
         """What Flask calls for a route."""
         served = itertools.count()
 
         def serve(request: Request, path: Mapping[str, str]) -> Response:
+            charge = self._limits.request(route.name)
             try:
                 version = microversion.requested(request.headers.get(microversion.HEADER))
                 if version < route.since:
                     raise errors.too_old(request.path, route.since)
-                call = self._call(route, request, path, version)
+                call = self._call(route, request, path, version, charge)
+                charge.before_handler(call, _length(request))
                 answer = route.handler(call)
                 if not isinstance(answer, Answer):
                     answer = Answer(body=answer)
                 if not (route.public or call.authorized):
                     raise AssertionError(f'{route.name} asked no policy')
                 self._check(route, answer, next(served))
-                return _response(answer, _plain(request, contract_of(route.handler)))
+                found = _response(answer, _plain(request, contract_of(route.handler)))
             except Exception as error:
-                return refusal(error, request)
+                found = refusal(error, request)
+            charge.settle()
+            if found.status_code < 500:
+                # where the database is away the thread has waited for it once
+                self._refusals.write_when_due()
+            return found
 
         return serve
 
     def _call(
-        self, route: Route, request: Request, path: Mapping[str, str], version: microversion.Version
+        self,
+        route: Route,
+        request: Request,
+        path: Mapping[str, str],
+        version: microversion.Version,
+        charge: Charge,
     ) -> Call:
         contract = contract_of(route.handler)
         context = None if route.public else _caller(request)
+        charge.before_body(context, _length(request))
         for name, text in path.items():
-            if not PATH_CHECKS[name](text):
+            if not PATH_CHECKS[name](text) or not contracts.in_path(contract, name, text):
                 raise errors.not_found(name.removesuffix('_id').replace('period', 'round'), text)
         header = next(iter(contract.headers), '')
         return Call(
@@ -126,12 +148,16 @@ def refusal(error: Exception, request: Request) -> Response:
     found = errors.translated(error)
     if found.status >= 500 and not isinstance(error, BadRow):  # which was logged once
         LOG.error(
-            '%s %s: %s', request.method, request.path, error,
+            '%s %s: %s', request.method, one_line(request.path), error,
             exc_info=None if isinstance(error, NovaMarketError) else error,
         )  # fmt: skip
     else:
-        LOG.debug('%s %s: %d %s', request.method, request.path, found.status, found.detail)
-    return _encoded(errors.body(found, request.environ.get(REQUEST_ID, '')), found.status)
+        line = f'{request.method} {request.path}: {found.status} {found.detail}'
+        LOG.debug('%s', one_line(line))
+    answer = _encoded(errors.body(found, request.environ.get(REQUEST_ID, '')), found.status)
+    if 'retry_after' in found.more:
+        answer.headers['Retry-After'] = str(found.more['retry_after'])
+    return answer
 
 
 def _caller(request: Request) -> RequestContext:
@@ -152,6 +178,13 @@ def _caller(request: Request) -> RequestContext:
     return RequestContext.from_environ(request.environ)
 
 
+def _length(request: Request) -> int:
+    """Bytes of the body; the largest that is taken where they are not known before."""
+    if request.content_length is None and 'Transfer-Encoding' in request.headers:
+        return LONGEST_BODY
+    return request.content_length or 0
+
+
 def _text(request: Request, contract: contracts.Contract) -> bytes:
     if contract.body is None:
         return b''
@@ -163,6 +196,10 @@ def _text(request: Request, contract: contracts.Contract) -> bytes:
         return request.get_data(cache=False)
     except HTTPRequestEntityTooLarge as error:
         raise errors.ApiError(413, 'market.request.too_large', str(error)) from None
+    except (ClientDisconnected, OSError):
+        raise errors.ApiError(
+            400, 'market.request.malformed', 'the body ends before its length: send it again'
+        ) from None
 
 
 def _plain(request: Request, contract: contracts.Contract) -> contracts.PlainForm | None:

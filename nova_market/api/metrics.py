@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Prometheus metrics of the API at /metrics: gauges, read from the database at each scrape.
+"""The Prometheus metrics of the API at /metrics, read from the database at each scrape.
 
-Nothing is counted in the process, so any number of processes give the same figures. The series are named
-nova_market_api_*, because the engine exports what its last round decided as nova_market_*, with other labels.
-Balances carry the label `project`, by which Aetos shows tenants their own. Units: credits, not micro-credits.
+Nothing is counted for one process alone, so any number of processes give the same figures. The series are
+named nova_market_api_*, because the engine exports what its last round decided as nova_market_*, with other
+labels. Balances carry the label `project`, by which Aetos shows tenants their own. Units: credits, not
+micro-credits.
 """
 
 import hmac
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from nova_market.api.stores import ApiStores
@@ -42,7 +43,7 @@ class ApiCollector:
                 balance.add_metric([one.project_id, one.id], one.balance / MICRO)
             if kind_of(one.id) == 'project':
                 weight.add_metric([one.project_id], one.weight_that_counts(self._new_weight))
-        yield from (balance, weight, issued, *self._prices())
+        yield from (balance, weight, issued, *self._prices(), self._refused())
 
     def _prices(self) -> Iterator[Metric]:
         price = _gauge('price_credits', 'Price of a core or MiB for one period.', 'resource')
@@ -58,6 +59,15 @@ class ApiCollector:
         for round_ in newest:
             started.add_metric([], round_.started_at)
         yield from (price, bid_price, capacity, started)
+
+    def _refused(self) -> CounterMetricFamily:
+        text = 'Requests that were refused for their number.'
+        found = CounterMetricFamily(
+            'nova_market_api_refused_requests', text, labels=('kind', 'project')
+        )
+        for (kind, project_id), total in sorted(self._stores.refusals.totals().items()):
+            found.add_metric([kind, project_id], total)
+        return found
 
 
 def metrics_application(

@@ -71,11 +71,51 @@ then delegates his rights over the cloud for the lifetime of the application or 
 """,
     ),
     cfg.FloatOpt(
+        'request_rate',
+        default=100.0,
+        min=0,
+        max=1_000_000,
+        help="""
+What requests of one project may cost in each second. A unit is a short read, which takes a process 1 to
+2 ms; a list costs 4 of them, a change 5, a request for offers or for a lease 20, and long bodies and many
+jobs, tasks or nodes more. Each process of the API counts for itself, so with four processes a project may
+have up to four times as much. What is more gets 429 with the time after which to send it again. A user
+whose token is of no project, and each service, has the same rate. 0 = no limit. Lower it when one project
+slows down the others; raise it when projects are refused that do what they should
+(nova_market_api_refused_requests_total in /metrics).
+""",
+    ),
+    cfg.FloatOpt(
+        'request_burst',
+        default=3000.0,
+        min=1,
+        max=1_000_000_000,
+        help='What requests of one project may cost at once, after a time without requests. What one '
+        'request costs beyond that is not counted. Units as in request_rate.',
+    ),
+    cfg.FloatOpt(
+        'worker_rate',
+        default=20.0,
+        min=0,
+        max=1_000_000,
+        help='Messages of one worker in each second; one with 64 KiB of output counts as eleven. '
+        '0 = no limit. An agent sends three messages for each job and one in each [jobs]heartbeat, so only '
+        'a guest that was taken over comes near it. Each process of the API counts for itself.',
+    ),
+    cfg.FloatOpt(
+        'worker_burst',
+        default=200.0,
+        min=1,
+        max=1_000_000,
+        help='Messages of one worker at once, after a time without messages; counted as in worker_rate.',
+    ),
+    cfg.FloatOpt(
         'report_interval',
         default=1.0,
         min=0,
         max=3600,
-        help='Shortest time in seconds between two reports of an application, or of one of its servers.',
+        help='Shortest time in seconds between two reports of an application, or of one of its servers, on '
+        'average; two may come at once. Each process of the API counts for itself. 0 = no limit.',
     ),
     cfg.StrOpt(
         'response_validation',

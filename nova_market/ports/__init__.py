@@ -41,6 +41,7 @@ from nova_market.ports.market_stores import (
 from nova_market.ports.notice import MailSender, NoticeOutbox, NoticeStore, WebhookSender
 from nova_market.ports.offer import OfferStore
 from nova_market.ports.power import ComputeServices, PowerActuator, PowerStore
+from nova_market.ports.refusal import RefusalStore
 from nova_market.ports.region import ChildRegions, RegionReply
 from nova_market.ports.roles import UserRoles
 from nova_market.ports.set_aside import SetAsideStore
@@ -85,6 +86,7 @@ __all__ = [
     'ProviderTraits',
     'QueueStore',
     'QuotaSource',
+    'RefusalStore',
     'RegionReply',
     'RoundStore',
     'ServerOwners',

@@ -21,13 +21,15 @@ from nova_market.adapters.openstack.trusts import KeystoneTrusts
 from nova_market.api.app import make_application
 from nova_market.api.errors import ApiError, body
 from nova_market.api.microversion import NEWEST
+from nova_market.api.request_rates import RequestRates
 from nova_market.api.stores import ApiStores, Settings
+from nova_market.api.token_bucket import Rate
 from nova_market.conf import database as database_options
 from nova_market.conf import opts
 from nova_market.conf.offers import region_of
 from nova_market.core.job.attempt import WorkerPace
 from nova_market.core.job.operator_limits import JobLimits
-from nova_market.core.tender.region_credential import SERVICE
+from nova_market.core.service_type import SERVICE_TYPE
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.app_events import DatabaseAppEvents
 from nova_market.db.apps import DatabaseApps
@@ -43,21 +45,28 @@ from nova_market.db.notices import DatabaseNotices
 from nova_market.db.offers import DatabaseOffers
 from nova_market.db.plans import DatabasePlans
 from nova_market.db.queues import DatabaseQueues
+from nova_market.db.refusals import DatabaseRefusals
 from nova_market.db.rounds import DatabaseRounds
 from nova_market.db.set_aside import DatabaseSetAside
 from nova_market.errors import ConfigurationError
 from nova_market.ports import ChildRegions, Flavors, ServerOwners, Trusts
 from nova_market.services.tender.bag_requests import BagLimits
 from nova_market.services.tender.offers import OfferSettings
-from nova_market.wiring.database import connect
+from nova_market.wiring.database import connect_api
 from nova_market.wiring.lease_settings import lease_settings
 from nova_market.wiring.notice_limits import notice_limits
-from nova_market.wiring.policies import job_plugins, traits_by_policy, utilities
+from nova_market.wiring.policies import job_policies, traits_by_policy, utilities
 
 PROGRAM = 'nova-market-api'
 
 CONFIG_FILE = 'NOVA_MARKET_CONFIG_FILE'
 """Environment variable: a configuration file for the WSGI application, instead of the usual ones."""
+
+UNIT = 0.002
+"""Seconds of the processor that cost as much as a short read, which takes 1 to 2 ms."""
+
+REPORTS_AT_ONCE = 2.0
+"""Of an application or of one of its servers: a metric, and what the hooks of the same guest have done."""
 
 Wsgi = Callable[..., Iterable[bytes]]
 
@@ -69,8 +78,8 @@ def build(conf: cfg.ConfigOpts) -> Wsgi:
     """
     directory = ComputeDirectory.from_conf(conf)
     trusts = KeystoneTrusts.from_conf(conf)
-    regions = RegionApis.from_conf(conf, f'{SERVICE} {NEWEST}')
-    stores = database_stores(connect(conf), directory, directory, trusts, regions=regions)
+    regions = RegionApis.from_conf(conf, f'{SERVICE_TYPE} {NEWEST}')
+    stores = database_stores(connect_api(conf), directory, directory, trusts, regions=regions)
     authenticate = functools.partial(checked_tokens, conf=conf, unavailable=keystone_away)
     return make_application(conf, stores, settings(conf), authenticate, metrics_token(conf))
 
@@ -112,6 +121,7 @@ def database_stores(
         bags=DatabaseOwnBags(database, wall),
         leases=DatabaseLeases(database, wall),
         notices=DatabaseNotices(database, wall),
+        refusals=DatabaseRefusals(database),
         set_aside=DatabaseSetAside(database, wall),
         trusts=trusts,
         owners=owners,
@@ -133,17 +143,29 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
         queue_name_rest=conf.api.queue_name_rest,
         max_waiting_jobs=conf.api.max_waiting_jobs,
         max_jobs_per_request=conf.api.max_jobs_per_request,
-        job_policies=tuple(job_plugins(conf.jobs.policies)),
+        job_policies=job_policies(conf.jobs.policies),
         job_limits=job_limits(conf),
         policies=traits_by_policy(),
         trust_roles=tuple(conf.api.trust_roles),
-        report_interval=conf.api.report_interval,
+        rates=request_rates(conf),
         worker_pace=worker_pace(conf),
         offers=offer_settings(conf),
         bags=BagLimits(max_tasks=conf.bags.max_tasks, max_open=conf.bags.max_open),
         leases=lease_settings(conf),
         notices=notice_limits(conf),
         response_validation=conf.api.response_validation,
+    )
+
+
+def request_rates(conf: cfg.ConfigOpts) -> RequestRates:
+    """How many requests are served."""
+    options = conf.api
+    interval = options.report_interval
+    return RequestRates(
+        requests=Rate(per_second=options.request_rate, burst=options.request_burst),
+        worker=Rate(per_second=options.worker_rate, burst=options.worker_burst),
+        reports=Rate(per_second=1 / interval if interval else 0.0, burst=REPORTS_AT_ONCE),
+        unit=UNIT,
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any, TextIO
 from keystoneauth1.exceptions import ClientException, HttpError
 from openstack.exceptions import HttpException, SDKException
 
+from nova_market.core.text import one_line
 from nova_market.osc.v1.job_argument import NumberArgument
 from nova_market.sdk.v1.job import LIVE
 
@@ -53,7 +54,7 @@ class LiveLine:
 
     def show(self, text: str) -> None:
         """Put this in the place of what was shown last."""
-        plain = ''.join(one if one.isprintable() else '?' for one in text)
+        plain = one_line(text)
         if plain == self._last:
             return
         self._last = plain

@@ -15,8 +15,22 @@ PAGE = 1000
 """Most items that are asked for at once."""
 
 
+RETRIES = 10
+"""Times that a request is sent again which was refused for the number of them."""
+
+OPTIONS = {'retriable_status_codes': [429], 'status_code_retries': RETRIES}
+
+
 class MarketProxy(proxy.Proxy):
-    """The base of the proxy."""
+    """The base of the proxy.
+
+    What is refused for the number of requests (429) is sent again when the answer allows it, `RETRIES` times;
+    `market_status_code_retries` in clouds.yaml sets another number, 0 for never.
+    """
+
+    def __init__(self, session: Any, **options: Any) -> None:
+        given = {name: value for name, value in options.items() if value is not None}
+        super().__init__(session, **{**OPTIONS, **given})
 
     def _pages(
         self, kind: type[Kind], /, *, max_items: int | None = None, **query: Any
