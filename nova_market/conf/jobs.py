@@ -223,7 +223,8 @@ and the service must have the same value.
         help="""
 Longest notice of a job in seconds, from the order to end until its server is taken from it. A production job
 waits for the notices of the best-effort jobs that it displaces. Raise it where checkpoints take longer to
-write. A queue may have a lower limit. The API and the service must have the same value.
+write. A queue may have a lower limit. Beyond the time limit of its job a notice is 10 s at most. The API and
+the service must have the same value.
 """,
     ),
     cfg.IntOpt(

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, bindparam, delete, insert, or_, select, update
+from sqlalchemy import Connection, Double, Row, bindparam, case, delete, insert, or_, select, update
 
 from nova_market.core.job.queue import StoredWorker
 from nova_market.core.job.record import (
@@ -307,10 +307,15 @@ def _put_attempts(
         job_attempts.c[name] == bindparam(f'its_{name}') for name in ('job_id', 'number', 'rank')
     ]
     change = update(job_attempts).where(*chosen)
-    change = change.values({name: bindparam(f'new_{name}') for name in DECIDED})
+    # who has read it before its worker was given the script takes that back from nobody
+    before, after = job_attempts.c.given_at, bindparam('new_given_at', type_=Double)
+    later = case((after > before, after), else_=before)
+    change = change.values(
+        {name: bindparam(f'new_{name}') for name in DECIDED} | {'given_at': later}
+    )
     rows = [
         {f'its_{name}': values[name] for name in ('job_id', 'number', 'rank')}
-        | {f'new_{name}': values[name] for name in DECIDED}
+        | {f'new_{name}': values[name] for name in (*DECIDED, 'given_at')}
         for values in (attempt_values(one) for one in attempts if _key(one) in stored)
     ]
     if rows:

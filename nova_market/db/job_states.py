@@ -33,6 +33,13 @@ class DatabaseJobStates:
         """What was written last under this name; {}: nothing yet, or what cannot be read."""
         return self._database.read(_read, name)
 
+    def newer(self, name: str, known: int) -> tuple[int, Mapping[str, Any] | None]:
+        """(version of what was written last, and what it is; None: it has the version that is known).
+
+        {}: nothing yet, or what cannot be read
+        """
+        return self._database.read(_newer, name, known)
+
     def write(self, name: str, document: Mapping[str, Any]) -> None:
         """Keep it in place of what is there."""
         self._database.write(_write, name, packed(document))
@@ -55,9 +62,22 @@ class DatabaseJobStates:
 def _read(connection: Connection, name: str) -> dict[str, Any]:
     query = select(job_states.c.document).where(job_states.c.name == name)
     found = connection.execute(query).scalar()
+    return _parsed(connection, name, found) if found else {}
+
+
+def _parsed(connection: Connection, name: str, document: bytes) -> dict[str, Any]:
+    """{}: it cannot be read, and is set aside."""
     with boundary_of(connection).row('document', name, READ):
-        return dict(json.loads(found)) if found else {}
+        return dict(json.loads(document))
     return {}
+
+
+def _newer(connection: Connection, name: str, known: int) -> tuple[int, dict[str, Any] | None]:
+    own = job_states.c.name == name
+    if known and connection.execute(select(job_states.c.version).where(own)).scalar() == known:
+        return known, None
+    row = connection.execute(select(job_states.c.version, job_states.c.document).where(own)).first()
+    return (int(row.version), _parsed(connection, name, row.document)) if row else (0, {})
 
 
 def _write(connection: Connection, name: str, document: bytes) -> None:

@@ -65,8 +65,9 @@ def store_new(
     """
     try:
         _lock_owner(connection, new.jobs[0].project_id)
-        _check_queues(connection, new, quotas)
-        _check_quotas(connection, new, quotas)
+        for queue_id in sorted({job.queue_id for job in new.jobs}):
+            _check_queue(connection, queue_id, quotas, new.generations.get(queue_id))
+        _check_quotas(connection, new.jobs, quotas)
         post_in(connection, new.holds, new.jobs[0].user_id, now)
     except (TooManyJobs, QueueClosed):
         # what was accepted once stays so, whatever has become of queue and quota
@@ -85,6 +86,17 @@ def store_new(
     except DBDuplicateEntry as error:
         raise StoredBefore from error
     return _in_order(connection, [job.id for job in new.jobs])
+
+
+def check_again(connection: Connection, job: StoredJob, quotas: JobQuotas | None) -> None:
+    """A job that has ended may wait once more where a new one might. None: whatever waits beside it
+
+    :raises TooManyJobs, QueueClosed: it may not.
+    """
+    _lock_owner(connection, job.project_id)
+    _check_queue(connection, job.queue_id, quotas)
+    if quotas is not None:
+        _check_quotas(connection, [job], quotas)
 
 
 def stored_before(connection: Connection, new: NewJobs) -> list[StoredJob]:
@@ -117,29 +129,31 @@ def _lock_owner(connection: Connection, project_id: str) -> None:
         raise RetryRequest(error) from error
 
 
-def _check_queues(connection: Connection, new: NewJobs, quotas: JobQuotas) -> None:
-    """Jobs are not stored in a queue that was changed or closed since it was read."""
-    for queue_id in sorted({job.queue_id for job in new.jobs}):
-        # shared, so that submissions do not wait for each other, but a deletion does
-        query = SHARED if quotas.of_queue.get(queue_id) is None else ALONE
-        row = connection.execute(query, {'queue': queue_id}).first()
-        if row is None or row.state != QueueState.OPEN:
-            raise QueueClosed(f'queue {queue_id} takes no jobs any more: name another one')
-        if row.generation != new.generations.get(queue_id, row.generation):
-            raise QueueChanged(f'queue {queue_id} was changed meanwhile: submit again')
+def _check_queue(
+    connection: Connection, queue_id: str, quotas: JobQuotas | None, generation: int | None = None
+) -> None:
+    """Jobs are not stored in a queue that was closed, or changed since this generation of it was read."""
+    limited = quotas is not None and quotas.of_queue.get(queue_id) is not None
+    # shared, so that submissions do not wait for each other, but a deletion does
+    query = ALONE if limited else SHARED
+    row = connection.execute(query, {'queue': queue_id}).first()
+    if row is None or row.state != QueueState.OPEN:
+        raise QueueClosed(f'queue {queue_id} takes no jobs any more: name another one')
+    if row.generation != (row.generation if generation is None else generation):
+        raise QueueChanged(f'queue {queue_id} was changed meanwhile: submit again')
 
 
-def _check_quotas(connection: Connection, new: NewJobs, quotas: JobQuotas) -> None:
+def _check_quotas(connection: Connection, new: Sequence[StoredJob], quotas: JobQuotas) -> None:
     most = quotas.most_waiting
-    limits = {'project': new.jobs[0].project_id, 'most': most + 1}
-    count = int(connection.execute(OF_PROJECT, limits).scalar() or 0) + len(new.jobs)
+    limits = {'project': new[0].project_id, 'most': most + 1}
+    count = int(connection.execute(OF_PROJECT, limits).scalar() or 0) + len(new)
     if count > most:
         raise TooManyJobs(
             f'the project would have {count} jobs that wait: the limit is {most}: wait until some have '
             'started, or cancel some'
         )
     for queue_id, of_queue in quotas.of_queue.items():
-        more = sum(job.queue_id == queue_id for job in new.jobs)
+        more = sum(job.queue_id == queue_id for job in new)
         if of_queue is None or not more:
             continue
         limits = {'queue': queue_id, 'most': of_queue + 1}

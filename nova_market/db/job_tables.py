@@ -86,6 +86,17 @@ class QueueAliasRow(Base):
     queue_id: Mapped[str] = mapped_column(ForeignKey('job_queues.id', name='alias_queue'))
 
 
+class QueueInvitationRow(Base):
+    """A project whose jobs a queue of another one takes; as it is in the queue's settings."""
+
+    __tablename__ = 'job_queue_invitations'
+    __table_args__ = (Index('invitations_of_queue', 'queue_id'), TABLE)
+    project_id: Mapped[str] = mapped_column(String(UUID_LENGTH), primary_key=True)
+    queue_id: Mapped[str] = mapped_column(
+        ForeignKey('job_queues.id', name='invitation_queue'), primary_key=True
+    )
+
+
 class JobRow(Base):
     """queue_id to submitted_at never change; `wish` is the owner's, the rest the service's."""
 
@@ -281,6 +292,7 @@ class JobStateRow(Base):
 
 job_queues = table_of(QueueRow)
 job_queue_aliases = table_of(QueueAliasRow)
+job_queue_invitations = table_of(QueueInvitationRow)
 job_queue_names = table_of(QueueNameRow)
 job_queue_trusts = table_of(QueueTrustRow)
 jobs = table_of(JobRow)
@@ -292,3 +304,12 @@ job_minutes = table_of(QueueMinuteRow)
 job_hosts = table_of(HostSizesRow)
 job_projects = table_of(JobProjectRow)
 job_states = table_of(JobStateRow)
+
+BESIDE_QUEUES = (
+    job_workers,
+    job_minutes,
+    job_queue_trusts,
+    job_queue_aliases,
+    job_queue_invitations,
+)
+"""Whose rows go with their queue."""

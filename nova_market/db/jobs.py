@@ -28,7 +28,13 @@ from nova_market.core.ledger.posting import Posting
 from nova_market.db.database import Database
 from nova_market.db.job_events import JOB_EVENTS
 from nova_market.db.job_rows import JOB_COLUMNS, changed_values, stored_job
-from nova_market.db.job_submission import StoredBefore, jobs_by_ids, store_new, stored_before
+from nova_market.db.job_submission import (
+    StoredBefore,
+    check_again,
+    jobs_by_ids,
+    store_new,
+    stored_before,
+)
 from nova_market.db.job_tables import job_contents, job_queues, jobs
 from nova_market.db.ledger import MAX_PAGE, post_in, slices
 from nova_market.db.queue_rows import stored_queue
@@ -75,12 +81,15 @@ class DatabaseJobs:
         """What a job runs."""
         return self._database.read(_content, content_id)
 
-    def want(self, job_id: str, wish: JobWish, by: str) -> StoredJob | None:
+    def want(
+        self, job_id: str, wish: JobWish, by: str, quotas: JobQuotas | None = None
+    ) -> StoredJob | None:
         """Cancel or requeue a job; what it is then. None: there is none.
 
         :raises Conflict: `requeue` of a job that waits.
+        :raises TooManyJobs, QueueClosed, BalanceTooLow: `requeue` of one that has ended; it stays so.
         """
-        return self._database.write(_want, job_id, wish, by, self._wall())
+        return self._database.write(_want, job_id, wish, by, quotas, self._wall())
 
 
 def _job(connection: Connection, job_id: str) -> StoredJob | None:
@@ -112,7 +121,12 @@ def _page(connection: Connection, chosen: JobFilter, before: int, limit: int) ->
 
 
 def _want(
-    connection: Connection, job_id: str, wish: JobWish, by: str, now: float
+    connection: Connection,
+    job_id: str,
+    wish: JobWish,
+    by: str,
+    quotas: JobQuotas | None,
+    now: float,
 ) -> StoredJob | None:
     query = select(*JOB_COLUMNS).where(jobs.c.id == job_id)
     row = connection.execute(query.with_for_update()).first()
@@ -122,6 +136,8 @@ def _want(
     changed = _wanted(job, wish, by, now)
     if not changed:
         return job
+    if changed.get('state') is JobState.WAITING:
+        check_again(connection, job, quotas)
     money, reserve = _money(connection, job, changed)
     changed |= {'reserve': reserve} if money else {}
     connection.execute(update(jobs).where(jobs.c.id == job_id).values(**changed_values(changed)))

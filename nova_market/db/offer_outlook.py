@@ -6,12 +6,14 @@ it is read by whoever does not have it yet.
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, func, select
 
 from nova_market.core.job.queue import OF, DesiredWorkerState, StoredQueue, WorkerState
 from nova_market.core.tender.outlook import FORECAST, ForecastMark, OfferRows
+from nova_market.core.tender.stored_offer import OfferState, StoredOffer
 from nova_market.db.job_tables import job_hosts, job_queues, job_states, job_workers
 from nova_market.db.offer_rows import promised_since
 from nova_market.db.offer_tables import offer_turns
@@ -72,8 +74,33 @@ def read_outlook(
         version=version,
         forecast=document,
         turn=int(row.turn or 0),
-        promised=promised_since(connection, at, now),
+        promised=_binding(connection, queue, project_id, promised_since(connection, at, now)),
     )
+
+
+def _binding(
+    connection: Connection, queue: StoredQueue, project_id: str, promised: Sequence[StoredOffer]
+) -> list[StoredOffer]:
+    """Of what was promised, what keeps room from this queue.
+
+    One with a share is bound by no hold of one without (J10), but for what the asker holds himself.
+    """
+    held = {
+        one.queue_id
+        for one in promised
+        if one.state is OfferState.HELD and project_id != one.project_id
+    }
+    if not held or queue.share <= 0:
+        return list(promised)
+    query = select(job_queues.c.id).where(job_queues.c.id.in_(held), job_queues.c.share > 0)
+    strong = {*connection.execute(query).scalars(), queue.id}
+    return [
+        one
+        for one in promised
+        if one.state is not OfferState.HELD
+        or one.project_id == project_id
+        or one.queue_id in strong
+    ]
 
 
 def _idle(connection: Connection, queue: StoredQueue, project_id: str) -> dict[str, int]:

@@ -44,6 +44,12 @@ class QueueStore(Protocol):
         :raises errors.SharesExceeded: with it, the shares of its cloud or aggregate are above 1.
         """
 
+    def check(self, project_id: str, most: int) -> None:
+        """:raises errors.TooManyQueues: the project has `most` queues."""
+
+    def owned(self, project_id: str) -> int:
+        """How many queues a project has."""
+
     def queue(self, name: str) -> StoredQueue | None:
         """One queue, by queue_access.key_of; None when there is none."""
 
@@ -61,7 +67,10 @@ class QueueStore(Protocol):
     def queues(
         self, project_id: str | None = None, after: str = '', limit: int = 1000
     ) -> Sequence[StoredQueue]:
-        """Queues by name, then project; `after`: StoredQueue.key of the last one of a page."""
+        """Queues by name, then project; `after`: StoredQueue.key of the last one of a page.
+
+        project_id: those of this one, and those that take its jobs; None: all
+        """
 
     def accept(self, queue_id: str, name: QueueName, most: int, rest: float = 0.0) -> None:
         """A project calls a queue of another project by this name from now on, in place of another one.
@@ -150,13 +159,18 @@ class JobStore(Protocol):
     def content(self, content_id: str) -> JobContent | None:
         """What a job runs."""
 
-    def want(self, job_id: str, wish: JobWish, by: str) -> StoredJob | None:
+    def want(
+        self, job_id: str, wish: JobWish, by: str, quotas: JobQuotas | None = None
+    ) -> StoredJob | None:
         """The owner's: cancel or requeue a job; what it is then. None: there is none.
 
         A job that waits or is held is cancelled at once; one that is active gets the wish, which the service
         carries out; one that has ended waits again after `requeue`, and stays as it is after `cancel`.
 
+        quotas: for `requeue`; None: whatever waits beside it
+
         :raises errors.Conflict: `requeue` of a job that waits.
+        :raises errors.TooManyJobs, errors.QueueClosed, errors.BalanceTooLow: of one that has ended.
         """
 
     # for the service
@@ -184,6 +198,12 @@ class JobStateStore(Protocol):
 
     def read(self, name: str) -> Mapping[str, Any]:
         """What was written last under this name; {}: nothing yet."""
+
+    def newer(self, name: str, known: int) -> tuple[int, Mapping[str, Any] | None]:
+        """(version of what was written last, and what it is; None: it has the version that is known).
+
+        {}: nothing yet, or what cannot be read
+        """
 
     def write(self, name: str, document: Mapping[str, Any]) -> None:
         """Keep it in place of what is there. name: at most 20 characters."""

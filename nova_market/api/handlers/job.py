@@ -32,9 +32,10 @@ from nova_market.api.schemas.shape import (
     marker,
 )
 from nova_market.core.job.queue import StoredQueue
-from nova_market.core.job.queue_access import Submitter
+from nova_market.core.job.queue_access import Submitter, may_submit
 from nova_market.core.job.record import JobAction, JobEvent, JobState, JobWish, StoredJob
-from nova_market.core.job.store_values import JobFilter
+from nova_market.core.job.request import check_limits
+from nova_market.core.job.store_values import JobFilter, JobQuotas
 from nova_market.core.json_schema import described
 from nova_market.errors import BadJob
 from nova_market.services.job.submission import SubmissionQuotas, Submissions, SubmissionStores
@@ -246,21 +247,35 @@ def _want(call: Call, wish: JobWish) -> Answer:
             'market.policy.forbidden',
             'your roles in this project do not allow market:jobs:change; ask an administrator',
         )
-    if wish is JobWish.REQUEUE:
-        _check_requeue(call, job)
-    found = call.stores.jobs.want(job.id, wish, f'by {call.user_id[:64]}')
+    quotas = _quotas_of_requeue(call, job) if wish is JobWish.REQUEUE else None
+    found = call.stores.jobs.want(job.id, wish, f'by {call.user_id[:64]}', quotas)
     if found is None:
         raise not_found('job', job.id)
     return Answer(body=_one(call, found), status=202)
 
 
-def _check_requeue(call: Call, job: StoredJob) -> None:
-    """:raises BadJob: it would run again at a price of which nobody has made an offer."""
+def _quotas_of_requeue(call: Call, job: StoredJob) -> JobQuotas:
+    """Within which it may wait again.
+
+    :raises BadJob: its queue does not take jobs of its project any more, or of the caller; or it would run at
+        a price of which nobody has made an offer.
+    """
     queue = call.stores.queues.queue(job.queue_id)
-    if queue is not None and queue.is_tender:
+    if queue is None:
+        raise not_found('queue', job.queue_id)
+    if queue.is_tender:
         raise BadJob(
             f'job {job.id}: queue {queue.name} takes jobs for offers only: accept a new offer for it'
         )
+    by = replace(submitter(call), project_id=job.project_id)
+    if call.project_id != job.project_id:
+        by = replace(by, roles=queue.roles)  # the owner of the queue, who lets in whom he likes
+    if not may_submit(queue, by):
+        raise BadJob(f'job {job.id}: its queue takes no jobs of yours any more: ask its owner')
+    check_limits(f'job {job.id}', {'time_limit': job.time_limit, 'servers': job.servers}, queue)
+    return JobQuotas(
+        most_waiting=call.settings.max_waiting_jobs, of_queue={queue.id: queue.limits.max_waiting}
+    )
 
 
 def _one(call: Call, job: StoredJob) -> dict[str, Any]:

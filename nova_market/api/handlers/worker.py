@@ -25,6 +25,7 @@ from nova_market.core.job.attempt import (
     fate_of_result,
     gang_is_there,
     next_order,
+    notice_left,
     part_of,
     running_order,
     verdict_of,
@@ -42,6 +43,7 @@ from nova_market.core.job.record import (
 from nova_market.core.job.store_values import AttemptReport, JobStep
 from nova_market.core.job.worker_job import worker_job
 from nova_market.core.job.worker_message import End, Heartbeat, Output, Result, Usage
+from nova_market.core.text import one_line
 from nova_market.errors import AttemptEnded, BadAmount, UnknownAttempt
 
 
@@ -92,7 +94,8 @@ def heartbeat(call: Call) -> Any:
     if order is Order.GO_ON:
         return {'order': order, 'seconds': call.settings.worker_pace.heartbeat}
     queue = call.stores.queues.queue(job.queue_id)
-    return {'order': order, 'seconds': _in_force(call, job, queue).notice}
+    seconds = notice_left(_in_force(call, job, queue), own, call.stores.wall())
+    return {'order': order, 'seconds': seconds}
 
 
 @takes_plain(PLAIN)
@@ -200,9 +203,9 @@ def _take_back(call: Call, job: StoredJob, own: StoredAttempt) -> None:
     """
     why = 'the worker was silent, and is there again: nothing had been started again'
     now = call.stores.wall()
-    # until it was given up it has been charged
-    settled = own.ended_at - own.given_at if own.given_at else 0.0
-    own = replace(own, state=AttemptState.RUNNING, ended_at=0.0, by_cloud=False, excluded=settled)
+    # until it was given up it has been charged; its time limit goes on
+    since = own.ended_at - own.excluded if own.given_at else 0.0
+    own = replace(own, state=AttemptState.RUNNING, ended_at=0.0, by_cloud=False, given_at=since)
     event = JobEvent(
         job_id=job.id, at=now, action=JobAction.RUNNING, attempt=own.number, reason=why
     )
@@ -255,7 +258,7 @@ def _checked_result(call: Call) -> Result:
             output=_output(call),
             checkpoint=body.get('checkpoint'),
             uploaded=body.get('uploaded'),
-            text=''.join(c if c.isprintable() else ' ' for c in body.get('text', '')),
+            text=one_line(body.get('text', '')),
         )
     except BadAmount as error:
         raise _invalid(error) from None

@@ -12,6 +12,7 @@ service's clock; durations of a guest are compared with it and never replace it.
     LOST --message of its worker, while nothing has been started again--> RUNNING
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -30,6 +31,9 @@ from nova_market.core.job.worker_message import End, Result, Usage
 
 SLACK = 5.0
 """Seconds that a measurement of the guest may exceed ours by: messages take time, and clocks drift."""
+
+LAST_NOTICE = 10
+"""Seconds of the notice that go beyond a time limit, at most: what a run may cost is held until the limit."""
 
 CPU_TOLERANCE = 1.05
 """Kernels count CPU time in ticks: a few per cent more than cores times wall time is no lie."""
@@ -153,6 +157,22 @@ def running_order(worker: StoredWorker, job: StoredJob, own: StoredAttempt) -> O
     if worker.intention is DesiredWorkerState.GONE:
         return Order.STOP
     return Order.GO_ON
+
+
+def last_notice(job: StoredJob) -> int:
+    """The notice of a job that has reached its time limit."""
+    return min(job.notice, LAST_NOTICE)
+
+
+def last_end(job: StoredJob, own: StoredAttempt) -> float:
+    """When a run that has begun is over, whatever has ended it: soon after its time limit."""
+    return own.started_at + own.excluded + job.time_limit + last_notice(job)
+
+
+def notice_left(job: StoredJob, own: StoredAttempt, now: float) -> int:
+    """Seconds until SIGKILL for a run that is to end now."""
+    left = last_end(job, own) - now if own.started_at else math.inf
+    return math.ceil(min(max(left, 0.0), job.notice))
 
 
 def fate_of_heartbeat(worker: StoredWorker, job: StoredJob, own: StoredAttempt) -> Fate:

@@ -32,6 +32,7 @@ from nova_market.core.job.record import ENDED, StoredJob
 from nova_market.core.ledger.money import MAX_AMOUNT
 from nova_market.core.ledger.posting import (
     ESCROW,
+    NO_PERIOD,
     AccountId,
     Posting,
     Reason,
@@ -90,7 +91,7 @@ def new_holds(jobs: Sequence[StoredJob], queues: Mapping[str, StoredQueue]) -> t
             wanted[own] = wanted.get(own, 0) + job.cost_limit + job.reserve
     return tuple(
         Posting(
-            key=posting_key(Reason.HOLD, 0, f'job/{content_id}'),
+            key=posting_key(Reason.HOLD, NO_PERIOD, f'job/{content_id}'),
             reason=Reason.HOLD,
             debit=account('project', project_id),
             credit=ESCROW,
@@ -123,10 +124,10 @@ def keys_of(run: EndedRun) -> tuple[str, ...]:
     """Of what decides, where this was settled before, what was settled then."""
     life = _life('job', run.job)
     return (
-        posting_key(Reason.CHARGE, 0, life),
-        posting_key(Reason.COMPENSATION, 0, life),
-        posting_key(Reason.RELEASE, 0, _life('owed', run.job)),
-        posting_key(Reason.RELEASE, 0, _life('rest', run.job)),
+        posting_key(Reason.CHARGE, NO_PERIOD, life),
+        posting_key(Reason.COMPENSATION, NO_PERIOD, life),
+        posting_key(Reason.RELEASE, NO_PERIOD, _life('owed', run.job)),
+        posting_key(Reason.RELEASE, NO_PERIOD, _life('rest', run.job)),
     )
 
 
@@ -182,7 +183,7 @@ def _moved(
     reason: Reason, subject: str, debit: AccountId, credit: AccountId, amount: int
 ) -> Posting:
     return Posting(
-        key=posting_key(reason, 0, subject),
+        key=posting_key(reason, NO_PERIOD, subject),
         reason=reason,
         debit=debit,
         credit=credit,

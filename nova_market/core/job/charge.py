@@ -14,7 +14,8 @@ What the guest reports changes nothing of it. An attempt costs nothing when the 
 What one run may cost (cost_limit) is held before each run. A production job holds as much again for all that
 it displaces. What it owes a job is fixed when it orders that one to go, for the time since that one was given
 its script: for each core, of as many as it needs itself, what it would pay for a core of its own, at most
-what the other one pays; nothing to one that has a checkpoint script, costs nothing or is of its own project.
+what the other one pays; nothing to one that has a checkpoint script, costs nothing, is of its own project, or
+is in a queue without a share: anybody can have one, and be displaced in it for the money.
 """
 
 from collections.abc import Mapping, Sequence
@@ -124,7 +125,8 @@ def compensation_due(order: Displacement, now: float) -> int:
     """
     job, victim, seller = order.job, order.victim, order.victim_queue.project_id
     same = len({job.project_id, victim.project_id, seller}) < 3
-    if same or victim.saves or victim.preempt_action in KEPT:
+    kept = victim.saves or victim.preempt_action in KEPT
+    if same or kept or not order.victim_queue.share:
         return 0
     seconds = [_seconds(one, now) for one in order.parts]
     cores = min(victim.cores * len(seconds), job.cores * job.servers)

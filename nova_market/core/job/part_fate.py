@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from nova_market.core.job.attempt import KEPT, WorkerPace, is_lost
+from nova_market.core.job.attempt import KEPT, WorkerPace, is_lost, last_end, last_notice
 from nova_market.core.job.cause import silenced_by_cloud
 from nova_market.core.job.queue import DesiredWorkerState, StoredWorker
 from nova_market.core.job.record import (
@@ -229,17 +229,19 @@ def _under_way(
     if worker is None or is_gone(worker, known):
         return AttemptState.LOST, 'its server is gone'
     if job.state is JobState.PREEMPTING:
-        given = now - max(job.changed_at, known.listening_since)
-        if given <= job.notice + known.settings.margin:
+        notice = max(job.changed_at, known.listening_since) + job.notice
+        last = max(last_end(job, part), known.listening_since)
+        if now <= min(notice, last) + known.settings.margin:
             return None
         cancelled = job.wish is JobWish.CANCEL
         state = AttemptState.CANCELLED if cancelled else AttemptState.PREEMPTED
         return state, f'it had not ended within its notice of {job.notice} s'
     listening = max(known.listening_since, job.changed_at)
     heard = max(part.reported_at, part.started_at)
-    limit = part.started_at + part.excluded + job.time_limit
-    if now > limit + job.notice + known.settings.margin:
-        waited = now - listening > known.pace.silence
+    last = last_end(job, part)
+    if now > last + known.settings.margin:
+        limit = last - last_notice(job)
+        waited = now - known.listening_since > known.pace.silence
         if waited and heard + known.pace.silence >= limit:
             return (
                 AttemptState.FAILED,

@@ -164,7 +164,7 @@ def gathered(
     claims = {*memory.claims, *(one.displaced_by for one in holding if one.displaced_by)}
     lines, room, busy = _lines(work, queues, waits, holding, room, now)
     occupied = waits.among({one.job_id for one in work.workers if one.job_id})
-    policy_of = [_policy(one) for one in queues]
+    policy_of = [selection_of(one) for one in queues]
     policies = {one: row for row, one in enumerate(dict.fromkeys(policy_of))}
     running = running_columns(
         holding, work.attempts, room.host_of, work.lifecycles, _rows(holding, queue_row), owners.rows(held)
@@ -277,7 +277,8 @@ def _queue_columns(queues: Sequence[StoredQueue], policy: Sequence[int], room: C
     )
 
 
-def _policy(queue: StoredQueue) -> Policy:
+def selection_of(queue: StoredQueue) -> Policy:
+    """The policy of a queue, with its parameters: one selection serves all queues that have the same."""
     return queue.policy, tuple(sorted(queue.parameters.items()))
 
 

@@ -16,6 +16,7 @@ that it starts only then are those for which others are preempted.
 Units, shapes and rows as in columns.py.
 """
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -198,3 +199,11 @@ class JobPlan:
     numbers: Array
     state: PolicyState
     expected_start: Array | None = None
+
+
+def parameters_of(policy: Callable[..., Selection]) -> frozenset[str] | None:
+    """What a queue may set of a policy: its keyword-only arguments. None: it takes any, and checks them."""
+    arguments = inspect.signature(policy).parameters.values()
+    if any(one.kind is one.VAR_KEYWORD for one in arguments):
+        return None
+    return frozenset(one.name for one in arguments if one.kind is one.KEYWORD_ONLY)

@@ -34,9 +34,13 @@ SHARE_SLACK = 1e-9
 """Shares such as three times 1/3 may add up to a little more than 1."""
 
 
+Policies = Mapping[str, Collection[str] | None]
+"""The policies that are installed, with the parameters that each takes; None: it says so itself."""
+
+
 def new_queue(
     document: Mapping[str, Any],
-    policies: Collection[str],
+    policies: Policies,
     flavors: Collection[str],
     most: JobLimits,
     *,
@@ -62,7 +66,7 @@ def new_queue(
 def changed_queue(
     queue: StoredQueue,
     document: Mapping[str, Any],
-    policies: Collection[str],
+    policies: Policies,
     flavors: Collection[str],
     most: JobLimits,
 ) -> StoredQueue:
@@ -92,7 +96,7 @@ def shares_above_one(shares: Mapping[str, float]) -> float | None:
 def _check(
     made: StoredQueue,
     document: Mapping[str, Any],
-    policies: Collection[str],
+    policies: Policies,
     flavors: Collection[str],
 ) -> None:
     if UUID.fullmatch(made.name) or made.name == ALL:
@@ -105,6 +109,8 @@ def _check(
         )
     if made.is_tender:
         check_tender(made)
+    elif 'policy' in document or 'parameters' in document:
+        _check_parameters(made, policies.get(made.policy))
     if 'flavors' in document:
         for name in made.flavors:
             if name not in flavors:
@@ -114,6 +120,14 @@ def _check(
     for name in ('image', 'description'):
         if not getattr(made, name).isprintable():
             raise BadQueue(f'{name}: {shown(getattr(made, name))}: give a printable text')
+
+
+def _check_parameters(made: StoredQueue, known: Collection[str] | None) -> None:
+    """Each set of parameters is a selection of its own in every pass: what has no effect is refused."""
+    wrong = [name for name in sorted(made.parameters) if known is not None and name not in known]
+    if wrong:
+        allowed = f'give {" or ".join(sorted(known))}' if known else 'give none'
+        raise BadQueue(f'parameters: {shown(wrong[0])} is none of policy {made.policy}: {allowed}')
 
 
 def _check_limits(made: StoredQueue, document: Mapping[str, Any], most: JobLimits) -> None:

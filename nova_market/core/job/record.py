@@ -252,9 +252,9 @@ class StoredAttempt:
 
     `number` counts the attempts of a job from 1: a result counts for the attempt it names, and once (J5).
     usage: what the worker measured: cpu_seconds, user_seconds, system_seconds, max_rss_mib, wall_seconds
-    given_at: when its worker was given the script: it is charged from then on; 0: it was not
-    excluded: seconds since then that are not charged: its server was at rest, or they were charged already,
-              before it was taken back
+    given_at: when its worker was given the script: it is charged from then on; 0: it was not. Of one that was
+              taken back: as if that had been when it was given up, as it has been charged until then
+    excluded: seconds that are neither charged nor count for its time limit: its server was at rest
     by_cloud: LOST, and Nova's record explains why (core.job.cause)
     saved_at: when its checkpoint was written last; 0: never
     reported_at: of the last heartbeat or result, by the service's clock; 0: none yet

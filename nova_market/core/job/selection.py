@@ -127,7 +127,10 @@ class _Pass:
                 self._expected[left] = chosen.expected_start[left]
 
     def preempt(self) -> None:
-        """Best-effort jobs go for those that lack room only; what comes free anyhow is used first."""
+        """Best-effort jobs go for those that lack room only; what comes free anyhow is used first.
+
+        They go for jobs of queues with a share: anybody can have a queue without one (J10).
+        """
         if self.coming.any():
             for policy, rows in self._groups(self._lacking()):
                 soon = policy(self._with_room(self.coming, rows))
@@ -137,7 +140,9 @@ class _Pass:
         if not len(order):
             return
         victims = Victims(self._original.running, order)
-        for policy, rows in self._groups(self._lacking() & ~self.seen.waiting.by_offer):
+        waiting = self.seen.waiting
+        may_displace = ~waiting.by_offer & (self.seen.queues.share[waiting.queue] > 0)
+        for policy, rows in self._groups(self._lacking() & may_displace):
             gone = np.zeros(len(self._original.running), dtype=np.bool_)
             gone[order] = True
             extra = self.coming + self._room_of_running(gone)

@@ -6,6 +6,7 @@ Implements rule JW3 of doc/source/specs/worker.rst. Seconds, bytes.
 
 from collections.abc import Sequence
 
+from nova_market.core.job.attempt import last_notice
 from nova_market.core.job.record import JobContent, StoredAttempt, StoredJob
 
 MAX_WHOLE_OUTPUT = 2**30
@@ -23,7 +24,7 @@ def worker_job(
         'checkpoint': content.checkpoint,
         'environment': {**content.environment, **_variables(job, own, queue, hosts)},
         'time_limit': job.time_limit,
-        'notice': job.notice,
+        'notice': last_notice(job),
         'output_url': content.output_url,
         'output_limit': MAX_WHOLE_OUTPUT,
     }

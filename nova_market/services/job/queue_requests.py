@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from nova_market.core.job.operator_limits import JobLimits
 from nova_market.core.job.queue import StoredQueue
-from nova_market.core.job.queue_request import changed_queue, new_queue
+from nova_market.core.job.queue_request import Policies, changed_queue, new_queue
 from nova_market.errors import Conflict, DatabaseUnavailable, NovaMarketError
 from nova_market.ports import Flavors, QueueStore, Trusts
 from nova_market.services.owner import Owner, delegated, end_trust
@@ -45,7 +45,7 @@ class QueueRequestSettings:
     max_queues: int
     name_rest: float
     trust_roles: tuple[str, ...]
-    policies: Collection[str]
+    policies: Policies
     limits: JobLimits
 
 
@@ -74,6 +74,7 @@ class QueueRequests:
             user_id=self._owner.user_id,
             now=self._stores.wall(),
         )
+        self._stores.queues.check(project_id, self._settings.max_queues)
         trust = self._trusted(project_id)
         try:
             return self._stores.queues.create(

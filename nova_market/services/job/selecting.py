@@ -24,6 +24,7 @@ from nova_market.core.job.pass_input import (
     StoredWork,
     gathered,
     part_of,
+    selection_of,
 )
 from nova_market.core.job.pass_steps import PassSteps, starting, steps_of
 from nova_market.core.job.policy_interface import JobPolicy, JobSnapshot, Selection
@@ -92,6 +93,9 @@ class Selecting:
             decide(queues, ())
             return queues
 
+        # of a policy that no queue has any more nothing is remembered
+        had = {selection_of(one) for one in work.queues}
+        self._outages = {one: of for one, of in self._outages.items() if one in had}
         everyone = [one.id for one in work.queues]
         every = [*work.waiting.ids, *(one.id for one in work.active)]
         if not self._boundary.at('selection'):
