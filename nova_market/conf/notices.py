@@ -33,11 +33,12 @@ with a line in the log.
     ),
     cfg.IntOpt(
         'workers',
-        default=8,
+        default=9,
         min=1,
         max=64,
         help="""
-Messages that are sent at the same time. More of them help when webhooks of many users answer slowly.
+Messages that are sent at the same time: a third by mail, a third to hosts that answer quickly, and a third to
+all other hosts, at least one each. More of them help when webhooks on many hosts answer slowly.
 """,
     ),
     cfg.IntOpt(

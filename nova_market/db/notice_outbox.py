@@ -36,7 +36,7 @@ class DatabaseOutbox:
         self._database = database
 
     def recipients(self, now: float, limit: int) -> Sequence[Recipient]:
-        """Those for whom something is due, who have waited longest first."""
+        """Those for whom something is due, longest waiting first: `limit` by mail, and then by webhook."""
         return self._database.read(_recipients, now, limit)
 
     def waiting(self, recipient: Recipient) -> Sequence[Queued]:
@@ -85,7 +85,10 @@ def _recipients(connection: Connection, now: float, limit: int) -> list[Recipien
     query = select(*columns).where(TABLE.state == WAITING, TABLE.due_at <= now).group_by(*columns)
     boundary = boundary_of(connection)
     most = limit + boundary.count('recipient') + boundary.count('notice')
-    rows = connection.execute(query.order_by(func.min(TABLE.due_at), *columns).limit(most))
+    rows: list[Row[Any]] = []
+    for own in (TABLE.channel != str(Channel.WEBHOOK), TABLE.channel == str(Channel.WEBHOOK)):
+        oldest = query.where(own).order_by(func.min(TABLE.due_at), *columns)
+        rows += connection.execute(oldest.limit(most))
     # nobody sends one whose state is not known
     lost = select(notice_outbox).where(unknown_word(TABLE.state, (WAITING, SENT, GIVEN_UP)))
     sound_rows(connection, 'notice', connection.execute(lost.limit(limit)), _of_no_state, _number)

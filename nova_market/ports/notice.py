@@ -40,7 +40,7 @@ class NoticeOutbox(Protocol):
     """What waits for being sent."""
 
     def recipients(self, now: float, limit: int) -> Sequence[Recipient]:
-        """Those for whom something is due, who have waited longest first."""
+        """Those for whom something is due, longest waiting first: `limit` by mail, and then by webhook."""
 
     def waiting(self, recipient: Recipient) -> Sequence[Queued]:
         """What waits for one, by number: a message's worth."""

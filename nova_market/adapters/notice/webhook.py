@@ -10,10 +10,11 @@ import http.client
 import socket
 import ssl
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from time import monotonic
+from typing import Any
 from urllib.parse import urlsplit
 
 from nova_market.core.notice.address import Network, may_connect
@@ -34,11 +35,16 @@ class WebhookSettings:
     timeout: float = 10.0
 
 
+Resolve = Callable[..., Sequence[tuple[Any, ...]]]
+"""As socket.getaddrinfo."""
+
+
 class HttpsWebhook:
     """For several threads."""
 
-    def __init__(self, settings: WebhookSettings) -> None:
+    def __init__(self, settings: WebhookSettings, resolve: Resolve = socket.getaddrinfo) -> None:
         self._settings = settings
+        self._resolve = resolve
 
     def post(self, url: str, headers: Mapping[str, str], body: bytes) -> None:
         """Post a document; a 2xx is an end.
@@ -71,7 +77,7 @@ class HttpsWebhook:
 
         :raises NoticeFailed: the host has none. :raises OSError: none of them answers.
         """
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        found = self._resolved(host, port, end)
         allowed = [one for one in found if may_connect(str(one[4][0]), self._settings.networks)]
         if not allowed:
             raise NoticeFailed(
@@ -92,6 +98,29 @@ class HttpsWebhook:
                     plain, server_hostname=host, do_handshake_on_connect=False
                 )
         raise error
+
+    def _resolved(self, host: str, port: int, end: float) -> Sequence[tuple[Any, ...]]:
+        """The addresses of a name. A resolver has no deadline of its own: it is left alone when time is over.
+
+        :raises OSError: there is none, or not in time.
+        """
+        found: list[Sequence[tuple[Any, ...]]] = []
+        failed: list[OSError | UnicodeError] = []
+
+        def look_up() -> None:
+            try:
+                found.append(self._resolve(host, port, type=socket.SOCK_STREAM))
+            except (OSError, UnicodeError) as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=look_up, daemon=True)
+        thread.start()
+        thread.join(max(end - monotonic(), 0.0))
+        if failed:
+            raise failed[0]
+        if not found:
+            raise TimeoutError('its name is not resolved in time')
+        return found[0]
 
 
 def _status(

@@ -9,8 +9,9 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 Network = IPv4Network | IPv6Network
 
-TRANSLATED = (ip_network('64:ff9b::/96'), ip_network('64:ff9b:1::/48'))
-"""NAT64 (RFC 6052, RFC 8215): an IPv4 address is within."""
+UNICAST = ip_network('2000::/3')
+"""All of IPv6 that is given out as global unicast (RFC 4291, section 2.4, and IANA). Outside are site-local
+addresses, and those that hold one of IPv4 (::/96, NAT64)."""
 
 
 def may_connect(address: str, allowed: Sequence[Network]) -> bool:
@@ -18,15 +19,14 @@ def may_connect(address: str, allowed: Sequence[Network]) -> bool:
     found = _plain(ip_address(address.partition('%')[0]))
     if any(found in network for network in allowed):
         return True
-    return found.is_global and not found.is_multicast and not _holds_another(found)
+    return found.is_global and not found.is_multicast and _is_unicast(found)
 
 
-def _holds_another(found: IPv4Address | IPv6Address) -> bool:
-    """Whether packets to it may go to an IPv4 address that is written within."""
-    if not isinstance(found, IPv6Address):
-        return False
-    tunnel = bool(found.sixtofour or found.teredo)
-    return tunnel or any(found in network for network in TRANSLATED)
+def _is_unicast(found: IPv4Address | IPv6Address) -> bool:
+    """Whether packets go to it, and not to an IPv4 address that is written within."""
+    if isinstance(found, IPv4Address):
+        return not found.is_reserved
+    return found in UNICAST and not (found.sixtofour or found.teredo)
 
 
 def _plain(found: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from nova_market.core.notice.delivery import Queued
 from nova_market.core.notice.notice import PREFIX
+from nova_market.core.text import one_line
 from nova_market.core.timestamp import stamp
 
 SHOWN = 100
@@ -106,4 +107,4 @@ def _value(value: object) -> str:
 
 def _line(text: str) -> str:
     """Text of users, on one line and without control characters."""
-    return ''.join(char if char.isprintable() else ' ' for char in text).strip()
+    return one_line(text).strip()

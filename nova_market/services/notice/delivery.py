@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The service of notices: while it leads, it sends what is due by mail and to webhooks.
 
-Implements rules N3 to N5 and N8 of doc/source/specs/notices.rst. Seconds. A message is claimed in the
+Implements rules N3 to N5, N8 and N9 of doc/source/specs/notices.rst. Seconds. A message is claimed in the
 database before it is sent, and marked when it was: killed in between, it is sent again with the same id. A
-mail server that is away ends the mail of a pass; a webhook that is away holds up its own messages only.
+mail server that is away ends the mail of a pass; a webhook that is away, or slow, holds up no mail and no
+quick webhook.
 """
 
 import logging
 import uuid
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 from nova_market.core.notice.delivery import HOUR, Queued, Recipient, delivery_plan, pause
 from nova_market.core.notice.message import confirmation_text, mail_text, webhook_body
 from nova_market.core.notice.preference import MAX_STOPPED, Channel, Preference
 from nova_market.core.notice.signature import signed_headers
-from nova_market.errors import NoticeFailed, NoticeRefused, NoticeServerAway
+from nova_market.errors import BadRow, NoticeFailed, NoticeRefused, NoticeServerAway
 from nova_market.outage_log import OutageLog
 from nova_market.ports import (
     Clock,
@@ -30,6 +32,7 @@ from nova_market.ports import (
 from nova_market.row_boundary import reason_of
 from nova_market.services.failures import DATABASE_AWAY
 from nova_market.services.leader_loop import LeaderLoop
+from nova_market.services.notice.lanes import Lanes, Work
 from nova_market.services.notice.settings import DeliverySettings
 from nova_market.services.set_aside import SetAsideReport
 from nova_market.services.standing import Standings
@@ -42,8 +45,14 @@ BY = 'nova-market-notices'
 STATE = 'notice_pass'
 """Name of what a pass leaves for `status`, among the documents of the services."""
 
-RECIPIENTS = 200
-"""That are looked at in one pass: with slow webhooks it takes minutes, and others lead meanwhile."""
+RECIPIENTS = 500
+"""By mail, and by webhook, that are looked at in one pass."""
+
+SLOW_PAUSE = 30.0
+"""Seconds after which those are looked at again whose webhook was busy: others have their turn meanwhile."""
+
+MAIL = ''
+"""The lane of mail; each host of webhooks has one."""
 
 MESSAGES = 5
 """To one recipient in one pass: the others have their turn."""
@@ -101,6 +110,11 @@ class Delivery(LeaderLoop):
             back='the mail server takes mail again',
         )
         self._webhook_outages: dict[str, OutageLog] = {}
+        self._lanes = Lanes(settings.workers, apart=[MAIL])
+
+    def stop(self, *, ended: bool = True) -> None:
+        super().stop(ended=ended)
+        self._lanes.close()
 
     def turn(self) -> None:
         """One pass.
@@ -114,35 +128,46 @@ class Delivery(LeaderLoop):
         found = self._outbox.recipients(now, RECIPIENTS)
         self._outage.works()
         self._mail_away = False
-        with ThreadPoolExecutor(self._settings.workers, 'notices') as workers:
-            for done in [workers.submit(self._try, one) for one in found]:
-                done.result()
+        work: dict[Work, Recipient] = {partial(self._try, one): one for one in found}
+        asked = [(self._lane(one), task) for task, one in work.items()]
+        for task in self._lanes.run(asked, self._settings.interval):
+            if not _by_mail(work[task]):
+                self._outbox.postpone(work[task], now + SLOW_PAUSE)
         self._outbox.purge(now - KEPT)
         self._states.write(STATE, {'at': now, 'interval': self._settings.interval})
         LOG.debug('%d recipients', len(found))
 
-    def _try(self, recipient: Recipient) -> None:
+    def _lane(self, recipient: Recipient) -> str:
+        if _by_mail(recipient):
+            return MAIL
+        try:
+            wanted = self._notices.preference(recipient.project_id, recipient.user_id)
+            return urlsplit(wanted.webhook).hostname or MAIL if wanted else MAIL
+        except (BadRow, ValueError):
+            return MAIL  # it is set aside when its turn comes
+
+    def _try(self, recipient: Recipient) -> bool:
         name = f'{recipient.project_id}/{recipient.user_id}/{recipient.channel}'
         with self._boundary.row('recipient', name, 'send', recipient.project_id):
-            self._serve(recipient)
+            return self._serve(recipient)
+        return False
 
-    def _serve(self, recipient: Recipient) -> None:
-        """Send what is due to one of them."""
+    def _serve(self, recipient: Recipient) -> bool:
+        """Send what is due to one of them; whether all of that was taken, and there was something."""
         if not self._leadership.leading() or (self._mail_away and _by_mail(recipient)):
-            return
+            return False
         now = self._clock.wall()
         waiting = self._outbox.waiting(recipient)
         wanted = self._notices.preference(recipient.project_id, recipient.user_id)
         if wanted is not None and not self._may_get(recipient, wanted, waiting):
-            return
+            return False
         recent = self._outbox.recent(recipient, now - HOUR)
         digest, at_most = _pace(recipient, wanted, len(waiting) + len(recent))
         plan = delivery_plan(waiting, recent, digest, at_most, now)
         if plan.wait_until:
             self._outbox.postpone(recipient, plan.wait_until)
-        for batch in plan.batches[:MESSAGES]:
-            if not self._send(batch, wanted):
-                return
+        batches = plan.batches[:MESSAGES]
+        return bool(batches) and all(self._send(batch, wanted) for batch in batches)
 
     def _may_get(self, recipient: Recipient, wanted: Preference, waiting: Sequence[Queued]) -> bool:
         """Whether its user still may; else what waits for him is given up, or waits until somebody can tell.

@@ -21,5 +21,5 @@ class DeliverySettings:
     name: str
     interval: float = 5.0
     give_up: float = 86_400.0
-    workers: int = 8
+    workers: int = 9
     prefix: str = '[market]'
