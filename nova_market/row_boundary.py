@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from nova_market.core.set_aside import SetAside
-from nova_market.core.text import printable
+from nova_market.core.text import one_line
 from nova_market.errors import (
     AccessLost,
     CloudUnavailable,
@@ -222,7 +222,7 @@ class RowBoundary:
             made = self._aside.get(key)
             if made is None:
                 self._counted[kind] += 1
-                name = printable(row_id, LONGEST_ID)
+                name = one_line(row_id, LONGEST_ID)
                 made = _Aside(SetAside(kind=kind, id=name, stage=stage, reason=reason))
                 self._aside[key] = made
                 self._unread = {}
@@ -237,7 +237,7 @@ class RowBoundary:
             exc_info=False if ours or many > TRACEBACKS else error,
         )
         if news:
-            owner = printable(project_id, LONGEST_ID)
+            owner = one_line(project_id, LONGEST_ID)
             made.row = replace(made.row, reason=reason, project_id=owner)
 
     def works(self, kind: str, row_id: str, *stages: str) -> None:
@@ -352,4 +352,4 @@ def reason_of(error: Exception) -> str:
     """In one line, for the row's owner: the error as it is, of a defect with its class."""
     text = next(iter(str(error).splitlines()), '')
     whole = text if isinstance(error, NovaMarketError) else f'{type(error).__name__}: {text}'
-    return printable(whole, LONGEST)
+    return one_line(whole, LONGEST)

@@ -19,7 +19,7 @@ from nova_market.errors import BadDocument
 Handler = TypeVar('Handler', bound=Callable[..., Any])
 
 INTEGER = re.compile(r'-?\d{1,19}', re.ASCII)
-NUMBER = re.compile(r'-?\d{1,19}(\.\d{1,19})?', re.ASCII)
+NUMBER = re.compile(r'-?\d{1,19}(\.\d{1,19})?([eE][+-]?\d{1,3})?', re.ASCII)
 MAX_SHOWN = 200
 
 
@@ -39,9 +39,12 @@ class PlainForm:
 class Contract:
     """query, body: None where nothing is taken; responses: schema by status, None without a body.
 
-    plain: None where documents are JSON only
+    either: groups of query parameters of which a request gives one or several of one group
+    path:   what is narrower than everywhere; plain: None where documents are JSON only
     """
 
+    path: Schema = field(default_factory=dict)
+    either: tuple[tuple[str, ...], ...] = ()
     query: Schema = field(default_factory=dict)
     body: Schema | None = None
     headers: Schema = field(default_factory=dict)
@@ -62,6 +65,21 @@ def takes_query(**parameters: Schema) -> Callable[[Handler], Handler]:
     return _attach('query', schema, lambda contract: replace(contract, query=parameters))
 
 
+def takes_either(*groups: tuple[str, ...]) -> Callable[[Handler], Handler]:
+    """Query parameters of which one of these groups has to be given, whole or in part."""
+    return _changed(lambda contract: replace(contract, either=groups))
+
+
+def takes_path(**parts: Schema) -> Callable[[Handler], Handler]:
+    """What may stand in its path, where that is less than what may stand there elsewhere."""
+    made: dict[object, DocumentSchema] = {
+        ('path', name): DocumentSchema(one) for name, one in parts.items()
+    }
+    return _changed(
+        lambda contract: replace(contract, path=parts, validators={**contract.validators, **made})
+    )
+
+
 def takes_header(name: str, schema: Schema) -> Callable[[Handler], Handler]:
     """A header that may be given."""
     return _attach(
@@ -78,12 +96,7 @@ def takes_body(schema: Schema) -> Callable[[Handler], Handler]:
 
 def takes_plain(form: PlainForm) -> Callable[[Handler], Handler]:
     """The same document as text/plain."""
-
-    def attach(handler: Handler) -> Handler:
-        handler.contract = replace(contract_of(handler), plain=form)  # type: ignore[attr-defined]
-        return handler
-
-    return attach
+    return _changed(lambda contract: replace(contract, plain=form))
 
 
 def gives(status: int, schema: Schema | None = None) -> Callable[[Handler], Handler]:
@@ -99,12 +112,15 @@ def _attach(
     key: object, schema: Schema, change: Callable[[Contract], Contract]
 ) -> Callable[[Handler], Handler]:
     # a response may hold NaN, which is encoded as null
-    validator = DocumentSchema(schema, finite=not isinstance(key, int))
+    made = {key: DocumentSchema(schema, finite=not isinstance(key, int))}
+    return _changed(
+        lambda contract: change(replace(contract, validators={**contract.validators, **made}))
+    )
 
+
+def _changed(change: Callable[[Contract], Contract]) -> Callable[[Handler], Handler]:
     def attach(handler: Handler) -> Handler:
-        before = contract_of(handler)
-        changed = change(replace(before, validators={**before.validators, key: validator}))
-        handler.contract = changed  # type: ignore[attr-defined]
+        handler.contract = change(contract_of(handler))  # type: ignore[attr-defined]
         return handler
 
     return attach
@@ -126,6 +142,9 @@ def checked_query(contract: Contract, given: Mapping[str, list[str]]) -> dict[st
         values[name] = as_value(texts[0], contract.query.get(name, {}))
     validator = contract.validators.get('query') or NOTHING
     _check(validator, values, 'query')
+    if contract.either and sum(any(n in given for n in one) for one in contract.either) != 1:
+        groups = ', or '.join(' and '.join(one) for one in contract.either)
+        raise ApiError(400, 'market.request.invalid', f'give either {groups}')
     return values
 
 
@@ -139,6 +158,12 @@ def checked_body(contract: Contract, text: bytes, plain: PlainForm | None = None
     value = plain.read(text, contract.body) if plain else parsed(text)
     _check(contract.validators['body'], value, 'body')
     return value
+
+
+def in_path(contract: Contract, name: str, text: str) -> bool:
+    """Whether it may stand in the path of this handler."""
+    validator = contract.validators.get(('path', name))
+    return validator is None or validator.allows(text)
 
 
 def path_check(schema: Schema) -> Callable[[str], bool]:
@@ -196,8 +221,8 @@ def as_value(text: str, schema: Schema) -> Any:
     kind = schema.get('type')
     if kind == 'integer' and INTEGER.fullmatch(text):
         return int(text)
-    if kind == 'number' and NUMBER.fullmatch(text):
-        return float(text)
+    if kind == 'number' and NUMBER.fullmatch(text) and math.isfinite(found := float(text)):
+        return found
     if kind == 'boolean' and text in {'true', 'false'}:
         return text == 'true'
     return text

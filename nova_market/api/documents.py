@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents of rounds, which never change and are long on a large cloud: the newest few are kept."""
+"""Documents of rounds, which never change and are long on a large cloud: the newest few are kept.
+
+Whole ones are for operators, and the newest one for Nova's scheduler and for how heavy projects are: each
+process reads that one once. Of a round that it shows, a project reads its own part.
+"""
 
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -35,6 +39,11 @@ class Documents:
         rounds = self._history.rounds(limit=1)
         return self.of(rounds[0].period) if rounds else None
 
+    def of_project(self, period: int, project_id: str) -> Explained | None:
+        """A round with the lines of some projects, of this one all. None when there is none."""
+        found = self._history.round_for(period, project_id)
+        return _explained(found) if found else None
+
     def of(self, period: int) -> Explained | None:
         """A round; its state may be an older one, its document is not. None when there is none.
 
@@ -47,13 +56,15 @@ class Documents:
         found = self._history.round(period)
         if found is None:
             return None
-        lines = found.document.get('servers')
-        made = Explained(
-            record=found,
-            lines={line['id']: line for line in (lines if isinstance(lines, list) else [])},
-        )
+        made = _explained(found)
         with self._lock:
             self._kept[period] = made
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
         return made
+
+
+def _explained(record: RoundRecord) -> Explained:
+    lines = record.document.get('servers')
+    found = lines if isinstance(lines, list) else []
+    return Explained(record=record, lines={line['id']: line for line in found})

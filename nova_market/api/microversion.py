@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from nova_market.api.errors import ApiError
-from nova_market.core.tender.region_credential import SERVICE
+from nova_market.core.service_type import SERVICE_TYPE
 
 HEADER = 'OpenStack-API-Version'
 MAJOR = 1
@@ -53,7 +53,7 @@ def requested(header: str | None) -> Version:
     """
     for part in (header or '').split(','):
         service, _, text = part.strip().partition(' ')
-        if service.lower() != SERVICE:
+        if service.lower() != SERVICE_TYPE:
             continue
         text = text.strip()
         if text == 'latest':
@@ -63,7 +63,8 @@ def requested(header: str | None) -> Version:
             raise ApiError(
                 400,
                 'market.version.malformed',
-                f'{HEADER} is {part.strip()!r:.80}: give "{SERVICE} {NEWEST}" or "{SERVICE} latest"',
+                f'{HEADER} is {part.strip()!r:.80}: '
+                f'give "{SERVICE_TYPE} {NEWEST}" or "{SERVICE_TYPE} latest"',
             )
         major, minor = int(found[1]), int(found[2])
         if major != MAJOR or not MIN_MINOR <= minor <= MAX_MINOR:

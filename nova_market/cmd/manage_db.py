@@ -14,6 +14,9 @@ from nova_market.wiring.database import connect, ready
 
 DAY = 86_400.0
 MIN_DAYS = 1.0
+KEY_DAYS = 7.0
+"""For so long what belongs to no period is kept: a client that sends a request again moves nothing twice."""
+
 EXIT_DISCREPANCY = 1
 EXIT_BEHIND = 2
 ADDS_UP = 'Every balance is what its postings add up to; all accounts add up to zero.'
@@ -41,9 +44,9 @@ def add_commands(subparsers: Any) -> None:
     purged = add(
         'purge',
         _purge,
-        'Take away old rounds, prices, allocations, plans and charges, bids of servers that no round has '
-        'seen since, and closed accounts that nothing names any more; balances do not change, and grants '
-        'and transfers are kept.',
+        'Take away old rounds, prices, allocations, plans and postings, bids of servers that no round has '
+        'seen since, and closed accounts that nothing names any more; balances do not change. Grants, '
+        f'transfers and what jobs and leases cost are kept for {KEY_DAYS:g} days at least.',
     )
     purged.add_argument(
         '--older-than', dest='days', type=float, required=True, metavar='DAYS',
@@ -73,7 +76,8 @@ def _purge(conf: cfg.ConfigOpts) -> int:
     if not days >= MIN_DAYS:
         raise ConfigurationError(f'--older-than {days}: give {MIN_DAYS:g} day or more')
     database = ready(conf)
-    done = purge(database, time.time() - days * DAY)
+    now = time.time()
+    done = purge(database, now - days * DAY, now - max(days, KEY_DAYS) * DAY)
     print(f'Purged up to period {done.period}:')
     for name, count in done.rows.items():
         print(f'{count:12d} {name}')

@@ -87,8 +87,9 @@ class Checks(upgradecheck.UpgradeCommands):
             KeystoneUserRoles.from_conf(self._conf, PROGRAM).own()
         except CloudUnavailable as error:
             why = (
-                'nova-market-jobs and nova-market-notices cannot see which roles users have: let the account '
-                'read users, domains, projects and role assignments in Keystone, as the role admin may: '
+                'nova-market-controller, nova-market-jobs and nova-market-notices cannot see which roles '
+                'users have: let the account read users, domains, projects and role assignments in '
+                'Keystone, as the role admin may: '
             )
             return Result(Code.WARNING, f'{why}{error}')
         return Result(Code.SUCCESS)

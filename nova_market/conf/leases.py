@@ -123,9 +123,17 @@ entries. Algorithms are plug-ins of `nova_market.placement`, objectives of `nova
         default=10.0,
         min=0.1,
         max=600.0,
+        help='Seconds that the algorithms `search` and `exact` may take for a replan.',
+    ),
+    cfg.FloatOpt(
+        'request_seconds',
+        default=2.0,
+        min=0.1,
+        max=600.0,
         help="""
-Seconds that the algorithms `search` and `exact` may take for a booking or a replan. A request to the API
-waits for as long.
+Seconds that a request for a lease or for offers of leases may take in the API: `search` and `exact` look for
+a better place until then, and a request that others overtake decides again until then. A thread of the API
+is busy for as long, and the project pays for that time by [api]request_rate.
 """,
     ),
     cfg.FloatOpt(
@@ -211,7 +219,9 @@ MONEY = [
         default='0',
         help="""
 Credits for an hour of a core, as Placement counts it, in a lease; all the cores of the host where a node is a
-whole one. What a lease costs is held when it is booked.
+whole one. What a lease costs is held when it is booked. Set a price for memory too, and for disk where it is
+scarce: a lease that takes a greater part of what has no price than of what has one is refused, unless
+max_core_hours or max_part limits it.
 """,
     ),
     cfg.StrOpt(

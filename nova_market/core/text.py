@@ -13,6 +13,10 @@ def shown(value: object) -> str:
     return f'a value of type {type(value).__name__}'
 
 
-def printable(text: str, most: int) -> str:
-    """What every database, log and terminal can take of a text: one line, at most so many characters."""
-    return ''.join(one if one.isprintable() else '?' for one in text[:most])
+def one_line(text: str, most: int | None = None) -> str:
+    """Text from outside as one line that shows what it says, at most so many characters.
+
+    What is not printable becomes a blank: control characters, those that turn the direction of writing, and
+    those that no database takes.
+    """
+    return ''.join(c if c.isprintable() else ' ' for c in text[:most])

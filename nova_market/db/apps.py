@@ -37,7 +37,7 @@ from nova_market.db.app_tables import (
 from nova_market.db.database import Database
 from nova_market.db.ledger import MAX_PAGE, lock_accounts
 from nova_market.db.sound_rows import sound_page, sound_row, sound_rows
-from nova_market.errors import BadAmount, BadRow, Conflict
+from nova_market.errors import BadAmount, BadRow, Conflict, TooManyApps
 from nova_market.row_boundary import READ
 
 SERVERS = f'{READ} its servers'
@@ -67,12 +67,16 @@ class DatabaseApps:
     ) -> StoredApp:
         """Keep a new application; of those that ask at once only `most` in a project result.
 
-        :raises Conflict: the project has that many that have not ended, or MOST_KEPT times as many in all.
+        :raises TooManyApps: the project has that many that have not ended, or MOST_KEPT times as many in all.
         :raises UnknownAccount: the project has no account.
         """
         now = self._wall()
         made = replace(app, generation=1, created_at=now, changed_at=now)
         return self._database.write(_create, made, most, dict(user_data or {}))
+
+    def check(self, project_id: str, most: int) -> None:
+        """:raises TooManyApps: as create, for a project of so many applications."""
+        self._database.read(_check_room, project_id, most)
 
     def app(self, app_id: str) -> StoredApp | None:
         """One application; None when there is none."""
@@ -169,20 +173,24 @@ def _create(
     found = _app(connection, app.id)
     if found is not None:
         return found  # ours, when the answer to an earlier try got lost
-    query = select(func.count()).where(apps.c.project_id == app.project_id)
-    if _number(connection, query.where(apps.c.state.not_in(OVER))) >= most:
-        raise Conflict(f'the project has {most} applications: delete one first')
-    if _number(connection, query) >= most * MOST_KEPT:
-        raise Conflict(
-            f'the project has {most * MOST_KEPT} applications, with those that have ended: '
-            'delete some of these first'
-        )
+    _check_room(connection, app.project_id, most)
     values = {**{n: getattr(app, n) for n in COLUMNS}, 'user_data': user_data}
     try:
         connection.execute(insert(apps), _values(values))
     except DBDuplicateEntry as error:
         raise RetryRequest(error) from error
     return app
+
+
+def _check_room(connection: Connection, project_id: str, most: int) -> None:
+    query = select(func.count()).where(apps.c.project_id == project_id)
+    if _number(connection, query.where(apps.c.state.not_in(OVER))) >= most:
+        raise TooManyApps(f'the project has {most} applications: delete one first')
+    if _number(connection, query) >= most * MOST_KEPT:
+        raise TooManyApps(
+            f'the project has {most * MOST_KEPT} applications, with those that have ended: '
+            'delete some of these first'
+        )
 
 
 def _change(

@@ -64,6 +64,10 @@ class DatabaseOwnBags:
             # the same request at the same moment
             return self._database.write(_create, bag, new, most)
 
+    def check(self, project_id: str, most: int) -> None:
+        """:raises TooManyBags: the project has `most` that have not ended."""
+        self._database.read(_check_room, project_id, most)
+
     def add(self, bag_id: str, first: int, new: NewTasks, *, more: bool) -> StoredBag:
         """Store more tasks of a bag that is being filled; it is open then unless there are `more`.
 
@@ -130,13 +134,7 @@ def _create(
         if before.digest != bag.digest:
             raise KeyReused('Idempotency-Key: it was used for another bag: choose a new one')
         return before, False
-    own = (bags.c.project_id == bag.project_id) & (bags.c.ended_at == 0)
-    some = select(bags.c.number).where(own).limit(most + 1).subquery()
-    count = int(connection.execute(select(func.count()).select_from(some)).scalar() or 0)
-    if count >= most:
-        raise TooManyBags(
-            f'the project has {count} bags that have not ended: the limit is {most}: wait, or cancel some'
-        )
+    _check_room(connection, bag.project_id, most)
     connection.execute(insert(bags).values(**bag_values(bag)))
     _insert_tasks(connection, bag.id, new)
     said = f'by {bag.user_id[:64]}'
@@ -146,6 +144,16 @@ def _create(
     )
     BAG_EVENTS.insert(connection, [event])
     return _there(connection, bag.id), True
+
+
+def _check_room(connection: Connection, project_id: str, most: int) -> None:
+    own = (bags.c.project_id == project_id) & (bags.c.ended_at == 0)
+    some = select(bags.c.number).where(own).limit(most + 1).subquery()
+    count = int(connection.execute(select(func.count()).select_from(some)).scalar() or 0)
+    if count >= most:
+        raise TooManyBags(
+            f'the project has {count} bags that have not ended: the limit is {most}: wait, or cancel some'
+        )
 
 
 def _add(

@@ -25,7 +25,7 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import DBAPIError, ResourceClosedError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from nova_market.db.connection_pool import PARAMETER
+from nova_market.db.connection_pool import ANSWER, PARAMETER
 from nova_market.db.sound_rows import OPTION
 from nova_market.errors import DatabaseUnavailable, SchemaBehind
 from nova_market.row_boundary import RowBoundary
@@ -37,19 +37,34 @@ SQLITE_BUSY_MS = 30_000
 PATIENCE = 40.0
 """Seconds for which work is tried again: a restart of the database is waited for, a dead one is reported."""
 
+POOL_SECONDS = 30.0
+"""For which a connection of the pool is waited for; SQLAlchemy's default."""
+
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 2.0
 
-PASSING = re.compile(
+BUSY = re.compile(
     r'database (table )?is locked'  # SQLite: another process writes
     r'|Record has changed since last read'  # MariaDB 11, innodb_snapshot_isolation
     r'|could not serialize access|deadlock detected'  # PostgreSQL
-    r'|the database system is (starting up|shutting down|in recovery mode|not yet accepting)'
-    r'|terminating connection|server closed the connection|connection .*closed'
-    r"|Connection refused|Can't connect|Lost connection|gone away|No such file or directory"
-    r'|Server shutdown in progress|Lock wait timeout exceeded',
+    r'|Lock wait timeout exceeded',
     re.IGNORECASE,
 )
+"""Others work on the same rows."""
+
+AWAY = re.compile(
+    r'the database system is (starting up|shutting down|in recovery mode|not yet accepting)'
+    r'|terminating connection|server closed the connection|connection .*closed'
+    r"|Connection refused|Can't connect|Lost connection|gone away|No such file or directory"
+    r'|connection to server .* failed|timeout expired'  # libpq
+    r'|Server shutdown in progress|canceling statement due to statement timeout',
+    re.IGNORECASE,
+)
+"""It does not answer."""
+
+NAMED = oslo_error.DBError | DBAPIError | ResourceClosedError
+"""SQLAlchemy says that a connection is closed when it loses one with its first look at a database."""
+
 NO_TABLE = re.compile(
     r'no such (table|column)|\b1146\b|\b1054\b|does not exist|Unknown column', re.I
 )
@@ -58,16 +73,28 @@ NO_TABLE = re.compile(
 class Database:
     """The configured database. Connects at first use; one object serves all threads of a process."""
 
-    def __init__(self, options: Mapping[str, object], patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        options: Mapping[str, object],
+        patience: float = PATIENCE,
+        away: float | None = None,
+        answer: float | None = None,
+    ) -> None:
         """options: as group [database] of oslo.db has them; at least `connection`.
 
-        patience: seconds for which work is tried again when the database does not answer.
+        patience: seconds for which work is tried again; away: the same while the database does not answer
+        answer:   seconds in which it has to answer; None: what the driver waits, which may be without end
         """
         # a warning with a traceback for each error that oslo.db cannot name, which is raised as well
         logging.getLogger('oslo_db.sqlalchemy.exc_filters').setLevel(logging.ERROR)
         self._manager = enginefacade.transaction_context()
         given = {name: value for name, value in options.items() if name in ENGINE_OPTIONS}
         parameters = [str(given.get('connection_parameters') or ''), PARAMETER]
+        if answer is not None:
+            parameters.append(f'{ANSWER}={answer:g}')
+            given['pool_timeout'] = min(
+                float(str(given.get('pool_timeout') or POOL_SECONDS)), answer
+            )
         ours = {
             'connection_parameters': '&'.join(filter(None, parameters)),
             'sqlite_fk': True,
@@ -77,6 +104,7 @@ class Database:
         self._manager.configure(**given | ours)
         self._manager.append_on_engine_create(_prepare)
         self._patience = patience
+        self._away = patience if away is None else away
         self.boundary = RowBoundary()
         """Of all rows that are read of it; services have their own steps in it too."""
 
@@ -116,7 +144,8 @@ class Database:
                 return work(connection, *arguments)
 
         with translated():
-            return _again(once, time.monotonic() + self._patience)
+            now = time.monotonic()
+            return _again(once, now + self._patience, now + self._away)
 
 
 @contextmanager
@@ -154,19 +183,26 @@ def _leave_nothing(connection: Connection) -> None:
         connection.invalidate()
 
 
-def _again(once: Callable[[], Result], end: float) -> Result:
-    """Call it until it works, fails for good, or fails after `end`. Pauses grow, each of random length."""
+def _again(once: Callable[[], Result], end: float, away: float) -> Result:
+    """Call it until it works, fails for good, or fails after `end`. Pauses grow, each of random length.
+
+    away: the same as `end` for a database that does not answer
+    """
     longest = FIRST_PAUSE
     while True:
+        limit = end
         try:
             return once()
         except oslo_error.RetryRequest as error:
             if time.monotonic() >= end:
                 raise error.inner_exc from error
         except Exception as error:
-            if not passes(error) or time.monotonic() >= end:
+            limit = away if is_away(error) else end
+            if not passes(error) or time.monotonic() >= limit:
                 raise
-        time.sleep(random.uniform(0, longest))
+        # no try begins after its limit: each may take as long as an answer may
+        left = max(limit - time.monotonic(), 0.0)
+        time.sleep(min(random.uniform(0, longest), left))
         longest = min(2 * longest, LONGEST_PAUSE)
 
 
@@ -181,11 +217,16 @@ ENGINE_OPTIONS = frozenset(
 
 def passes(error: Exception) -> bool:
     """Whether trying again may help."""
-    if isinstance(error, PoolTimeout | oslo_error.DBConnectionError | oslo_error.DBDeadlock):
+    if isinstance(error, oslo_error.DBDeadlock) or is_away(error):
         return True
-    # SQLAlchemy says that a connection is closed when it loses one with its first look at a database
-    named = oslo_error.DBError | DBAPIError | ResourceClosedError
-    return isinstance(error, named) and bool(PASSING.search(str(error)))
+    return isinstance(error, NAMED) and bool(BUSY.search(str(error)))
+
+
+def is_away(error: Exception) -> bool:
+    """Whether the database does not answer; else others work on the same rows."""
+    if isinstance(error, PoolTimeout | oslo_error.DBConnectionError):
+        return True
+    return isinstance(error, NAMED) and bool(AWAY.search(str(error)))
 
 
 def _prepare(engine: Engine) -> None:

@@ -18,6 +18,7 @@ from nova_market.core.calendar.axes import AXES
 from nova_market.core.lease.limit import LeaseQuota, Span, problem
 from nova_market.core.lease.record import (
     OVER,
+    LeaseChanges,
     LeaseEvent,
     LeaseFilter,
     LeaseStep,
@@ -34,7 +35,7 @@ from nova_market.db.lease_rows import (
     stored_leases,
 )
 from nova_market.db.lease_tables import lease_nodes, leases
-from nova_market.db.ledger import MAX_PAGE, post_in
+from nova_market.db.ledger import MAX_PAGE, post_in, slices
 from nova_market.db.rounds import next_period
 from nova_market.db.sound_rows import boundary_of, filled
 from nova_market.db.turns import LEASES, read_turn, take_turn
@@ -79,9 +80,21 @@ class DatabaseLeases:
         """Newest first; before: number of the last one of a page."""
         return self._database.read(_page, chosen, before, min(limit, MAX_PAGE))
 
+    def turn(self) -> int:
+        """Of the calendar: who decides by what was read after it is refused when others have booked since."""
+        return self._database.read(read_turn, LEASES)
+
     def calendar(self) -> tuple[int, Sequence[StoredLease]]:
         """(the turn, all leases that are not over, by number; what one may hold that cannot be read)."""
         return self._database.read(_calendar)
+
+    def changes(self, known: Mapping[str, tuple[int, int]]) -> LeaseChanges:
+        """What has changed of the leases that are not over. known: StoredLease.mark of each, by id"""
+        return self._database.read(_changes, dict(known))
+
+    def check(self, payer_id: str, most: int) -> None:
+        """:raises TooManyLeases: the project that pays has `most` that are not over."""
+        self._database.read(_check_count, payer_id, most)
 
     def spans(self, payer_id: str) -> Sequence[Span]:
         """What the leases take that a project has booked, and that are not over."""
@@ -158,6 +171,15 @@ def book_in(
     return stored
 
 
+def _check_count(connection: Connection, payer_id: str, most: int) -> None:
+    own = and_(leases.c.payer_id == payer_id, LIVE)
+    query = select(func.count()).select_from(leases).where(own)
+    if (connection.execute(query).scalar() or 0) >= most:
+        raise TooManyLeases(
+            f'the project has {most} leases that are not over, which is the limit: delete some, or wait'
+        )
+
+
 def _check_quota(
     connection: Connection, lease: StoredLease, before: StoredLease | None, quota: LeaseQuota
 ) -> None:
@@ -165,12 +187,10 @@ def _check_quota(
 
     :raises TooManyLeases, LeaseLimitReached: it may not be booked.
     """
-    payer, most = leases.c.payer_id, quota.limits.leases
+    payer = leases.c.payer_id
+    if before is None:
+        _check_count(connection, lease.payer_id, quota.limits.leases)
     own = _spans(connection, and_(payer == lease.payer_id, leases.c.id != lease.id))
-    if before is None and len(own) >= most:
-        raise TooManyLeases(
-            f'the project has {most} leases that are not over, which is the limit: delete some, or wait'
-        )
     others: Sequence[Span] = ()
     if quota.limits.bounds_all:
         others = _spans(connection, payer != lease.payer_id)
@@ -234,6 +254,26 @@ def _calendar(connection: Connection) -> tuple[int, list[StoredLease]]:
     turn = read_turn(connection, LEASES)
     rows = connection.execute(select(leases).where(LIVE).order_by(leases.c.number))
     return turn, held_leases(connection, rows)
+
+
+def _changes(connection: Connection, known: Mapping[str, tuple[int, int]]) -> LeaseChanges:
+    turn = read_turn(connection, LEASES)
+    query = select(leases.c.id, leases.c.number, leases.c.revision).where(LIVE)
+    live = {row.id: (row.number, row.revision) for row in connection.execute(query)}
+    # what cannot be read may be mended without a new revision
+    unread = boundary_of(connection).unread('lease')
+    new = [name for name, mark in live.items() if known.get(name) != mark or name in unread]
+    found: list[StoredLease] = []
+    for part in slices(sorted(new)):
+        found += held_leases(
+            connection, connection.execute(select(leases).where(leases.c.id.in_(part)))
+        )
+    return LeaseChanges(
+        turn=turn,
+        # what is over when it is read a moment later is not there any more either
+        gone=frozenset(known.keys() - live.keys()) | {one.id for one in found if one.over},
+        leases=[one for one in found if not one.over],
+    )
 
 
 def _is_done(

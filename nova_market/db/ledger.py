@@ -34,6 +34,8 @@ IN_ONE_QUERY = 1000
 
 MAX_PAGE = 10_000
 
+CHOSEN = frozenset({Reason.TRANSFER, Reason.HOLD, Reason.CHARGE})
+
 KEY = re.compile(rf'[!-~]{{1,{KEY_LENGTH}}}')
 """Printable ASCII without blanks: MariaDB ignores blanks at the end, PostgreSQL takes no NUL."""
 
@@ -205,17 +207,21 @@ def _refuse_claimed(
         change = sum(
             book.balance(n) - one.balance for n, one in held.items() if one.project_id == project
         )
-        if claimed and before + change < claimed:
+        if claimed and change < 0 and before + change < claimed:
             raise BalanceTooLow(
                 f'project {project} has {credit_text(before)} credits, and the operator claims '
-                f'{credit_text(claimed)} of them: these cannot be held for jobs and leases, or transferred'
+                f'{credit_text(claimed)} of them: these cannot be held for jobs and leases, paid for offers, '
+                'or transferred'
             )
 
 
 def _leaves(held: Mapping[AccountId, Row[Any]], posting: Posting) -> bool:
-    """Whether somebody gives or promises by it what is a project's; not what rounds hold, for a period."""
+    """Whether somebody gives or promises by it what is a project's; not what rounds hold, for a period.
+
+    A fee is a charge that nothing was held for; else as much is released in the same batch.
+    """
     owner = held[posting.debit].project_id
-    chosen = posting.reason in (Reason.TRANSFER, Reason.HOLD) and not period_of(posting.key)
+    chosen = posting.reason in CHOSEN and not period_of(posting.key)
     return bool(owner) and chosen and held[posting.credit].project_id != owner
 
 

@@ -98,7 +98,7 @@ class PostingRow(Base):
     posting_key: Mapped[str] = mapped_column(String(KEY_LENGTH))
     reason: Mapped[str] = mapped_column(String(20))
     period: Mapped[int] = mapped_column(BigInteger)
-    """From the key; 0 when it belongs to a request instead of a period: such postings are kept."""
+    """From the key; 0 when it belongs to a request, a job or a lease instead: it is purged by its age."""
 
     debit: Mapped[str] = mapped_column(ForeignKey('accounts.id', name='posting_debit'))
     credit: Mapped[str] = mapped_column(ForeignKey('accounts.id', name='posting_credit'))

@@ -74,6 +74,10 @@ class DatabaseOffers:
             return ()
         return self._database.write(_create, tuple(made), most, self._wall())
 
+    def check(self, project_id: str, most: int) -> None:
+        """:raises TooManyOffers: the project has `most` that are open or held."""
+        self._database.read(_check_room, project_id, 1, most, self._wall())
+
     def offer(self, offer_id: str) -> StoredOffer | None:
         """One offer; None when there is none."""
         return self._database.read(_offer, offer_id)
@@ -180,13 +184,7 @@ def release_offer(connection: Connection, offer_id: str, now: float) -> StoredOf
 def _create(
     connection: Connection, made: Sequence[StoredOffer], most: int, now: float
 ) -> list[StoredOffer]:
-    given = {'project': made[0].project_id, 'now': now, 'most': most + 1}
-    count = int(connection.execute(COUNT_LIVE, given).scalar() or 0)
-    if count + len(made) > most:
-        raise TooManyOffers(
-            f'the project would have {count + len(made)} offers that are open or held: the limit is {most}: '
-            'release some, or wait until they have expired'
-        )
+    _check_room(connection, made[0].project_id, len(made), most, now)
     if len(made) == 1:
         key = connection.execute(insert(offers), offer_values(made[0])).inserted_primary_key
         assert key is not None, 'one row was inserted'
@@ -195,6 +193,16 @@ def _create(
     query = select(offers.c.id, offers.c.number).where(offers.c.id.in_([one.id for one in made]))
     numbers = {row.id: row.number for row in connection.execute(query)}
     return [replace(one, number=numbers[one.id]) for one in made]
+
+
+def _check_room(connection: Connection, project_id: str, more: int, most: int, now: float) -> None:
+    given = {'project': project_id, 'now': now, 'most': most + 1}
+    count = int(connection.execute(COUNT_LIVE, given).scalar() or 0)
+    if count + more > most:
+        raise TooManyOffers(
+            f'the project would have {count + more} offers that are open or held: the limit is {most}: '
+            'release some, or wait until they have expired'
+        )
 
 
 def _promised(connection: Connection, since: float, now: float) -> tuple[int, list[StoredOffer]]:

@@ -3,25 +3,34 @@
 
 Implements the limits of rules M2, P3 and P4 of doc/source/specs/market.rst. Up to the newest period that
 began before a given time and lies before every unfinished round: documents, allocations, prices, the economy,
-rounds, and the postings that carry a period, whose sums stay in their accounts' `carried`. Postings of a
-request (grants, transfers) and plans that are proposed or running are kept. Bids go of servers that no kept
-round has seen and that were not changed since, applications that have ended, and accounts that are closed and
-that nothing names any more. Where the horizon lies is written down first: a posting for a period before it is
-refused from then on, as nobody could tell whether it was there. Jobs that have ended go with what they ran,
-leases that are over and bags that have ended with their events, and usage history of all resolutions.
+rounds, and the postings that carry a period, whose sums stay in their accounts' `carried`. Plans that are
+proposed or running are kept. Bids go of servers that no kept round has seen and that were not changed since,
+applications that have ended, and accounts that are closed and that nothing names any more. Where the horizon
+lies is written down first: a posting for a period before it is refused from then on, as nobody could tell
+whether it was there.
+
+What belongs to no period, such as transfers and what jobs and leases cost, goes by its age. Its keys say
+nothing of time: until then they stand for the same thing, and later for another one. Of a job that has not
+ended, and of an offer that is not settled, it stays: what was posted decides when that is settled again.
+
+Jobs that have ended go with what they ran, leases that are over and bags that have ended with their events,
+and usage history of all resolutions.
 """
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, delete, exists, func, select, update
+from sqlalchemy import Connection, Row, Table, bindparam, delete, exists, func, select, update
 
+from nova_market.core.ledger.posting import NO_PERIOD
 from nova_market.db.accounts import UNUSED
 from nova_market.db.app_tables import apps
 from nova_market.db.apps import remove_apps
 from nova_market.db.bags import some_bags
 from nova_market.db.database import Database, Work
-from nova_market.db.job_purge import some_jobs, some_minutes
+from nova_market.db.job_purge import OVER, some_jobs, some_minutes
+from nova_market.db.job_tables import jobs
 from nova_market.db.leases import some_leases
 from nova_market.db.ledger import lock_accounts, slices
 from nova_market.db.ledger_tables import accounts, horizons, postings
@@ -36,12 +45,22 @@ from nova_market.db.market_tables import (
     round_documents,
     rounds,
 )
+from nova_market.db.offer_rows import SETTLED
+from nova_market.db.offer_tables import offers
 from nova_market.db.offers import some_offers
 from nova_market.db.rounds import OPEN
 from nova_market.db.usage import some_usage
 
 BATCH = 2000
 """Rows in one transaction: accounts stay locked for some ten milliseconds."""
+
+OF_JOBS = frozenset({'job', 'owed', 'rest'})
+HELD = (
+    (OF_JOBS, jobs.c.id, jobs.c.state.not_in(OVER)),
+    (OF_JOBS, jobs.c.array_id, jobs.c.state.not_in(OVER)),
+    (frozenset({'offer'}), offers.c.id, offers.c.state.not_in(SETTLED)),
+)
+"""(how the subject of a posting begins, what it names then, those of which postings are kept)"""
 
 HORIZON = horizons.c.name == 'postings'
 ENDED = frozenset({'rejected', 'done', 'failed', 'superseded'})
@@ -55,8 +74,16 @@ class Purged:
     rows: dict[str, int]
 
 
-def purge(database: Database, older_than: float, batch: int = BATCH) -> Purged:
-    """Take away what is older than `older_than`, in seconds since the epoch."""
+def purge(
+    database: Database,
+    older_than: float,
+    requests_older_than: float = 0.0,
+    batch: int = BATCH,
+) -> Purged:
+    """Take away what is older than `older_than`, in seconds since the epoch.
+
+    requests_older_than: the same for postings that belong to no period; 0: all of these are kept
+    """
     period = database.write(_raise_horizon, older_than)
     rows = {'postings': 0, 'plans': _repeat(database, _some_plans, older_than, batch)}
     if period:
@@ -70,6 +97,7 @@ def purge(database: Database, older_than: float, batch: int = BATCH) -> Purged:
             rounds,
         ):
             rows[table.name] = _repeat(database, _some_rows(table), period, batch)
+    rows['postings'] += _requests(database, requests_older_than, batch)
     rows['bags'] = _repeat(database, some_bags, older_than, batch)
     rows['jobs'] = _repeat(database, some_jobs, older_than, batch)
     rows['offers'] = _repeat(database, some_offers, older_than, batch)
@@ -111,6 +139,58 @@ def _some_postings(connection: Connection, period: int, batch: int) -> int:
     connection.execute(select(horizons).where(HORIZON).with_for_update())
     query = select(postings).where(postings.c.period.between(1, period))
     rows = list(connection.execute(query.order_by(postings.c.period, postings.c.id).limit(batch)))
+    _carry(connection, rows)
+    return len(rows)
+
+
+def _requests(database: Database, older_than: float, batch: int) -> int:
+    """Take away postings that belong to no period; how many."""
+    total, last = 0, 0
+    while found := database.write(_some_requests, older_than, last, batch):
+        last, gone = found
+        total += gone
+    return total
+
+
+def _some_requests(
+    connection: Connection, older_than: float, after: int, batch: int
+) -> tuple[int, int] | None:
+    """(id of the last one that was looked at, how many went); None: there are no more."""
+    connection.execute(select(horizons).where(HORIZON).with_for_update())
+    query = select(postings).where(
+        postings.c.period == NO_PERIOD, postings.c.posted_at < older_than, postings.c.id > after
+    )
+    rows = list(connection.execute(query.order_by(postings.c.id).limit(batch)))
+    if not rows:
+        return None
+    subjects = {row.id: _subject(row.posting_key) for row in rows}
+    held = _unfinished(connection, set(subjects.values()))
+    gone = [row for row in rows if subjects[row.id] not in held]
+    _carry(connection, gone)
+    return rows[-1].id, len(gone)
+
+
+def _subject(key: str) -> tuple[str, str]:
+    """Of what a posting is (core.job.billing, core.tender.stored_offer): (its kind, its id)."""
+    kind, _, rest = key.split(':', 2)[-1].partition('/')
+    return kind, rest.partition('/')[0]
+
+
+def _unfinished(
+    connection: Connection, subjects: Collection[tuple[str, str]]
+) -> set[tuple[str, str]]:
+    """Of these, what has not ended or is not settled, or has a state that cannot be read."""
+    found: set[tuple[str, str]] = set()
+    for kinds, column, unfinished in HELD:
+        for part in slices(sorted({name for kind, name in subjects if kind in kinds})):
+            query = select(column).where(column.in_(part), unfinished).distinct()
+            names = set(connection.execute(query).scalars())
+            found |= {one for one in subjects if one[0] in kinds and one[1] in names}
+    return found
+
+
+def _carry(connection: Connection, rows: Sequence[Row[Any]]) -> None:
+    """Delete these postings; no balance changes."""
     names = {name for row in rows for name in (row.debit, row.credit)}
     lock_accounts(connection, names)
     change = dict.fromkeys(names, 0)
@@ -125,7 +205,6 @@ def _some_postings(connection: Connection, period: int, batch: int) -> int:
         carry = update(accounts).where(accounts.c.id == bindparam('account'))
         carry = carry.values(carried=accounts.c.carried + bindparam('change'))
         connection.execute(carry, moved)
-    return len(ids)
 
 
 def _some_rows(table: Table) -> Work[int]:

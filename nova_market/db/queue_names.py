@@ -9,9 +9,14 @@ from dataclasses import asdict
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select
 
-from nova_market.core.job.queue import OF, QueueName
+from nova_market.core.job.queue import OF, QueueName, StoredQueue
 from nova_market.core.timestamp import stamp
-from nova_market.db.job_tables import job_queue_aliases, job_queue_names, job_queues
+from nova_market.db.job_tables import (
+    job_queue_aliases,
+    job_queue_invitations,
+    job_queue_names,
+    job_queues,
+)
 from nova_market.errors import QueueNameTaken, TooManyQueues
 
 ALIASES = job_queue_aliases.c
@@ -59,6 +64,26 @@ def accepted(connection: Connection, project_id: str) -> dict[str, str]:
     """What a project calls queues of others, by their ids."""
     query = select(ALIASES.queue_id, ALIASES.name).where(ALIASES.project_id == project_id)
     return {row.queue_id: row.name for row in connection.execute(query)}
+
+
+def invite(connection: Connection, queue: StoredQueue) -> None:
+    """Note the other projects whose jobs a queue takes, in place of those before."""
+    before = job_queue_invitations.c.queue_id == queue.id
+    connection.execute(delete(job_queue_invitations).where(before))
+    rows = [
+        {'project_id': one, 'queue_id': queue.id}
+        for one in sorted(set(queue.projects) - {queue.project_id})
+    ]
+    if rows:
+        connection.execute(insert(job_queue_invitations), rows)
+
+
+def serves(project_id: str) -> ColumnElement[bool]:
+    """Queues of a project, and those that take its jobs."""
+    invited = select(job_queue_invitations.c.queue_id).where(
+        job_queue_invitations.c.project_id == project_id
+    )
+    return or_(job_queues.c.project_id == project_id, job_queues.c.id.in_(invited))
 
 
 def take_name(connection: Connection, name: QueueName, since: float) -> None:

@@ -21,19 +21,26 @@ from nova_market.core.job.store_values import QueueCount
 from nova_market.db import queue_figures
 from nova_market.db.database import Database
 from nova_market.db.job_tables import (
+    BESIDE_QUEUES,
     job_attempts,
     job_contents,
     job_events,
     job_hosts,
-    job_minutes,
-    job_queue_aliases,
     job_queue_trusts,
     job_queues,
-    job_workers,
     jobs,
 )
 from nova_market.db.ledger import MAX_PAGE, slices
-from nova_market.db.queue_names import accept, accepted, by_key, leave_name, reject, take_name
+from nova_market.db.queue_names import (
+    accept,
+    accepted,
+    by_key,
+    invite,
+    leave_name,
+    reject,
+    serves,
+    take_name,
+)
 from nova_market.db.queue_rows import COLUMNS, SETTINGS, queue_values, stored_queue
 from nova_market.db.queue_trusts import replaced_trusts, trust_ended
 from nova_market.db.sound_rows import sound_page, sound_row, sound_rows
@@ -76,6 +83,14 @@ class DatabaseQueues:
         made = replace(queue, generation=1, created_at=now, changed_at=now)
         return self._database.write(_create, made, most, rest)
 
+    def check(self, project_id: str, most: int) -> None:
+        """:raises TooManyQueues: the project has `most` queues."""
+        self._database.read(_check_room, project_id, most)
+
+    def owned(self, project_id: str) -> int:
+        """How many queues a project has."""
+        return self._database.read(_owned, project_id)
+
     def queue(self, name: str) -> StoredQueue | None:
         """One queue, by id or key (queue_access.key_of); None when there is none."""
         return self._database.read(_queue, name)
@@ -108,7 +123,7 @@ class DatabaseQueues:
     def queues(
         self, project_id: str | None = None, after: str = '', limit: int = 1000
     ) -> Sequence[StoredQueue]:
-        """Queues by name; `after`: StoredQueue.key of the last one of a page."""
+        """Queues by name: all, or of a project and those that take its jobs; `after`: the last one's key."""
         return self._database.read(_queues, project_id, after, min(limit, MAX_PAGE))
 
     def accept(self, queue_id: str, name: QueueName, most: int, rest: float = 0.0) -> None:
@@ -192,16 +207,26 @@ def _create(connection: Connection, queue: StoredQueue, most: int, rest: float) 
     if queue.id in others:
         # ours, when the answer to an earlier try got lost
         return sound_row(connection, 'queue', others[queue.id], stored_queue)
-    own = sum(one.project_id == queue.project_id for one in others.values())
-    if own >= most:
-        raise TooManyQueues(f'the project has {own} queues: delete one first')
+    _check_room(connection, queue.project_id, most)
     _check_shares(queue, others)
     take_name(connection, queue.own_name, queue.created_at - rest)
     try:
         connection.execute(insert(job_queues), queue_values(queue))
     except DBDuplicateEntry as error:
         raise RetryRequest(error) from error
+    invite(connection, queue)
     return queue
+
+
+def _check_room(connection: Connection, project_id: str, most: int) -> None:
+    own = _owned(connection, project_id)
+    if own >= most:
+        raise TooManyQueues(f'the project has {own} queues: delete one first')
+
+
+def _owned(connection: Connection, project_id: str) -> int:
+    count = select(func.count()).where(job_queues.c.project_id == project_id)
+    return int(connection.execute(count).scalar() or 0)
 
 
 def _change(
@@ -233,6 +258,8 @@ def _change(
     connection.execute(
         update(job_queues).where(job_queues.c.id == queue_id).values(**queue_values(made))
     )
+    if made.projects != found.projects:
+        invite(connection, made)
     if found.trust_id not in {'', made.trust_id}:
         before = {'queue_id': queue_id, 'trust_id': found.trust_id}
         connection.execute(insert(job_queue_trusts), before)
@@ -294,7 +321,7 @@ def _remove(connection: Connection, queue_id: str, now: float) -> None:
     for table in (job_attempts, job_events):
         connection.execute(delete(table).where(table.c.job_id.in_(own)))
     connection.execute(delete(job_contents).where(job_contents.c.id.in_(contents)))
-    for table in (job_workers, job_minutes, job_queue_trusts, job_queue_aliases, jobs):
+    for table in (*BESIDE_QUEUES, jobs):
         connection.execute(delete(table).where(table.c.queue_id == queue_id))
     connection.execute(delete(job_queues).where(job_queues.c.id == queue_id))
 
@@ -334,7 +361,7 @@ def _queues(
     order = (job_queues.c.name, job_queues.c.project_id)
     query = select(job_queues).where(tuple_(*order) > (name, project))
     if project_id is not None:
-        query = query.where(job_queues.c.project_id == project_id)
+        query = query.where(serves(project_id))
     return sound_page(connection, 'queue', query.order_by(*order), limit, stored_queue)
 
 

@@ -6,10 +6,8 @@ decided it; a leader that comes later reads that one and completes it, so that n
 different amounts. Units: as in core.market.record.
 """
 
-import json
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from oslo_db.exception import DBDuplicateEntry, RetryRequest
@@ -27,21 +25,21 @@ from nova_market.core.market.record import (
     RoundRecord,
     RoundState,
 )
+from nova_market.core.market.round_sections import section_of, sections, seen_by, whole
 from nova_market.core.notice.notice import Notice
 from nova_market.core.row_check import checked
 from nova_market.db.database import Database
 from nova_market.db.ledger import MAX_PAGE, hold, slices
 from nova_market.db.ledger_tables import UUID_LENGTH, horizons
 from nova_market.db.market_tables import (
-    PART_BYTES,
     allocations,
     prices,
     purchasing_powers,
-    round_documents,
     rounds,
 )
 from nova_market.db.market_tables import economy as economy_table
 from nova_market.db.notice_queue import queue_notices
+from nova_market.db.round_documents import packed_section, packed_sections, store_sections, unpacked
 from nova_market.db.sound_rows import sound_page, sound_row, sound_rows, unknown_word
 from nova_market.errors import Conflict, PeriodPurged
 from nova_market.row_boundary import READ
@@ -81,7 +79,7 @@ class DatabaseRounds:
         holds: posted in the same transaction (M1), each at most what its account has by then
         notices: queued with it for those who want them by mail or to a webhook
         """
-        encoded = zlib.compress(json.dumps(record.document, separators=(',', ':')).encode(), 1)
+        packed = [packed_section(one) for one in sections(record.document)]
         rows = (
             (prices, price_list),
             (allocations, allocated),
@@ -89,7 +87,7 @@ class DatabaseRounds:
             (purchasing_powers, powers),
         )
         given = rows, holds, tuple(notices), self._wall()
-        return self._database.write(_begin, record, encoded, *given)
+        return self._database.write(_begin, record, packed, *given)
 
     def charged(self, period: int, amount: int) -> None:
         """Note what a round has charged in all (P4); it may be noted again."""
@@ -123,6 +121,13 @@ class DatabaseRounds:
     def round(self, period: int) -> RoundRecord | None:
         """One round with its document; None when there was none or it was purged."""
         return self._database.read(_round, period)
+
+    def round_for(self, period: int, project_id: str) -> RoundRecord | None:
+        """The same with what everybody may see of the document, and with the lines of some projects.
+
+        project_id: of which all lines are among them
+        """
+        return self._database.read(_round_for, period, project_id)
 
     def rounds(self, before: int | None = None, limit: int = 100) -> Sequence[RoundRecord]:
         """Rounds without their documents, newest first; `before`: last period of a page."""
@@ -204,7 +209,7 @@ def next_period(connection: Connection) -> int:
 def _begin(
     connection: Connection,
     record: RoundRecord,
-    encoded: bytes,
+    packed: Sequence[bytes],
     belongings: Iterable[tuple[Table, Sequence[Any]]],
     holds: Sequence[Posting],
     notices: Sequence[Notice],
@@ -224,12 +229,7 @@ def _begin(
         connection.execute(insert(rounds), row)
     except DBDuplicateEntry as error:
         raise RetryRequest(error) from error
-    parts = slices(encoded, PART_BYTES)
-    documents = [
-        {'period': record.period, 'part': number, 'content': bytes(part)}
-        for number, part in enumerate(parts)
-    ]
-    connection.execute(insert(round_documents), documents)
+    store_sections(connection, record.period, packed)
     for table, records in belongings:
         names = table.columns.keys()
         for some in slices(records, MAX_PAGE):
@@ -275,7 +275,9 @@ def _confirm(
 def _unfinished(connection: Connection) -> list[RoundRecord]:
     mine = or_(rounds.c.state.in_(OPEN), unknown_word(rounds.c.state, RoundState))
     query = select(rounds).where(mine).order_by(rounds.c.period)
-    whole = [(row, _encoded(connection, row.period)) for row in list(connection.execute(query))]
+    whole = [
+        (row, packed_sections(connection, row.period)) for row in list(connection.execute(query))
+    ]
     return sound_rows(connection, 'round', whole, _whole, lambda one: str(one[0].period))
 
 
@@ -283,19 +285,49 @@ def _round(connection: Connection, period: int) -> RoundRecord | None:
     row = connection.execute(select(rounds).where(rounds.c.period == period)).first()
     if row is None:
         return None
-    whole = row, _encoded(connection, period)
+    whole = row, packed_sections(connection, period)
     return sound_row(connection, 'round', whole, _whole, lambda one: str(one[0].period))
 
 
-def _encoded(connection: Connection, period: int) -> bytes:
-    query = select(round_documents.c.content).where(round_documents.c.period == period)
-    return b''.join(connection.execute(query.order_by(round_documents.c.part)).scalars())
+def _round_for(connection: Connection, period: int, project_id: str) -> RoundRecord | None:
+    row = connection.execute(select(rounds).where(rounds.c.period == period)).first()
+    if row is None:
+        return None
+    head = row, packed_sections(connection, period, 0, 0)
+    seen, number = sound_row(
+        connection,
+        'round',
+        head,
+        lambda one: _head(one, project_id),
+        lambda one: str(one[0].period),
+        f'{READ} what all see of it',
+    )
+    if number is None:
+        return seen
+    own = seen, packed_sections(connection, period, number, number)
+    return sound_row(connection, 'part of round', own, _seen, lambda one: f'{period}/{number}')
 
 
-def _whole(found: tuple[Row[Any], bytes]) -> RoundRecord:
+def _whole(found: tuple[Row[Any], Sequence[bytes]]) -> RoundRecord:
     """Of a row of rounds and what is stored of its document."""
     row, encoded = found
-    return _record(row, dict(json.loads(zlib.decompress(encoded))) if encoded else {})
+    return _record(row, whole([unpacked(one) for one in encoded]) if encoded else {})
+
+
+def _head(
+    found: tuple[Row[Any], Sequence[bytes]], project_id: str
+) -> tuple[RoundRecord, int | None]:
+    """With section 0 of its document alone, which is all of an older one; the section of a project."""
+    row, encoded = found
+    document = unpacked(encoded[0]) if encoded else {}
+    return _record(row, document), section_of(project_id, document)
+
+
+def _seen(found: tuple[RoundRecord, Sequence[bytes]]) -> RoundRecord:
+    """With the lines of some projects. found: section 0, and theirs"""
+    record, encoded = found
+    (own,) = map(unpacked, encoded)
+    return replace(record, document=seen_by(record.document, own))
 
 
 def _record(row: Row[Any], document: Mapping[str, object]) -> RoundRecord:

@@ -28,8 +28,11 @@ class AppStore(Protocol):
 
         user_data: what runs on its servers, by component.
 
-        :raises errors.Conflict: its project has `most` applications that have not ended, or many more in all.
+        :raises errors.TooManyApps: its project has `most` that have not ended, or many more in all.
         """
+
+    def check(self, project_id: str, most: int) -> None:
+        """:raises errors.TooManyApps: as create, for a project of so many applications."""
 
     def app(self, app_id: str) -> StoredApp | None:
         """One application; None when there is none."""

@@ -32,6 +32,9 @@ class OwnBags(Protocol):
         :raises errors.KeyReused: its id is stored with another digest of the request.
         """
 
+    def check(self, project_id: str, most: int) -> None:
+        """:raises errors.TooManyBags: the project has `most` that have not ended."""
+
     def add(self, bag_id: str, first: int, new: NewTasks, *, more: bool) -> StoredBag:
         """Store more tasks of a bag that is being filled; it is open then unless there are `more`.
 

@@ -8,7 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from nova_market.core.lease.limit import LeaseQuota, Span
-from nova_market.core.lease.record import LeaseEvent, LeaseFilter, LeaseStep, StoredLease
+from nova_market.core.lease.record import (
+    LeaseChanges,
+    LeaseEvent,
+    LeaseFilter,
+    LeaseStep,
+    StoredLease,
+)
 from nova_market.core.ledger.posting import Posting
 
 
@@ -45,8 +51,17 @@ class LeaseStore(Protocol):
     def spans(self, payer_id: str) -> Sequence[Span]:
         """What the leases take that a project has booked, and that are not over."""
 
+    def turn(self) -> int:
+        """Of the calendar: who decides by what was read after it is refused when others have booked since."""
+
     def calendar(self) -> tuple[int, Sequence[StoredLease]]:
         """(the turn, all leases that are not over, by number; what one may hold that cannot be read)."""
+
+    def changes(self, known: Mapping[str, tuple[int, int]]) -> LeaseChanges:
+        """What has changed of the leases that are not over. known: StoredLease.mark of each, by id"""
+
+    def check(self, payer_id: str, most: int) -> None:
+        """:raises errors.TooManyLeases: the project that pays has `most` that are not over."""
 
     def change(
         self,

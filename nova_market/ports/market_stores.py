@@ -171,6 +171,12 @@ class History(Protocol):
     def round(self, period: int) -> RoundRecord | None:
         """One round with its document."""
 
+    def round_for(self, period: int, project_id: str) -> RoundRecord | None:
+        """The same with what everybody may see of the document, and with the lines of some projects.
+
+        project_id: of which all lines are among them
+        """
+
     def rounds(self, before: int | None = None, limit: int = 100) -> Sequence[RoundRecord]:
         """Rounds without documents, newest first."""
 

@@ -26,6 +26,9 @@ class OfferStore(Protocol):
         :raises errors.TooManyOffers: their project would have more than `most` that are open or held.
         """
 
+    def check(self, project_id: str, most: int) -> None:
+        """:raises errors.TooManyOffers: the project has `most` that are open or held."""
+
     def offer(self, offer_id: str) -> StoredOffer | None:
         """One offer; None when there is none."""
 

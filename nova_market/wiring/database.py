@@ -19,6 +19,17 @@ def connect(conf: cfg.ConfigOpts) -> Database:
     return Database(dict(conf.database))
 
 
+API_AWAY, API_ANSWER = 1.0, 4.0
+"""Seconds: somebody waits for the API, and its threads are few. A try that begins at the last moment and
+waits for its answer ends within five seconds, so a request whose database is away is answered by then (Q4
+of doc/source/specs/market.rst)."""
+
+
+def connect_api(conf: cfg.ConfigOpts) -> Database:
+    """The same for the API."""
+    return Database(dict(conf.database), away=API_AWAY, answer=API_ANSWER)
+
+
 def ready(conf: cfg.ConfigOpts) -> Database:
     """The database, with the tables that this version needs.
 

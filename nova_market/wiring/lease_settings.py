@@ -52,6 +52,7 @@ def lease_settings(conf: cfg.ConfigOpts) -> LeaseSettings:
         zone=_zone(options.zone),
         solver=highs,
         seconds=options.seconds,
+        request_seconds=options.request_seconds,
         freeze=options.freeze,
         lost_after=options.lost_after,
         view_age=max(120.0, 6.0 * options.interval),

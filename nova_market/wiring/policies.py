@@ -9,7 +9,7 @@ from stevedore import extension
 
 from nova_market.core.app.policies.traits import Policy, PolicyTraits, traits_of
 from nova_market.core.app.template import Goal
-from nova_market.core.job.policy_interface import Selection
+from nova_market.core.job.policy_interface import Selection, parameters_of
 from nova_market.core.lease.objective import Objective
 from nova_market.core.lease.placement_interface import Placement
 from nova_market.core.tender.utility import Utility
@@ -58,6 +58,11 @@ def job_plugins(allowed: Collection[str]) -> Mapping[str, Callable[..., Selectio
             ', '.join(missing), ', '.join(found),
         )  # fmt: skip
     return {name: plugin for name, plugin in found.items() if name in allowed}
+
+
+def job_policies(allowed: Collection[str]) -> Mapping[str, Collection[str] | None]:
+    """The same policies, with the parameters that each takes."""
+    return {name: parameters_of(plugin) for name, plugin in job_plugins(allowed).items()}
 
 
 def utilities() -> Mapping[str, Utility]:

@@ -28,6 +28,7 @@ from nova_market.adapters.openstack.session import GROUP
 from nova_market.conf.offers import children_of
 from nova_market.conf.regions import GROUP as CREDENTIAL
 from nova_market.conf.regions import PLUGIN
+from nova_market.core.service_type import SERVICE_TYPE
 from nova_market.core.tender.region_answer import (
     MAX_ANSWER,
     Expected,
@@ -35,7 +36,7 @@ from nova_market.core.tender.region_answer import (
     read_answer,
     reason,
 )
-from nova_market.core.tender.region_credential import PATH, SERVICE, excess
+from nova_market.core.tender.region_credential import PATH, excess
 from nova_market.errors import BadRegionAnswer, CloudAway, CloudUnavailable, ConfigurationError
 from nova_market.http_deadline import DeadlineAdapter
 from nova_market.outage_log import OutageLog
@@ -277,7 +278,7 @@ def _connected(conf: cfg.ConfigOpts, auth: Any, name: str, url: str | None) -> _
     interfaces = conf[GROUP].valid_interfaces or ['public']
     adapter = Adapter(
         session,
-        service_type=SERVICE,
+        service_type=SERVICE_TYPE,
         interface=interfaces[0],
         region_name=name,
         endpoint_override=url,

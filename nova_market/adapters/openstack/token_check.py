@@ -16,7 +16,7 @@ from keystonemiddleware.exceptions import (  # type: ignore[import-untyped]
 )
 from oslo_config import cfg
 
-from nova_market.core.tender.region_credential import SERVICE
+from nova_market.core.service_type import SERVICE_TYPE
 
 AWAY = (ConnectFailure, DiscoveryFailure, RequestTimeout)
 SERVICE_ERROR = 'ServiceError'
@@ -52,7 +52,7 @@ def checked_tokens(inner: Wsgi, conf: cfg.ConfigOpts, unavailable: Callable[[], 
         'oslo_config_project': 'nova_market',
         'delay_auth_decision': True,
         # whose access rules count here: of an application credential for one call only
-        'service_type': SERVICE,
+        'service_type': SERVICE_TYPE,
         # beside a service token access rules do not count: not every token is one
         'service_token_roles_required': True,
     }

@@ -121,7 +121,7 @@ class RedfishPower:
             raise PowerUnavailable(f'{where} does not answer: {_text(error)}') from None
         except errors.HTTPError as error:
             raise PowerRefused(f'{where} refuses: {_text(error)}') from None
-        except (errors.SushyError, OSError, ValueError) as error:
+        except (errors.SushyError, OSError, ValueError, RecursionError) as error:
             raise PowerUnavailable(f'{where} is not understood: {_text(error)}') from None
 
 

@@ -26,6 +26,7 @@ from nova_market.core.app.record import (
     StoredApp,
     StoredSlot,
 )
+from nova_market.core.text import one_line
 from nova_market.errors import AppEnded, BadAmount, Conflict
 
 SOURCES = frozenset({'metric', 'progress', 'queue'})
@@ -51,7 +52,6 @@ def create(call: Call) -> Any:
         raise not_found('server', server_id)
     try:
         if not SOURCES.isdisjoint(call.body):
-            _check_rate(call, call.stores.app_events.reports([app.id]).get(app.id, ()), server_id)
             call.stores.app_events.report(_report(call, app, server_id))
         if hooks is None:
             return Answer(status=204)
@@ -73,21 +73,6 @@ def _proven(call: Call) -> StoredApp:
             f'give the credential of this application in {schemas.CREDENTIAL_HEADER}',
         )
     return found
-
-
-def _check_rate(
-    call: Call, reports: Sequence[AppReport] | Sequence[HookReport], server_id: str
-) -> None:
-    """:raises ApiError: 429."""
-    now = call.stores.wall()
-    least = call.settings.report_interval
-    for one in reports:
-        if one.server_id == server_id and 0 <= now - one.at < least:
-            raise ApiError(
-                429,
-                'market.app.too_often',
-                f'the last report is {now - one.at:.1f} s old: report every {least:g} s at most',
-            )
 
 
 def _report(call: Call, app: StoredApp, server_id: str) -> AppReport:
@@ -120,7 +105,6 @@ def _hooks(
     """Keep what the hooks of a guest did; what they have to do now."""
     events, now = call.stores.app_events, call.stores.wall()
     known = events.hooks([app.id]).get(app.id, ())
-    _check_rate(call, known, server_id)
     own = next((one for one in slots if one.server_id == server_id and one.drain_id), None)
     given = _hook_report(call, app, server_id, own.drain_id if own else 0)
     events.report_hooks(given)
@@ -158,7 +142,7 @@ def _hook_report(call: Call, app: StoredApp, server_id: str, drain_id: int) -> H
         raise ApiError(400, 'market.report.invalid', 'hooks.drain is of a server: give server_id')
     if drain['id'] != drain_id:
         return report
-    text = ''.join(c if c.isprintable() else ' ' for c in drain.get('text', ''))
+    text = one_line(drain.get('text', ''))
     return replace(report, drain=drain['id'], drained=drain['drained'], text=text)
 
 

@@ -20,7 +20,6 @@ from nova_market.errors import (
     TooManyLeases,
     UnknownAccount,
 )
-from nova_market.services.lease.asking import LeaseStores
 from nova_market.services.lease.blazar import BlazarCalls
 
 DONE = Answer(status=204)
@@ -86,9 +85,7 @@ def _changed(call: Call) -> Answer:
 
 def _calls(call: Call) -> BlazarCalls:
     call.authorize('leases:blazar')
-    stores = call.stores
-    made = LeaseStores(leases=stores.leases, states=stores.states, wall=stores.wall)
-    return BlazarCalls(made, call.settings.leases, call.user_id[:64])
+    return BlazarCalls(call.stores.of_leases, call.settings.leases, call.user_id[:64])
 
 
 def _lease(call: Call, document: Mapping[str, Any]) -> BlazarLease:

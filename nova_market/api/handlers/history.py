@@ -28,6 +28,7 @@ from nova_market.api.schemas.shape import (
 from nova_market.core.ledger.posting import account
 from nova_market.core.market.enforced import unsold_on
 from nova_market.core.market.record import AllocationRecord, RoundRecord
+from nova_market.core.market.round_sections import unsold_everywhere
 from nova_market.core.timestamp import stamp
 
 FOR_ALL = ('settings', 'demand', 'last_price', 'largest_error')
@@ -55,10 +56,12 @@ def show(call: Call) -> Any:
     period = int(call.path['period'])
     # the state as it is now; a document that is still kept does not say that the round was purged
     found = [r for r in call.stores.history.rounds(period + 1, 1) if r.period == period]
-    explained = call.documents.of(period) if found else None
+    if not found:
+        raise not_found('round', period)
+    whole, documents = call.may('rounds:show_all'), call.documents
+    explained = documents.of(period) if whole else documents.of_project(period, call.project_id)
     if explained is None:
         raise not_found('round', period)
-    whole = call.may('rounds:show_all')
     return {
         'round': {
             **_summary(call, found[0]),
@@ -156,15 +159,11 @@ def _not_sold(call: Call, document: Mapping[str, Any], *, with_hosts: bool) -> d
     """What was not sold everywhere, as hosts do not control it (B5); their names are for admins."""
     if call.version < Version(3):
         return {}
-    count = len(document.get('hosts', []))
+    hosts = unsold_on(document) if with_hosts else {}
     return {
         'not_sold': [
-            {
-                'resource': name,
-                'everywhere': len(hosts) == count,
-                'hosts': hosts if with_hosts else None,
-            }
-            for name, hosts in unsold_on(document).items()
+            {'resource': name, 'everywhere': everywhere, 'hosts': hosts.get(name)}
+            for name, everywhere in unsold_everywhere(document).items()
         ]
     }
 

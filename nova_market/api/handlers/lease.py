@@ -24,9 +24,8 @@ from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, marke
 from nova_market.core.json_schema import WHEN, described
 from nova_market.core.lease.record import LeaseFilter, LeaseState, StoredLease
 from nova_market.core.timestamp import LATEST, seconds
-from nova_market.services.lease.asking import Booker, LeaseStores
+from nova_market.services.lease.asking import Booker
 from nova_market.services.lease.booking import LeaseRequests, Refused
-from nova_market.services.lease.observing import read_view
 from nova_market.services.lease.replanning import replan as replanned
 
 DAY = 86_400.0
@@ -140,8 +139,8 @@ def calendar(call: Call) -> Any:
             'market.request.invalid',
             'until: give a time after since, at most 366 days later and in the year 9999',
         )
-    view = read_view(call.stores.states, now, call.settings.leases.view_age)
-    _, live = call.stores.leases.calendar()
+    stores, settings = call.stores, call.settings.leases
+    view, live = stores.known_hosts.listed(stores.leases, stores.states, settings, now)
     return calendar_shown(
         view, live, since, until, lambda one: call.may('leases:show', one.project_id)
     )
@@ -156,7 +155,7 @@ def replan(call: Call) -> Any:
     """
     call.authorize('leases:replan')
     done = replanned(
-        _stores(call),
+        call.stores.of_leases,
         call.settings.leases,
         call.user_id,
         algorithm=call.body.get('algorithm', ''),
@@ -166,14 +165,9 @@ def replan(call: Call) -> Any:
     return {'replan': replan_shown(done)}
 
 
-def _stores(call: Call) -> LeaseStores:
-    stores = call.stores
-    return LeaseStores(leases=stores.leases, states=stores.states, wall=stores.wall)
-
-
 def _requests(call: Call) -> LeaseRequests:
     by = Booker(project_id=call.project_id, user_id=call.user_id)
-    return LeaseRequests(_stores(call), by, call.settings.leases)
+    return LeaseRequests(call.stores.of_leases, by, call.settings.leases)
 
 
 def _seen(call: Call) -> StoredLease:

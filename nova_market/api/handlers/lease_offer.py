@@ -10,7 +10,7 @@ from nova_market.api.handlers.lease_view import shown as lease_shown
 from nova_market.core.ledger.money import MAX_AMOUNT
 from nova_market.core.tender.stored_offer import OfferKind, OfferState, StoredOffer
 from nova_market.core.timestamp import stamp
-from nova_market.services.lease.asking import Booker, LeaseStores
+from nova_market.services.lease.asking import Booker
 from nova_market.services.tender.lease_offers import LeaseGone, LeaseOfferRequests, MarketCost
 
 
@@ -110,7 +110,7 @@ def _requests(call: Call) -> LeaseOfferRequests:
     stores, settings = call.stores, call.settings
     return LeaseOfferRequests(
         stores.offers,
-        LeaseStores(leases=stores.leases, states=stores.states, wall=stores.wall),
+        stores.of_leases,
         stores.flavors,
         Booker(project_id=call.project_id, user_id=call.user_id),
         settings.offers,

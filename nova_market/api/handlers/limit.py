@@ -11,7 +11,6 @@ from nova_market.api.schemas.shape import OF_PROJECT
 from nova_market.core.calendar.axes import AXES, CORES
 from nova_market.core.lease.limit import HOUR, LeaseQuota, ahead_of
 from nova_market.errors import LeaseRefused
-from nova_market.services.lease.observing import read_view
 
 
 @takes_query(project_id=OF_PROJECT)
@@ -24,7 +23,7 @@ def show(call: Call) -> Any:
         'limits': {
             'project_id': project,
             'queues': {
-                'used': len(call.stores.queues.queues(project)),
+                'used': call.stores.queues.owned(project),
                 'max': call.settings.max_queues,
             },
             'jobs': _jobs(call),
@@ -76,8 +75,9 @@ def _hours(core_seconds: float) -> float | None:
 
 def _total(call: Call) -> tuple[float, ...]:
     """What all hosts have that can be leased; zeros while that is not known."""
+    stores, settings = call.stores, call.settings.leases
     try:
-        view = read_view(call.stores.states, call.stores.wall(), call.settings.leases.view_age)
+        view, _ = stores.known_hosts.listed(stores.leases, stores.states, settings, stores.wall())
     except LeaseRefused:
         return (0.0,) * len(AXES)
     return tuple(view.whole.sum(axis=1).tolist())

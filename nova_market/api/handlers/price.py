@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nova_market.api.call import Call
-from nova_market.api.contract import gives, takes_query
+from nova_market.api.contract import gives, takes_either, takes_query
 from nova_market.api.errors import ApiError, not_found
 from nova_market.api.schemas import price as schemas
 from nova_market.api.schemas.shape import (
@@ -67,6 +67,7 @@ def history(call: Call) -> Any:
     )
 
 
+@takes_either(('flavor',), ('cpu', 'memory_mib'))
 @takes_query(
     flavor=described({**TEXT, 'minLength': 1, 'maxLength': 255}, "a public flavor's id or name"),
     cpu=described(
@@ -142,11 +143,8 @@ def window(call: Call) -> tuple[int, int]:
 
 def _amounts(call: Call) -> tuple[float, float]:
     flavor = call.query.get('flavor')
-    cpu, memory = call.query.get('cpu'), call.query.get('memory_mib')
-    if (flavor is None) == (cpu is None and memory is None):
-        raise ApiError(400, 'market.request.invalid', 'give either flavor, or cpu and memory_mib')
     if flavor is None:
-        return float(cpu or 0), float(memory or 0)
+        return float(call.query.get('cpu') or 0), float(call.query.get('memory_mib') or 0)
     found = call.stores.flavors.flavor(flavor)
     if found is None:
         raise not_found('flavor', flavor)

@@ -49,7 +49,7 @@ TRUSTING = 'projects_trust_each_other'
 def index(call: Call) -> Any:
     """Queues of a project, and those that take jobs of it, by name and project."""
     project = call.whose('queues:list')
-    found = _seen_by(call, project, call.query.get('marker', ''), call.limit + 1)
+    found = call.stores.queues.queues(project, call.query.get('marker', ''), call.limit + 1)
     lines = _lines(call, found)
     return call.page('queues', lines, found, lambda one: one.key)
 
@@ -172,20 +172,6 @@ def _of_others(call: Call) -> StoredQueue:
     return queue
 
 
-def _seen_by(call: Call, project: str | None, after: str, limit: int) -> Sequence[StoredQueue]:
-    """Those of a project and those that take its jobs, or all of them."""
-    if project is None:
-        return call.stores.queues.queues(None, after, limit)
-    found: list[StoredQueue] = []
-    while len(found) < limit:
-        some = call.stores.queues.queues(None, after, 1000)
-        found.extend(one for one in some if project in (one.project_id, *one.projects))
-        if len(some) < 1000:
-            break
-        after = some[-1].key
-    return found[:limit]
-
-
 def _check_operator(call: Call) -> None:
     """The share is the operator's; nobody needs a right to leave it at nothing."""
     given = OPERATORS & call.body.keys()
@@ -226,6 +212,10 @@ def _lines(
     limits = call.version >= microversion.LIMITS
     hidden = () if limits else schemas.OF_JOBS
     found = [queue_shown(one, counts[one.id], hidden) for one in queues]
+    if not call.may('queues:list_all'):
+        found = [
+            _seen_by(call.project_id, one, line) for one, line in zip(queues, found, strict=True)
+        ]
     if limits:
         found = [
             {**line, 'in_force': _in_force(call, one)}
@@ -255,6 +245,16 @@ def _lines(
         }
         for one, line in zip(queues, found, strict=True)
     ]
+
+
+def _seen_by(project: str, queue: StoredQueue, line: dict[str, Any]) -> dict[str, Any]:
+    """Who else a queue serves, and what they weigh, is for its owner: others see that of themselves (J1)."""
+    if project == queue.project_id:
+        return line
+    shown = [one for one in queue.projects if one == project]
+    submitters = {**line['submitters'], 'projects': shown}
+    weights = {name: value for name, value in queue.weights.items() if name == project}
+    return {**line, 'submitters': submitters, 'weights': weights}
 
 
 def _in_force(call: Call, queue: StoredQueue) -> dict[str, Any]:

@@ -9,13 +9,15 @@ from typing import Any
 from uuid import uuid4
 
 from nova_market.api.call import Answer, Call
-from nova_market.api.contract import gives, takes_body, takes_header
+from nova_market.api.contract import gives, takes_body, takes_header, takes_path
 from nova_market.api.errors import ApiError, not_found
 from nova_market.api.handlers.account import posted
 from nova_market.api.schemas import account as schemas
+from nova_market.api.schemas.shape import HOLDER_ID
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import (
     MINT,
+    NO_PERIOD,
     AccountId,
     Posting,
     Reason,
@@ -25,10 +27,9 @@ from nova_market.core.ledger.posting import (
 )
 
 HEADER = 'Idempotency-Key'
-KEPT = 0
-"""The period in the key of a posting that is never purged."""
 
 
+@takes_path(account_id=HOLDER_ID)
 @takes_header(HEADER, schemas.IDEMPOTENCY_KEY)
 @takes_body(schemas.GRANT_NEW)
 @gives(200, schemas.GRANT)
@@ -36,12 +37,13 @@ KEPT = 0
 def grant(call: Call) -> Any:
     """New credits for a project's account, which is opened when there is none, or for a budget."""
     call.authorize('accounts:grant')
-    name = _grantable(call)
+    name = AccountId(call.path['account_id'])
     if kind_of(name) == 'project':
         _open(call, name)
     return _post(call, 'grant', Reason.GRANT, MINT, name, name)
 
 
+@takes_path(account_id=HOLDER_ID)
 @takes_header(HEADER, schemas.IDEMPOTENCY_KEY)
 @takes_body(schemas.GRANT_NEW)
 @gives(200, schemas.GRANT)
@@ -49,7 +51,7 @@ def grant(call: Call) -> Any:
 def revoke(call: Call) -> Any:
     """Take credits back, no more than the account has."""
     call.authorize('accounts:grant')
-    name = _grantable(call)
+    name = AccountId(call.path['account_id'])
     return _post(call, 'grant', Reason.REVOKE, name, MINT, name)
 
 
@@ -79,15 +81,6 @@ def _party(call: Call, name: str) -> Account | None:
     return call.stores.accounts.account(AccountId(name))
 
 
-def _grantable(call: Call) -> AccountId:
-    name = AccountId(call.path['account_id'])
-    if kind_of(name) not in {'project', 'budget'}:
-        raise ApiError(
-            400, 'market.grant.not_here', f'{name} gets no grants: name a project or a budget'
-        )
-    return name
-
-
 def _open(call: Call, name: AccountId) -> None:
     project = bare_id(name)
     call.stores.accounts.open([Account(id=name, project_id=project)])
@@ -98,7 +91,7 @@ def _post(
 ) -> Answer:
     subject = f'{call.project_id}/{call.key or uuid4().hex}'
     posting = Posting(
-        key=posting_key(reason, KEPT, subject),
+        key=posting_key(reason, NO_PERIOD, subject),
         reason=reason,
         debit=debit,
         credit=credit,

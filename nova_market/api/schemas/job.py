@@ -23,7 +23,7 @@ from nova_market.core.job.record import (
     JobWish,
     PreemptAction,
 )
-from nova_market.core.json_schema import NAME, WHEN, Schema, described, nullable, record
+from nova_market.core.json_schema import NAME, WHEN, Schema, described, nullable, printable, record
 from nova_market.core.ledger.money import MAX_AMOUNT
 
 MAX_JOBS = 1000
@@ -48,12 +48,7 @@ PARAMETERS: Schema = {
     'additionalProperties': {'type': 'number'},
     'description': 'of the policy, by name',
 }
-ROLE: Schema = {
-    'type': 'string',
-    'minLength': 1,
-    'maxLength': 64,
-    'pattern': '^[^\\u0000-\\u001f]*$',
-}
+ROLE: Schema = printable(64, 1)
 
 KIND: Schema = {'type': 'string', 'enum': [str(one) for one in JobKind]}
 STATE: Schema = {'type': 'string', 'enum': [str(one) for one in JobState]}
@@ -146,7 +141,7 @@ JOB_NEW: Schema = record(
             default=1,
         ),
         'least_run_time': described(SECONDS, 'before it may be preempted', default=0),
-        'notice': described(SECONDS, 'from SIGTERM to the end when it is preempted', default=30),
+        'notice': described(SECONDS, 'from SIGTERM to the end; at most 10 s beyond the limit', default=30),
         'checkpoint': described(SCRIPT, 'script that is run during the notice'),
         'preempt_action': described(
             {'type': 'string', 'enum': [str(one) for one in PreemptAction]},

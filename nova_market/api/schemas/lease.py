@@ -12,14 +12,14 @@ from nova_market.api.schemas.shape import (
     listed,
     wrapped,
 )
-from nova_market.core.json_schema import WHEN, Schema, described, nullable, record
+from nova_market.core.json_schema import WHEN, Schema, described, nullable, printable, record
 from nova_market.core.lease.near_option import Change
 from nova_market.core.lease.record import LeaseState
 from nova_market.core.timestamp import FORM
 
-HOST: Schema = {'type': 'string', 'minLength': 1, 'maxLength': 255}
-NAME: Schema = {'type': 'string', 'maxLength': 255}
-PURPOSE: Schema = {'type': 'string', 'maxLength': 1000}
+HOST: Schema = printable(255, 1)
+NAME: Schema = printable(255)
+PURPOSE: Schema = printable(1000)
 PLUGIN: Schema = {'type': 'string', 'pattern': '^[a-z][a-z0-9_-]{0,63}$'}
 STATE: Schema = {'type': 'string', 'enum': [str(one) for one in LeaseState]}
 COUNT: Schema = {'type': 'integer', 'minimum': 1, 'maximum': 10_000}

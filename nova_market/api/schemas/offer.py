@@ -14,7 +14,7 @@ from nova_market.api.schemas.shape import (
     listed,
     wrapped,
 )
-from nova_market.core.json_schema import WHEN, Schema, described, nullable, record
+from nova_market.core.json_schema import WHEN, Schema, described, nullable, printable, record
 from nova_market.core.lease.near_option import Change
 from nova_market.core.tender.region_answer import NAME
 from nova_market.core.tender.stored_offer import HOW, OfferKind, OfferState
@@ -32,11 +32,10 @@ ON_BEHALF: Schema = described(
     record(
         {
             'project_id': PROJECT_ID,
-            'user_id': described(
-                {'type': 'string', 'minLength': 1, 'maxLength': 64}, 'who accepts'
-            ),
+            'user_id': described(printable(64, 1), 'who accepts'),
             'roles': described(
-                {'type': 'array', 'maxItems': 100, 'items': TEXT}, 'of the user in the project'
+                {'type': 'array', 'maxItems': 100, 'items': printable(255, 1)},
+                'of the user in the project',
             ),
             'request_id': described(SERVER_ID, 'of the offers of all regions'),
             'path': described(
@@ -55,7 +54,7 @@ KIND: Schema = {'type': 'string', 'enum': [str(one) for one in OfferKind]}
 LEASE_ENTRIES = LEASE_NEW['properties']
 SERVER_NEW: Schema = record(
     {
-        'flavor': described({**TEXT, 'minLength': 1}, 'a public flavor, by name or id'),
+        'flavor': described(printable(255, 1), 'a public flavor, by name or id'),
         'count': described(
             {'type': 'integer', 'minimum': 1, 'maximum': 1000},
             'servers, evenly on as many hosts as divide their number',

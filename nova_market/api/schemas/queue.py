@@ -28,7 +28,7 @@ from nova_market.core.job.queue import (
     QueueState,
 )
 from nova_market.core.job.tender_terms import RULES
-from nova_market.core.json_schema import NAME, Schema, described, nullable, record
+from nova_market.core.json_schema import NAME, Schema, described, nullable, printable, record
 from nova_market.core.ledger.money import MAX_AMOUNT
 
 MAX_COUNT = 1_000_000
@@ -102,13 +102,13 @@ OPERATORS = {
         'of the cloud, or of the aggregate; the operator sets it',
     ),
     'aggregate': described(
-        {'type': 'string', 'maxLength': 255, 'pattern': '^[^\\u0000-\\u001f\\u007f]*$'},
+        printable(255),
         'host aggregate that the share is of; "": the whole cloud',
     ),
 }
 OWNERS = {
     'name': QUEUE_NAME,
-    'description': {'type': 'string', 'maxLength': 255},
+    'description': printable(255),
     'policy': JOB_POLICY,
     'parameters': PARAMETERS,
     'short_below': described(

@@ -25,6 +25,9 @@ SERVER_ID: Schema = {'type': 'string', 'pattern': UUID_PATTERN}
 PROJECT_ID: Schema = {'type': 'string', 'pattern': PROJECT_PATTERN}
 ACCOUNT_ID: Schema = {'type': 'string', 'pattern': ACCOUNT_PATTERN}
 BUDGET_ID: Schema = {'type': 'string', 'pattern': BUDGET_PATTERN}
+HOLDER_ID: Schema = {'type': 'string', 'pattern': '^(project|budget):[A-Za-z0-9_-]{1,64}$'}
+"""Of an account whose owner may get credits of the mint."""
+
 RESOURCE: Schema = {'type': 'string', 'enum': ['cpu', 'memory']}
 WEIGHT: Schema = {'type': 'number', 'minimum': 0, 'maximum': 1_000_000}
 

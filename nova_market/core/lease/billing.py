@@ -29,6 +29,7 @@ from nova_market.core.ledger.money import MAX_AMOUNT
 from nova_market.core.ledger.posting import (
     BANK,
     ESCROW,
+    NO_PERIOD,
     AccountId,
     Posting,
     Reason,
@@ -170,5 +171,5 @@ def _posting(
 ) -> tuple[Posting, ...]:
     if amount <= 0:
         return ()
-    key = posting_key(reason, 0, subject)
+    key = posting_key(reason, NO_PERIOD, subject)
     return (Posting(key=key, reason=reason, debit=debit, credit=credit, amount=amount),)

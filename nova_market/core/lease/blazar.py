@@ -33,6 +33,7 @@ from nova_market.core.lease.record import (
     StoredLease,
 )
 from nova_market.core.ledger.money import credit_text
+from nova_market.core.text import one_line
 from nova_market.core.timestamp import seconds
 from nova_market.errors import BadLease
 
@@ -86,7 +87,7 @@ def blazar_lease(context: Mapping[str, Any], lease: Mapping[str, Any], sizes: Si
     cores, memory, disk = (sum(one[axis] for one in each) for axis in range(3))
     return BlazarLease(
         id=lease.get('id') or '',
-        name=lease.get('name') or '',
+        name=one_line(lease.get('name') or ''),
         project_id=context['project_id'],
         user_id=context.get('user_id') or '',
         region=context.get('region_name') or '',

@@ -6,7 +6,7 @@ may change, or in a scheduler hint, which it was made with; the metadata goes fi
 server's project has the lease. Amounts in the order of AXES.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -38,3 +38,14 @@ def carried_amounts(
             amounts = np.array([server.counted.get(name, 0.0) for name in COUNTED])
             found[key] = found.get(key, np.zeros(len(AXES))) + amounts
     return found
+
+
+def carried_room(
+    servers: Iterable[CloudServer], leases: Mapping[str, StoredLease]
+) -> Iterator[tuple[str, Array]]:
+    """Host and what is used there, of each node of the leases; what is beyond a node is not reserved."""
+    taken = carried_amounts(servers, leases)
+    for lease in leases.values():
+        for node in lease.nodes:
+            if (carried := taken.get((lease.id, node.host))) is not None:
+                yield node.host, np.minimum(carried, node.amounts)

@@ -75,12 +75,16 @@ def cluster_of(
     view: HostView, leases: Sequence[StoredLease], prices: LeasePrices, now: float
 ) -> Cluster:
     """The hosts as an algorithm takes them, with these leases on them."""
-    made = lease_bookings(view, leases, now)
+    return cluster_with(view, booked(view.calendar, lease_bookings(view, leases, now)), prices)
+
+
+def cluster_with(view: HostView, calendar: Calendar, prices: LeasePrices) -> Cluster:
+    """The hosts as an algorithm takes them, with what is booked in this calendar of them."""
     price = np.array([float(one) for one in prices.by_axis])
     # a host that is not there has no cores to draw power with
     return cluster(
         view.names,
-        booked(view.calendar, made),
+        calendar,
         view.whole,
         base_w=view.base_w,
         peak_w=view.peak_w,

@@ -17,6 +17,7 @@ A project's leases are those that it has booked and pays, also where another pro
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from nova_market.core.calendar.axes import AXES, CORES
 
@@ -125,6 +126,18 @@ def problem(
             new, everybodys, limits.cloud_part, quota, 'all leases have', 'max_cloud_part'
         )
     )
+
+
+def unpriced(amounts: Sequence[float], total: Sequence[float], prices: Sequence[Fraction]) -> str:
+    """The axis of which a lease takes the greatest part of the cloud, where that has no price; '': it has.
+
+    What has a price is then paid for as much of the cloud as the lease keeps from others.
+    total: of all hosts, zeros: not known; prices: of each axis
+    """
+    parts = [one / all_ if all_ > 0 else 0.0 for one, all_ in zip(amounts, total, strict=True)]
+    most = max(parts) * (1.0 - ROUNDING)
+    greatest = [axis for axis, part in enumerate(parts) if part >= most > 0]
+    return '' if any(prices[axis] for axis in greatest) or not greatest else AXES[greatest[0]]
 
 
 def cores_of(span: Span, quota: LeaseQuota) -> float:

@@ -125,6 +125,11 @@ class StoredLease:
         return self.state in OVER
 
     @property
+    def mark(self) -> tuple[int, int]:
+        """Another one for each change, also where the same id was used again."""
+        return self.number, self.revision
+
+    @property
     def of_blazar(self) -> bool:
         """It is one of Blazar's, which decides on all but its money (L9)."""
         return self.algorithm == BLAZAR
@@ -252,6 +257,18 @@ class LeaseStep:
         if after.over or not after.nodes:
             return False
         return before.nodes != after.nodes or after.start < before.start or after.end > before.end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseChanges:
+    """What differs from what somebody knows of the leases that are not over.
+
+    turn: of the calendar; gone: ids of those that are over; leases: that are new, or not as they were
+    """
+
+    turn: int
+    gone: frozenset[str]
+    leases: Sequence[StoredLease]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

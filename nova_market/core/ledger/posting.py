@@ -31,6 +31,9 @@ AccountId = NewType('AccountId', str)
 MINT = AccountId('mint')
 BANK = AccountId('bank')
 ESCROW = AccountId('escrow')
+NO_PERIOD = 0
+"""In the key of what belongs to a request, a job or a lease: its posting is purged by its age (M2)."""
+
 KINDS = frozenset({'mint', 'bank', 'project', 'budget', 'escrow'})
 SINGLE = frozenset({'mint', 'bank', 'escrow'})
 MAX_NAME = 255

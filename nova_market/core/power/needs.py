@@ -15,6 +15,7 @@ from nova_market.core.calendar.axes import AXES, COUNTED
 from nova_market.core.calendar.booking import bookings
 from nova_market.core.calendar.calendar import booked
 from nova_market.core.job.cloud_room import Cloud
+from nova_market.core.lease.carrier import carried_room
 from nova_market.core.lease.host_view import HostView
 from nova_market.core.lease.record import BEGUN, StoredLease
 from nova_market.core.market.inventory import CloudServer
@@ -63,12 +64,13 @@ def not_before(
     return replace(view, calendar=booked(view.calendar, made))
 
 
-def demand_of(servers: Iterable[CloudServer], begun: Collection[str], mark: str) -> Array:
-    """(AXES,): what servers take that carry none of these leases. mark: metadata with the lease's id"""
+def demand_of(servers: Collection[CloudServer], leases: Iterable[StoredLease]) -> Array:
+    """(AXES,): what servers take besides the room of leases that have begun, and which they carry (L5)."""
     found = np.zeros(len(AXES))
     for one in servers:
-        if one.metadata.get(mark, '') not in begun:
-            found += [one.counted.get(name, 0.0) for name in COUNTED]
+        found += [one.counted.get(name, 0.0) for name in COUNTED]
+    for _, amounts in carried_room(servers, {one.id: one for one in leases if one.state in BEGUN}):
+        found -= amounts
     return found
 
 

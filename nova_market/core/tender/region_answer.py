@@ -17,7 +17,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from nova_market.core.ledger.money import MAX_AMOUNT
 from nova_market.core.tender.offer import LONGEST
 from nova_market.core.tender.stored_offer import How
-from nova_market.core.text import shown
+from nova_market.core.text import one_line, shown
 from nova_market.core.timestamp import seconds
 from nova_market.errors import BadRegionAnswer, BadTime
 
@@ -144,7 +144,7 @@ def document_of(offer: RegionOffer) -> dict[str, Any]:
 
 def reason(text: str) -> str:
     """Of a foreign answer, as it is handed on: one line, printable, not too long."""
-    return ''.join(c if c.isprintable() else ' ' for c in text[:REASON_LENGTH])
+    return one_line(text[:REASON_LENGTH])
 
 
 def _check(offer: RegionOffer, expected: Expected) -> None:

@@ -6,11 +6,10 @@ Implements rule O6 of doc/source/specs/tender.rst. Who breaks into a region has 
 
 from collections.abc import Collection, Mapping, Sequence
 
+from nova_market.core.service_type import SERVICE_TYPE
+
 ROLE = 'market_region'
 """By which other regions make offers for users; the policies of the API give it nothing else."""
-
-SERVICE = 'market'
-"""The type of this service in Keystone's catalog, and its name in the header of versions."""
 
 METHOD = 'POST'
 PATH = '/v1/offers'
@@ -28,8 +27,8 @@ def excess(roles: Collection[str], rules: Sequence[Mapping[str, str]] | None) ->
         return 'it has no access rules'
     for rule in rules:
         path = str(rule.get('path', ''))
-        asks = (rule.get('method'), rule.get('service')) == (METHOD, SERVICE)
+        asks = (rule.get('method'), rule.get('service')) == (METHOD, SERVICE_TYPE)
         if not asks or not path.endswith(PATH) or WILD & set(path):
             said = f'{rule.get("method")} {path} of {rule.get("service")}'
-            return f'it has an access rule for {said:.120}: only {METHOD} ...{PATH} of {SERVICE} may be'
+            return f'it has an access rule for {said:.120}: only {METHOD} ...{PATH} of {SERVICE_TYPE} may be'
     return ''

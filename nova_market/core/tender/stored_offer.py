@@ -20,7 +20,7 @@ from fractions import Fraction
 from nova_market.core.job.charge import HOUR
 from nova_market.core.job.record import JobState, StoredJob
 from nova_market.core.ledger.money import MONEY
-from nova_market.core.ledger.posting import Posting, Reason, account, posting_key
+from nova_market.core.ledger.posting import NO_PERIOD, Posting, Reason, account, posting_key
 from nova_market.core.row_check import COUNT, TIME, Bounds
 from nova_market.core.tender.offered_lease import OfferedLease
 from nova_market.core.tender.place import Kind
@@ -203,7 +203,7 @@ def refund_posting(offer: StoredOffer, owner: str, amount: int) -> Posting | Non
 
 def _moved(reason: Reason, subject: str, payer: str, payee: str, amount: int) -> Posting:
     return Posting(
-        key=posting_key(reason, 0, subject),
+        key=posting_key(reason, NO_PERIOD, subject),
         reason=reason,
         debit=account('project', payer),
         credit=account('project', payee),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from nova_market.core.app.record import AppState, DesiredState, StoredApp
-from nova_market.core.ledger.posting import Posting, Reason, account, posting_key
+from nova_market.core.ledger.posting import NO_PERIOD, Posting, Reason, account, posting_key
 from nova_market.core.market.owner_server import OwnerAccess
 from nova_market.errors import BalanceTooLow, Conflict, TrustGone, UnknownAccount, UnknownApp
 from nova_market.ports import OwnerCloud
@@ -77,7 +77,7 @@ def pay_back(stores: AppStores, app: StoredApp) -> None:
 def _move(stores: AppStores, app: StoredApp, amount: int) -> None:
     # what was read is there once only, so that a second try finds another amount, or nothing
     posting = Posting(
-        key=posting_key(Reason.TRANSFER, 0, str(uuid4())),
+        key=posting_key(Reason.TRANSFER, NO_PERIOD, str(uuid4())),
         reason=Reason.TRANSFER,
         debit=app.payer,
         credit=account('project', app.project_id),

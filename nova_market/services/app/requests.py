@@ -16,13 +16,12 @@ from uuid import uuid4
 from nova_market.core.app.record import AppEvent, DesiredState, StoredApp
 from nova_market.core.app.request import AppChange, NewApp, Policies, changed_columns, new_app
 from nova_market.core.app.template import rest_of
-from nova_market.core.ledger.posting import Posting, Reason, account, posting_key
+from nova_market.core.ledger.posting import NO_PERIOD, Posting, Reason, account, posting_key
 from nova_market.errors import (
     Conflict,
     DatabaseUnavailable,
     GenerationChanged,
     NovaMarketError,
-    TooManyApps,
     TooManyBudgets,
     UnknownApp,
 )
@@ -33,9 +32,6 @@ LOG = logging.getLogger(__name__)
 
 TRIES = 5
 """For a caller who does not name the generation that he replaces."""
-
-KEPT = 0
-"""The period in the key of a posting that is never purged."""
 
 CREDENTIAL_BYTES = 32
 
@@ -87,6 +83,8 @@ class AppRequests:
             url=url,
             now=self._stores.wall(),
         )
+        # before anybody is asked for a trust
+        self._stores.apps.check(self._owner.project_id, self._settings.max_apps)
         try:
             self._stores.accounts.open_budget(wanted.budget, self._settings.max_budgets)
         except Conflict as error:
@@ -144,10 +142,8 @@ class AppRequests:
                 return found
             self._undo(app, trust)
             raise
-        except NovaMarketError as error:
+        except NovaMarketError:
             self._undo(app, trust)
-            if isinstance(error, Conflict):
-                raise TooManyApps(str(error)) from None
             raise
 
     def _updated(self, app: StoredApp, change: AppChange, generation: int | None) -> StoredApp:
@@ -194,7 +190,7 @@ class AppRequests:
         if amount <= 0:
             return
         posting = Posting(
-            key=posting_key(Reason.TRANSFER, KEPT, f'app/{app.id}'),
+            key=posting_key(Reason.TRANSFER, NO_PERIOD, f'app/{app.id}'),
             reason=Reason.TRANSFER,
             debit=project,
             credit=app.payer,

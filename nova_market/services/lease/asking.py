@@ -6,32 +6,36 @@ Implements rules L1 to L3 and L10 of doc/source/specs/leases.rst around core.lea
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from nova_market.core.calendar.axes import AXES
 from nova_market.core.lease.billing import LeasePrices, lease_cost
 from nova_market.core.lease.cluster import Cluster
-from nova_market.core.lease.host_view import cluster_of
-from nova_market.core.lease.limit import LeaseQuota
+from nova_market.core.lease.limit import LeaseQuota, unpriced
 from nova_market.core.lease.placement_interface import PlacementInput, PlacementPlan
 from nova_market.core.lease.record import LeaseNode, StoredLease
 from nova_market.core.lease.request import LeaseRequest, automatic, manual
 from nova_market.core.timestamp import LATEST, seconds, stamp
 from nova_market.errors import BadLease, BadTime, LeasesOff
 from nova_market.ports import JobStateStore, LeaseStore
-from nova_market.services.lease.observing import read_view
+from nova_market.services.lease.known_hosts import KnownHosts
 from nova_market.services.lease.settings import LeaseSettings
 
 ASKED = ('cores', 'memory_mib', 'disk_gib')
+PRICES = dict(
+    zip(AXES, ('price_core_hour', 'price_memory_gib_hour', 'price_disk_gib_hour'), strict=True)
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseStores:
-    """What leases are booked with. wall: seconds since the epoch."""
+    """What leases are booked with. wall: seconds since the epoch; known: of all requests of a process."""
 
     leases: LeaseStore
     states: JobStateStore
     wall: Callable[[], float]
+    known: KnownHosts = field(default_factory=KnownHosts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,19 +46,52 @@ class Booker:
     user_id: str
 
 
+class TimeLeft:
+    """Of one request, which decides again while others book; all its searches share the time."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+        self._begun = False
+
+    def again(self) -> bool:
+        """Whether it may decide: once for sure, and then until its time is over."""
+        begun, self._begun = self._begun, True
+        return not begun or self.seconds > 0
+
+    @property
+    def seconds(self) -> float:
+        """Until its time is over."""
+        return max(self._end - time.monotonic(), 0.0)
+
+
 def quota_of(hosts: Cluster, settings: LeaseSettings, now: float) -> LeaseQuota:
     """What a booking on these hosts is checked against."""
     total = hosts.whole.sum(axis=1).tolist()
     return LeaseQuota(limits=settings.limits, total=tuple(total), now=now)
 
 
-def check_worth(cost: int, settings: LeaseSettings) -> None:
-    """:raises LeasesOff: a lease of this cost is for nothing, and nothing bounds how much of it there is."""
-    if cost == 0 and not settings.limits.bounds_projects:
+def check_worth(
+    cost: int,
+    settings: LeaseSettings,
+    taken: Sequence[float] = (),
+    total: Sequence[float] = (),
+) -> None:
+    """taken, total: by parts of hosts, and of all hosts; (): not known, or they are whole ones
+
+    :raises LeasesOff: it is for nothing, or that of which it takes most is, and nothing bounds how much.
+    """
+    if settings.limits.bounds_projects:
+        return
+    if cost == 0:
         raise LeasesOff(
             'leases that cost nothing are off: the operator sets a price ([leases]price_core_hour, '
             'price_memory_gib_hour, price_disk_gib_hour) or a limit ([leases]max_core_hours, or max_part '
             'below 1)'
+        )
+    if taken and (axis := unpriced(taken, total, settings.prices.by_axis)):
+        raise LeasesOff(
+            f'{axis}: the lease takes a greater part of it than of what has a price: lease less of it, or '
+            f'ask the operator for its price ([leases]{PRICES[axis]}) or a limit (max_core_hours, max_part)'
         )
 
 
@@ -63,23 +100,28 @@ def seen_hosts(stores: LeaseStores, settings: LeaseSettings, now: float) -> tupl
 
     :raises LeaseRefused: the hosts are not known.
     """
-    view = read_view(stores.states, now, settings.view_age)
-    turn, live = stores.leases.calendar()
-    return turn, cluster_of(view, live, settings.prices, now)
+    return stores.known.read(stores.leases, stores.states, settings, now)
 
 
 def planned(
-    hosts: Cluster, requests: Sequence[LeaseRequest], settings: LeaseSettings, now: float
+    hosts: Cluster,
+    requests: Sequence[LeaseRequest],
+    settings: LeaseSettings,
+    now: float,
+    seconds: float,
 ) -> tuple[PlacementPlan, Mapping[str, Any]]:
-    """(where the algorithm in force puts them, its name and its objective's as a row has them)."""
+    """(where the algorithm in force puts them, its name and its objective's as a row has them).
+
+    seconds: that it may search
+    """
     first, algorithm, second, objective = settings.plugins(now)
-    end = time.monotonic() + settings.seconds
+    end = time.monotonic() + seconds
     plan = algorithm(
         PlacementInput(
             hosts=hosts,
             leases=tuple(requests),
             rates=objective(hosts),
-            settings=replace(settings.placement, seconds=settings.seconds),
+            settings=replace(settings.placement, seconds=seconds),
             solver=settings.solver,
             go_on=lambda: time.monotonic() < end,
         )

@@ -98,7 +98,7 @@ class BlazarCalls:
         row = row_of(current, self._rows(current))
         if row is None:
             return self._book(lease, now)
-        turn, _ = self._stores.leases.calendar()
+        turn = self._stores.leases.turn()
         step = None if row.over else changed(row, lease, now, self._settings.prices)
         if step is None:
             return row
@@ -141,7 +141,7 @@ class BlazarCalls:
         Blazar repeats no call: a check without an id is one of a lease of its own.
         """
         now = self._stores.wall()
-        turn, _ = self._stores.leases.calendar()
+        turn = self._stores.leases.turn()
         number = 0
         while True:
             lease_id = lease.row_id(number)

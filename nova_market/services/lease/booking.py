@@ -3,7 +3,8 @@
 
 Implements rules L1, L2, L3, L6, L10 of doc/source/specs/leases.rst around core.lease, after CloudAlloc,
 section 4, scenario 2. A booking decides by what was booked until then, and is stored only if nothing was
-booked since (ports.LeaseStore): otherwise all is read and decided again. Seconds since the epoch.
+booked since (ports.LeaseStore): otherwise what has changed is read, and it is decided again. Seconds since
+the epoch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,7 @@ from nova_market.errors import (
 from nova_market.services.lease.asking import (
     Booker,
     LeaseStores,
+    TimeLeft,
     booked_lease,
     check_worth,
     lease_request,
@@ -42,9 +44,6 @@ from nova_market.services.lease.asking import (
     seen_hosts,
 )
 from nova_market.services.lease.settings import LeaseSettings
-
-TRIES = 100
-"""While others book: of n at once each tries at most n times."""
 
 
 class Refused(LeaseRefused):
@@ -72,16 +71,20 @@ class LeaseRequests:
         :raises Refused, LeaseRefused: it cannot be met; nothing was booked.
         :raises LeasesOff, TooManyLeases, LeaseLimitReached: nothing was booked.
         :raises BalanceTooLow, UnknownAccount: nothing was booked.
+        :raises Conflict: others booked all the time.
         """
         name = f'market:lease:{self._by.project_id}:{key}'
         lease_id = str(uuid5(NAMESPACE_URL, name)) if key else str(uuid4())
-        for _ in range(TRIES):
+        time_left = TimeLeft(self._settings.request_seconds)
+        while time_left.again():
             before = self._stores.leases.lease(lease_id)
             if before is not None:
                 _check_same(before, body, self._by)
                 return before, False
-            lease, turn, quota = self._placed(lease_id, body)
-            check_worth(lease.cost, self._settings)
+            self._stores.leases.check(self._by.project_id, self._settings.limits.leases)
+            lease, turn, quota = self._placed(lease_id, body, time_left)
+            taken = () if lease.whole else lease.span.amounts
+            check_worth(lease.cost, self._settings, taken, quota.total)
             booked = event(lease, lease.created_at, LeaseAction.BOOKED, where(lease))
             try:
                 return self._stores.leases.book(lease, turn, hold(lease), [booked], quota), True
@@ -132,7 +135,7 @@ class LeaseRequests:
         return stored
 
     def _placed(
-        self, lease_id: str, body: Mapping[str, Any]
+        self, lease_id: str, body: Mapping[str, Any], time_left: TimeLeft
     ) -> tuple[StoredLease, int, LeaseQuota]:
         """(the lease as it can be booked now, the turn, what it is checked against).
 
@@ -141,7 +144,7 @@ class LeaseRequests:
         settings, now = self._settings, self._stores.wall()
         asked = lease_request(lease_id, body, now, settings)
         turn, hosts = seen_hosts(self._stores, settings, now)
-        plan, names = planned(hosts, (asked,), settings, now)
+        plan, names = planned(hosts, (asked,), settings, now, time_left.seconds)
         (place,) = plan.places
         if place is None:
             raise refused(hosts, asked)

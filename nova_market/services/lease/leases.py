@@ -26,7 +26,6 @@ from typing import Protocol, TypeVar
 
 from nova_market.core.job.cloud_room import Cloud
 from nova_market.core.lease.billing import without_payer
-from nova_market.core.lease.carrier import LEASE
 from nova_market.core.lease.host_view import HostView, cluster_of
 from nova_market.core.lease.life import event, failed, next_step
 from nova_market.core.lease.record import BEGUN, LeaseAction, LeaseStep, StoredLease
@@ -77,8 +76,8 @@ class HostPower(Protocol):
     def begin(self) -> Mapping[str, float]:
         """Hosts that are down for it: seconds until each can be used."""
 
-    def turn(self, cloud: Cloud, leases: Sequence[StoredLease], view: HostView, mark: str) -> None:
-        """Decide and act. view: of the cloud with all hosts awake; mark: metadata with a lease's id"""
+    def turn(self, cloud: Cloud, leases: Sequence[StoredLease], view: HostView) -> None:
+        """Decide and act. view: of the cloud with all hosts awake"""
 
     def forget(self) -> None:
         """Another service has led meanwhile."""
@@ -219,7 +218,7 @@ class Leases(LeaderLoop):
         if cloud is None or awake is None or self._power is None:
             return
         if self._leadership.leading():
-            self._power.turn(cloud, live, awake, LEASE)
+            self._power.turn(cloud, live, awake)
 
     def _awake(
         self,

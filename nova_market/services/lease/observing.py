@@ -18,7 +18,7 @@ from nova_market.core.calendar.capacity import capacity
 from nova_market.core.calendar.grain import on_grid
 from nova_market.core.job.cloud_room import Cloud, cloud_room
 from nova_market.core.job.forecast import Forecast
-from nova_market.core.lease.carrier import carried_amounts
+from nova_market.core.lease.carrier import carried_room
 from nova_market.core.lease.host_view import (
     HostView,
     document_of,
@@ -138,7 +138,19 @@ def read_view(states: JobStateStore, now: float, age: float) -> HostView:
 
     :raises LeaseRefused: nothing was, or it is older than `age` seconds.
     """
-    view = host_view_from(states.read(STATE))
+    return checked_view(host_view_from(states.read(STATE)), now, age)
+
+
+def newer_view(
+    states: JobStateStore, version: int = 0, known: HostView | None = None
+) -> tuple[int, HostView | None]:
+    """(version of what was published last, and what it is): what is known, where it has this version."""
+    found, document = states.newer(STATE, version)
+    return found, known if document is None else host_view_from(document)
+
+
+def checked_view(view: HostView | None, now: float, age: float) -> HostView:
+    """What was published. :raises LeaseRefused: nothing was, or it is older than `age` seconds."""
     if view is None:
         raise LeaseRefused(
             'the service of leases has not read the hosts yet: try again in a minute'
@@ -156,12 +168,8 @@ def _carried(
     """What servers that carry a lease take of its hosts, (AXES, hosts)."""
     begun = {one.id: one for one in leases if one.state in BEGUN}
     row = {name: number for number, name in enumerate(names)}
-    taken = carried_amounts(servers, begun)
     found = np.zeros((len(AXES), len(names)))
-    for lease in begun.values():
-        for node in lease.nodes:
-            carried = taken.get((lease.id, node.host))
-            if carried is not None and node.host in row:
-                # what is beyond the node is not reserved
-                found[:, row[node.host]] += np.minimum(carried, node.amounts)
+    for host, amounts in carried_room(servers, begun):
+        if host in row:
+            found[:, row[host]] += amounts
     return found

@@ -23,7 +23,8 @@ class LeaseSettings:
     """interval: between two passes
 
     algorithms, objectives: plug-ins by name; timetable: which of them are in force when, in `zone`
-    solver, placement, seconds: of algorithms that take their time, and the most that they take
+    solver, placement, seconds: of algorithms that take their time, and the most that they take for a replan
+    request_seconds: of a request to the API: its searches, and while others book meanwhile
     hosts:      patterns of the names of hosts that can be leased; stays_on: of those never powered down
     lost_after: a host that cannot be used for so long is lost
     view_age:   after which what was published of the hosts is of no use
@@ -45,6 +46,7 @@ class LeaseSettings:
     solver: Solver | None = None
     placement: PlacementSettings = field(default_factory=PlacementSettings)
     seconds: float = 10.0
+    request_seconds: float = 2.0
     freeze: float = FREEZE
     lost_after: float = 60.0
     view_age: float = 120.0

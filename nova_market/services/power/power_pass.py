@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from nova_market.core.job.cloud_room import Cloud
 from nova_market.core.lease.host_view import HostView
-from nova_market.core.lease.record import BEGUN, StoredLease
+from nova_market.core.lease.record import StoredLease
 from nova_market.core.market.inventory import CloudHost
 from nova_market.core.power.host_step import (
     CHANGING,
@@ -113,8 +113,8 @@ class PowerPass:
         waits = {str(n): self._wait(one.state, now) for n, one in self._stored.items()}
         return {name: wait for name, wait in waits.items() if wait is not None}
 
-    def turn(self, cloud: Cloud, leases: Sequence[StoredLease], view: HostView, mark: str) -> None:
-        """Decide and act. view: of the cloud with all hosts awake; mark: metadata with a lease's id
+    def turn(self, cloud: Cloud, leases: Sequence[StoredLease], view: HostView) -> None:
+        """Decide and act. view: of the cloud with all hosts awake
 
         :raises DatabaseUnavailable: nothing can be known.
         """
@@ -122,7 +122,7 @@ class PowerPass:
         if self._settings.mode is Mode.OFF and not away:
             return
         now = self._clock.wall()
-        plan = self._plan(cloud, leases, view, mark, now)
+        plan = self._plan(cloud, leases, view, now)
         why = {view.names[row]: text for row, text in plan.why.items()}
         acts = self._calls.acts
         steps: dict[HostName, HostStep] = {}
@@ -163,16 +163,14 @@ class PowerPass:
         cloud: Cloud,
         leases: Sequence[StoredLease],
         view: HostView,
-        mark: str,
         now: float,
     ) -> PowerPlan:
         good = {name for name, one in zip(view.names, view.good, strict=True) if one}
         servers = [one for one in cloud.servers if str(one.host) in good]
-        begun = frozenset(one.id for one in leases if one.state in BEGUN)
         empty = good - {str(one.host) for one in servers}
         kept = self._states.read(WATCH)
         before = self._boundary.value('document', WATCH, 'parse', lambda: watch_from(kept), Watch())
-        watch = looked(before, empty, demand_of(servers, begun, mark), now)
+        watch = looked(before, empty, demand_of(servers, leases), now)
         self._states.write(WATCH, document_of(watch))
         stored = {name: one.state for name, one in self._stored.items()}
         bound = {str(name) for name in self._resting(stored, now)}

@@ -77,6 +77,7 @@ class BagRequests:
             if before.digest != digest_of(self._by, body):
                 raise KeyReused('Idempotency-Key: it was used for another bag: choose a new one')
             return before, False
+        self._stores.bags.check(self._by.project_id, self._limits.max_open)
         queues = [self._queue(n, name) for n, name in enumerate(body['queues'])]
         for n, one in enumerate(queues):
             if one.state is not QueueState.OPEN:

@@ -43,6 +43,7 @@ from nova_market.ports import Flavors, OfferStore
 from nova_market.services.lease.asking import (
     Booker,
     LeaseStores,
+    TimeLeft,
     booked_lease,
     check_worth,
     lease_request,
@@ -50,7 +51,7 @@ from nova_market.services.lease.asking import (
     quota_of,
     seen_hosts,
 )
-from nova_market.services.lease.booking import TRIES, where
+from nova_market.services.lease.booking import where
 from nova_market.services.lease.settings import LeaseSettings
 from nova_market.services.tender.offers import OfferSettings
 
@@ -110,6 +111,7 @@ class LeaseOfferRequests:
         :raises TooManyOffers: of the project.
         """
         utility, weight = utility_of(body, self._settings.utilities)
+        self._offers.check(self._by.project_id, self._settings.most)
         now, request_id = self._stores.wall(), str(uuid4())
         asked = body[kind]
         requests = self._requests(kind, asked, now)
@@ -118,11 +120,13 @@ class LeaseOfferRequests:
         except LeaseRefused as error:
             return MadeLeases(request_id=request_id, offers=(), why=(str(error),))
         # one after the other, in the time of one
-        each = replace(self._leases, seconds=self._leases.seconds / len(requests))
-        plans = [planned(hosts, (one,), each, now)[0].places[0] for one in requests]
+        each = self._leases.request_seconds / len(requests)
+        plans = [planned(hosts, (one,), self._leases, now, each)[0].places[0] for one in requests]
         ways = lease_ways(hosts, requests, plans, self._leases.prices)
+        total = quota_of(hosts, self._leases, now).total
         for way in ways:
-            check_worth(way.cost, self._leases)
+            taken = () if way.asked.whole else taken_by(way.nodes)
+            check_worth(way.cost, self._leases, taken, total)
         columns = way_columns(ways, now)
         order = best_first(columns, np.arange(len(ways)), utility, weight)[:MOST].tolist()
         made = [
@@ -144,8 +148,10 @@ class LeaseOfferRequests:
         :raises OfferEnded: it was accepted by somebody, was released, or has expired.
         :raises LeasesOff, TooManyLeases, LeaseLimitReached, BalanceTooLow, UnknownAccount: nothing was
             charged.
+        :raises Conflict: others booked all the time.
         """
-        for _ in range(TRIES):
+        time_left = TimeLeft(self._leases.request_seconds)
+        while time_left.again():
             if key and offer.accept_key == key:
                 lease = self._stores.leases.lease(offer.lease_id)
                 if lease is None:
@@ -155,8 +161,10 @@ class LeaseOfferRequests:
             state = offer.state_at(now)
             if state is not OfferState.OPEN:
                 raise OfferEnded(f'offer {offer.id} is {state}: ask for new ones')
-            lease, turn, quota = self._again(offer, now)
-            check_worth(lease.cost, self._leases)
+            self._stores.leases.check(offer.project_id, self._leases.limits.leases)
+            lease, turn, quota = self._again(offer, now, time_left)
+            taken = () if lease.whole else lease.span.amounts
+            check_worth(lease.cost, self._leases, taken, quota.total)
             accepted = replace(
                 offer,
                 state=OfferState.ACCEPTED,
@@ -178,7 +186,9 @@ class LeaseOfferRequests:
                 offer = found
         raise Conflict(f'offer {offer.id}: others book leases all the time: try again')
 
-    def _again(self, offer: StoredOffer, now: float) -> tuple[StoredLease, int, LeaseQuota]:
+    def _again(
+        self, offer: StoredOffer, now: float, time_left: TimeLeft
+    ) -> tuple[StoredLease, int, LeaseQuota]:
         """The lease of an offer as it can be booked now, the turn, what it is checked against (O2)."""
         promised = offer.lease
         assert promised is not None, 'the caller has looked at its kind'
@@ -188,7 +198,7 @@ class LeaseOfferRequests:
         if not problem:
             try:
                 turn, hosts = seen_hosts(self._stores, self._leases, now)
-                lease = self._placed(offer, promised, asked, hosts, now)
+                lease = self._placed(offer, promised, asked, hosts, now, time_left)
                 if lease is not None:
                     return lease, turn, quota_of(hosts, self._leases, now)
                 problem = '; '.join(one.sentence for one in faults(hosts, asked)) or (
@@ -209,11 +219,12 @@ class LeaseOfferRequests:
         asked: LeaseRequest,
         hosts: Cluster,
         now: float,
+        time_left: TimeLeft,
     ) -> StoredLease | None:
         """On the hosts that were offered, or on others that have no less for no more; None: neither."""
         row = {name: number for number, name in enumerate(hosts.names)}
         offered = [row[name] for name in promised.hosts if name in row]
-        plan, names = planned(hosts, (asked,), self._leases, now)
+        plan, names = planned(hosts, (asked,), self._leases, now, time_left.seconds)
         places: list[LeasePlace | None] = [
             first_place(hosts, replace(asked, hosts=()), np.array(offered, dtype=np.intp)),
             *plan.places,

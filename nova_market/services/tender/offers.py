@@ -151,14 +151,15 @@ class OfferRequests:
         self._settings = settings
 
     def check(self, body: Mapping[str, Any]) -> None:
-        """What is wrong wherever it is asked.
+        """What is wrong wherever it is asked; before anything is computed.
 
-        :raises BadOffer: names the entry.
+        :raises BadOffer, TooManyOffers: names the entry; of the project.
         """
         self.utility(body)
         at, now = deadline_of(body), self._stores.wall()
         if at <= now:
             raise BadOffer(f'deadline: {stamp(at)} is past: give a time after {stamp(now)}')
+        self._stores.offers.check(self._by.project_id, self._settings.most)
 
     def utility(self, body: Mapping[str, Any]) -> tuple[Utility, float]:
         """By which the best of several is chosen, and its weight.
@@ -388,8 +389,7 @@ class OfferRequests:
             raise OfferEnded(f'offer {offer.id} is {state}: ask for new ones')
 
     def _read(self, offer: StoredOffer) -> StoredOffer:
-        found = self._stores.offers.offer(offer.id)
-        if found is None:
+        if (found := self._stores.offers.offer(offer.id)) is None:
             raise OfferEnded(f'offer {offer.id} is not kept any more: ask for new ones')
         return found
 

@@ -14,6 +14,7 @@ from nova_market.core.ledger.money import MICRO
 from nova_market.core.ledger.posting import (
     BANK,
     MINT,
+    NO_PERIOD,
     AccountId,
     Book,
     Posting,
@@ -202,7 +203,7 @@ def grants(setting: MoneySetting) -> list[Posting]:
     """What projects begin with."""
     return [
         Posting(
-            key=posting_key(Reason.GRANT, 0, project_name(row)),
+            key=posting_key(Reason.GRANT, NO_PERIOD, project_name(row)),
             reason=Reason.GRANT,
             debit=MINT,
             credit=account('project', project_name(row)),

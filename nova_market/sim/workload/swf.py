@@ -12,7 +12,10 @@ Jobs without a run time or processors are left out, and counted.
 """
 
 import gzip
+import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from io import BufferedIOBase
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +25,15 @@ from nova_market.errors import BadWorkload
 from nova_market.sim.workload.job import Workload
 
 FIELDS = 18
+
+LARGEST = 2**30
+"""Bytes of a log; the longest of the archive has 300 MB."""
+
+PIECE = 2**20
+"""Bytes that are read at once."""
+
+MOST = 2.0**53
+"""Bound of its numbers, which are whole ones."""
 
 ORIGINS = {'user': 11, 'group': 12, 'application': 13, 'queue': 14, 'partition': 15}
 """Column of each number that tells where a job comes from; -1 where the log does not."""
@@ -46,16 +58,27 @@ class Log:
 
 def read_log(path: Path) -> Log:
     """:raises BadWorkload: names the file, the line and what is wrong; OSError when it cannot be read."""
-    raw = path.read_bytes()
-    if raw[:2] == b'\x1f\x8b':
-        try:
-            raw = gzip.decompress(raw)
-        except (OSError, EOFError) as error:
-            raise BadWorkload(f'{path} is a damaged gzip file: {error}') from error
+    with path.open('rb') as file:
+        packed = file.read(2) == b'\x1f\x8b'
+    try:
+        with gzip.open(path) if packed else path.open('rb') as file:
+            raw = b''.join(_pieces(file))
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise BadWorkload(f'{path} is a damaged gzip file: {error}') from error
+    if len(raw) > LARGEST:
+        raise BadWorkload(f'{path} has more than {LARGEST} bytes when it is unpacked')
     lines = raw.decode('utf-8', 'replace').splitlines()
     records = [line for line in lines if line.strip() and not line.lstrip().startswith(';')]
     table = _table(path, lines, records)
     return _log(table, _header(lines))
+
+
+def _pieces(file: BufferedIOBase) -> Iterator[bytes]:
+    """What is in it, up to a little more than LARGEST: to ask for that at once takes as much memory."""
+    size = 0
+    while size <= LARGEST and (piece := file.read(PIECE)):
+        size += len(piece)
+        yield piece
 
 
 def _table(path: Path, lines: list[str], records: list[str]) -> Array:
@@ -63,7 +86,7 @@ def _table(path: Path, lines: list[str], records: list[str]) -> Array:
         flat = np.array(' '.join(records).split(), dtype=np.float64)
     except ValueError:
         flat = np.zeros(1)
-    if len(flat) != FIELDS * len(records) or not np.isfinite(flat).all():
+    if len(flat) != FIELDS * len(records) or not (np.abs(flat) <= MOST).all():
         raise BadWorkload(_complaint(path, lines))
     return flat.reshape(-1, FIELDS)
 
@@ -78,11 +101,11 @@ def _complaint(path: Path, lines: list[str]) -> str:
             return f'{path}, line {number}: {len(words)} fields; a job has {FIELDS}'
         for word in words:
             try:
-                finite = np.isfinite(float(word))
+                fine = abs(float(word)) <= MOST
             except ValueError:
-                finite = False
-            if not finite:
-                return f'{path}, line {number}: {word!r:.40} is not a number'
+                fine = False
+            if not fine:
+                return f'{path}, line {number}: {word!r:.40} is not a number up to 2^53'
     return f'{path} cannot be read as a workload log'
 
 
