@@ -52,10 +52,9 @@ def _reference() -> Iterator[str]:
         for method, operation in operations.items():
             title = f'{method.upper()} {path}'
             yield from ('', title, '-' * len(title), '', operation['summary'], '')
+            yield from (f'Costs {operation["x-cost"]}.', '')
             given = [one for one in operation['parameters'] if one['name'] != HEADER]
-            yield from _table(
-                'Parameter', [(f'{p["name"]} ({p["in"]})', p['schema']) for p in given]
-            )
+            yield from _table('Parameter', [row for one in given for row in _parameter(one)])
             if 'requestBody' in operation:
                 yield from ('Request', '')
                 yield from _fields(
@@ -66,6 +65,15 @@ def _reference() -> Iterator[str]:
                     yield from (f'Response {status}', '')
                     content = answer.get('content', {}).get('application/json')
                     yield from _fields(content['schema']) if content else ('    nothing', '')
+
+
+def _parameter(one: Mapping[str, Any]) -> Iterator[tuple[str, Schema]]:
+    """One row, or those of an object whose entries are parameters."""
+    for group in one['schema'].get('oneOf', ()):
+        for name, schema in group['properties'].items():
+            yield f'{name} ({one["in"]})', schema
+    if 'oneOf' not in one['schema']:
+        yield f'{one["name"]} ({one["in"]})', one['schema']
 
 
 def _fields(schema: Schema) -> Iterator[str]:
