@@ -57,7 +57,9 @@ def test_cost_of_a_submission(file, market_service):
     stores.queues.create(queue, 9)
     waiting = [job(f'w{n}', project=project) for n in range(WAITING)]
     stores.jobs.submit(new_jobs(*waiting), JobQuotas(most_waiting=10 * WAITING))
-    conf = configured(file, response_validation='warn', max_waiting_jobs=10 * WAITING)
+    conf = configured(
+        file, response_validation='warn', request_rate=0, max_waiting_jobs=10 * WAITING
+    )
     client = Client(command.build(conf), Flask.response_class)
     headers = {**HEADERS, 'X-Auth-Token': PEOPLE['alice'].token}
 
@@ -95,7 +97,7 @@ class KeptOpen(WSGIRequestHandler):
 
 def serve(listener, file, url):
     """One process of the API."""
-    conf = configured(file, max_waiting_jobs=10**6)
+    conf = configured(file, request_rate=0, max_waiting_jobs=10**6)
     conf.set_override('connection', url, 'database')
     server = make_server(
         '127.0.0.1', 0, command.build(conf), threaded=True, request_handler=KeptOpen,

@@ -64,7 +64,7 @@ def test_requests_for_leases(file, market_service):
             )
         ]
     )
-    conf = configured(file)
+    conf = configured(file, request_rate=0)
     conf.set_override('max_leases', 100_000, 'leases')
     conf.set_override('max_open', 100_000, 'offers')
     client = Client(command.build(conf), Flask.response_class)

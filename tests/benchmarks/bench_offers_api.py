@@ -80,7 +80,8 @@ def test_cost_of_a_request(file, market_service):
     """An answer costs some times a read, also for a large cloud."""
     stores = market_service.market.stores
     client = Client(
-        command.build(configured(file, response_validation='warn')), Flask.response_class
+        command.build(configured(file, response_validation='warn', request_rate=0)),
+        Flask.response_class,
     )
     for hosts, workers in CLOUDS:
         sell(stores, hosts, workers)
@@ -94,7 +95,7 @@ def test_cost_of_a_request(file, market_service):
 
 def serve(listener, file, url):
     """One process of the API."""
-    conf = configured(file, response_validation='warn')
+    conf = configured(file, response_validation='warn', request_rate=0)
     conf.set_override('connection', url, 'database')
     conf.set_override('valid', VALID, 'offers')
     conf.set_override('max_open', 100_000, 'offers')

@@ -48,7 +48,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 
 # The topics of core, from the inside out: a topic imports those of earlier lines only, and itself.
 TOPICS: tuple[frozenset[str], ...] = (
-    frozenset({'resource', 'set_aside', 'text', 'timestamp'}),
+    frozenset({'resource', 'service_type', 'set_aside', 'text', 'timestamp'}),
     frozenset({'json_schema', 'row_check'}),
     frozenset({'ledger', 'host', 'share', 'notice'}),
     frozenset({'calendar', 'market', 'usage'}),

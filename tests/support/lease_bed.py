@@ -24,6 +24,7 @@ from nova_market.db.ledger import DatabaseLedger
 from nova_market.ports import JobStateStore
 from nova_market.services.lease.asking import Booker, LeaseStores
 from nova_market.services.lease.booking import LeaseRequests
+from nova_market.services.lease.known_hosts import KnownHosts
 from nova_market.services.lease.leases import HostPower, Leases, PassSeen
 from nova_market.services.lease.notices import LeaseNotices
 from nova_market.services.lease.observing import observed, publish
@@ -63,13 +64,16 @@ class LeaseBed:
         self.states = DatabaseJobStates(self.database)
         self.ledger = DatabaseLedger(self.database, self.clock.wall)
         self.notices = RecordedNotices()
+        self.known = KnownHosts()
         self.service = self.another()
         for project in ('red', 'blue'):
             self.grant(project)
 
     @property
     def stores(self) -> LeaseStores:
-        return LeaseStores(leases=self.leases, states=self.states, wall=self.clock.wall)
+        return LeaseStores(
+            leases=self.leases, states=self.states, wall=self.clock.wall, known=self.known
+        )
 
     def another(
         self,

@@ -18,4 +18,5 @@ SETTINGS = LeaseSettings(
     timetable=(TimetableEntry(minute=0, algorithm='greedy_consistent', objective='power'),),
     solver=highs,
     placement=QUICK,
+    request_seconds=60.0,  # on a busy machine too
 )

@@ -43,16 +43,16 @@ class Poison:
 def poison(database: Database, one: Poison, where: str, **given: Any) -> Any:
     """Write it; what stood there. where: SQL for one row, with names of `given`."""
     column = Base.metadata.tables[one.table].c[one.column]
-    read = select(literal_column(f'"{one.column}"')).select_from(text(one.table))
-    query = read.where(text(where))
 
     def write(connection: Any) -> Any:
+        name = connection.dialect.identifier_preparer.quote_identifier(one.column)
+        query = select(literal_column(name)).select_from(text(one.table)).where(text(where))
         rows = connection.execute(query, given).scalars().all()
         assert len(rows) == 1, (one.table, where, given, rows)
         value = bindparam('poison', one.value, type_=cast(None, String).type)
         if isinstance(one.value, bytes):
             value = bindparam('poison', one.value, type_=column.type)
-        change = text(f'UPDATE {one.table} SET "{one.column}" = :poison WHERE {where}')
+        change = text(f'UPDATE {one.table} SET {name} = :poison WHERE {where}')
         connection.execute(change.bindparams(value), given)
         return rows[0]
 

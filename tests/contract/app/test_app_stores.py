@@ -22,7 +22,7 @@ from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.app_events import DatabaseAppEvents
 from nova_market.db.apps import DatabaseApps
 from nova_market.db.purge import purge
-from nova_market.errors import BadAmount, Conflict, UnknownAccount
+from nova_market.errors import BadAmount, Conflict, TooManyApps, UnknownAccount
 from tests.support.servers.databases import Wall
 
 TEMPLATE = {'name': 'zephyr', 'components': [{'name': 'worker'}]}
@@ -71,13 +71,18 @@ def test_a_project_has_so_many_applications_at_most(store):
     """Of those that have ended ten times as many stay, until they are deleted; others' do not count."""
     store.create(app('a'), most=1)
     store.create(app('b', 'blue'), most=1)
-    with pytest.raises(Conflict, match='has 1 applications'):
+    with pytest.raises(TooManyApps, match='has 1 applications'):
         store.create(app('c'), most=1)
+    with pytest.raises(TooManyApps, match='has 1 applications'):
+        store.check('red', most=1)
+    store.check('red', most=2)
     store.decide('a', AppState.WAITING, {'state': AppState.FINISHED}, [])
     for number in range(9):
         assert store.create(app(f'c{number}'), most=1).generation == 1
         store.decide(f'c{number}', AppState.WAITING, {'state': AppState.DROPPED}, [])
-    with pytest.raises(Conflict, match='has 10 applications, with those that have ended: delete'):
+    with pytest.raises(
+        TooManyApps, match='has 10 applications, with those that have ended: delete'
+    ):
         store.create(app('d'), most=1)
     store.remove('c0')
     assert store.create(app('d'), most=1).generation == 1

@@ -246,7 +246,14 @@ def test_nothing_to_say(world):
 def test_hosts_say_how_heavy_their_owners_are(world):
     send(world, 7, a=given(s1=0.5))
     assert confirmed(world, 7, s1='a')
-    assert dict(world.enforcement.heaviness()) == HEAVY
+    assert dict(world.enforcement.heaviness({'a': {'dora', 'emil'}})) == HEAVY
+
+
+def test_a_host_is_believed_of_the_owners_of_its_servers_only(world):
+    """Whatever else it names."""
+    send(world, 7, a=given(s1=0.5), b=given(s2=0.5))
+    assert confirmed(world, 7, s1='a', s2='b')
+    assert dict(world.enforcement.heaviness({'a': {'dora'}, 'b': set()})) == {'dora': HEAVY['dora']}
 
 
 def enforced(world, host, *wanted):

@@ -92,6 +92,9 @@ def test_a_project_has_so_many_bags_that_have_not_ended(store):
     first = create(store, name='a', most=1)
     with pytest.raises(TooManyBags, match='the limit is 1'):
         create(store, name='b', most=1)
+    with pytest.raises(TooManyBags, match='the limit is 1'):
+        store.check('red', 1)
+    store.check('blue', 1)
     create(store, name='c', project='blue', most=1)
     store.cancel(first.id, event(first), jobs=False)
     create(store, name='b', most=1)

@@ -71,6 +71,7 @@ def test_names_are_of_a_project_from_then_on(upgraded):
     assert (found.id, found.share, found.projects) == (id_of('night'), 0.25, ('blue',))
     assert not found.projects_trust_each_other
     assert store.queue('blue:night') == found and store.accepted('blue') == {found.id: 'night'}
+    assert store.queues('blue') == [found] == store.queues('red') and store.queues('green') == []
     store.create(replace(queue('other', 'green'), name='night'), 9)
     with pytest.raises(QueueNameTaken):
         store.create(replace(queue('third'), name='night'), 9)

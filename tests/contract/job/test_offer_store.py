@@ -86,6 +86,9 @@ def test_a_project_has_at_most_so_many_open_offers(store, wall):
     store.create([offer('a'), offer('b')], 2)
     with pytest.raises(TooManyOffers, match='would have 3'):
         store.create([offer('c')], 2)
+    with pytest.raises(TooManyOffers, match='would have 3'):
+        store.check('red', 2)
+    store.check('red', 3)
     store.create([offer('c', 'blue')], 2)
     wall.now = NOW + 300
     store.create([offer('d')], 2)

@@ -60,6 +60,9 @@ def test_names_and_quotas_hold(store):
     """A name is one queue's in its project, and the quota is the project's."""
     store.create(queue(), most=1)
     with pytest.raises(TooManyQueues, match='has 1 queues'):
+        store.check('red', most=1)
+    store.check('red', most=2)
+    with pytest.raises(TooManyQueues, match='has 1 queues'):
         store.create(queue('other'), most=1)
     with pytest.raises(QueueNameTaken, match='night'):
         store.create(replace(queue('other'), name='night'), most=2)
@@ -107,6 +110,23 @@ def test_a_project_calls_a_queue_of_another_one_by_a_name_of_its_own(store):
     store.accept(night.id, name('night'), most=9)
     store.remove(night.id)
     assert store.queue('blue:night') is None and store.accepted('blue') == {}
+
+
+def test_a_project_lists_its_queues_and_those_that_take_its_jobs(store):
+    """Page by page, by name; whoever is not invited any more, or whose queue has gone, sees none."""
+    store.create(queue('own', 'blue'), most=9)
+    night = store.create(queue('night', projects=('blue', 'green', 'red')), most=9)
+    store.create(queue('other'), most=9)
+    assert [one.key for one in store.queues('blue')] == ['red:night', 'blue:own']
+    assert [one.name for one in store.queues('blue', 'red:night')] == ['own']
+    assert [one.name for one in store.queues('blue', limit=1)] == ['night']
+    assert [one.name for one in store.queues('red')] == ['night', 'other']
+    assert [store.owned(one) for one in ('red', 'blue', 'green')] == [2, 1, 0]
+    store.change(night.id, {'projects': ('blue',)}, 1)
+    store.change(night.id, {'description': 'x'}, 2)
+    assert store.queues('green') == [] and len(store.queues('blue')) == 2
+    store.remove(night.id)
+    assert [one.name for one in store.queues('blue')] == ['own']
 
 
 @pytest.mark.parametrize('gone', ['removed', 'renamed'])

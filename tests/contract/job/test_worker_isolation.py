@@ -5,7 +5,9 @@
 `busybox` with BusyBox's programs alone; `bare` with none of those that give a job a uid or mounts of its own.
 """
 
+import ctypes
 import os
+import platform
 import subprocess
 import tempfile
 import time
@@ -41,6 +43,16 @@ done
 /usr/bin/python3 -c 'import ctypes, os
 print("queue", ctypes.CDLL("librt.so.1").mq_open(b"/left-{n}", os.O_RDWR) >= 0)'
 """
+ADD_KEY, KEYCTL = {'x86_64': 248, 'aarch64': 217}, {'x86_64': 250, 'aarch64': 219}
+"""Numbers of system calls."""
+
+KEY = """/usr/bin/python3 -c 'import ctypes
+call = ctypes.CDLL(None).syscall
+print("found", call({keyctl}, 10, -3, b"user", b"left", 0) > 0)
+print("left", call({add}, b"user", b"left", b"secret", 6, -3) > 0)'
+"""
+"""Looks for a key in the session keyring, and leaves it there."""
+
 BARE_USERS = ['games', 'news', 'uucp', 'irc']
 """Whom jobs of `bare` run as, one for each process of the test run: all that the user runs is ended."""
 
@@ -111,6 +123,11 @@ def number() -> int:
     return time.monotonic_ns() % 10**9
 
 
+def keyctl(*arguments: object) -> int:
+    """As keyctl(2)."""
+    return int(ctypes.CDLL(None).syscall(KEYCTL[platform.machine()], *arguments))
+
+
 def lines(bed: WorkerBed, script: str, **more: object) -> list[str]:
     """What a job writes, that has succeeded."""
     job_id = bed.run(script, **more)
@@ -157,6 +174,18 @@ def test_ipc_is_gone(bed, kind):
     assert made[-1] == 'queue True' and len(made) == 5, made
     found = lines(bed, COUNT_IPC.replace('{n}', str(n)).replace('{uid}', made[0]))
     assert found == ['shm 0', 'msg 0', 'sem 0', 'queue False']
+
+
+@pytest.mark.skipif(platform.machine() not in KEYCTL, reason='numbers of system calls differ')
+def test_keys_are_gone(bed):
+    """A service has a session keyring, which all that it begins inherits."""
+    if keyctl(1, None) < 0:  # KEYCTL_JOIN_SESSION_KEYRING
+        pytest.skip('the kernel gives out no keyrings here')
+    start(bed, 'python')
+    machine = platform.machine()
+    script = KEY.format(keyctl=KEYCTL[machine], add=ADD_KEY[machine])
+    for _ in range(2):
+        assert lines(bed, script) == ['found False', 'left True']
 
 
 ESCAPES = {

@@ -81,10 +81,39 @@ def test_leases_are_chosen_by_project_state_host_and_time(store):
     assert [one.name for one in store.leases(LeaseFilter(), third.number, 1)] == ['b']
 
 
+def test_what_has_changed_is_read_alone(store):
+    """Of the leases that are not over, by what somebody knows of them."""
+    first, second = book(store, lease('a')), book(store, lease('b', hosts=('h0', 'h1')))
+    found = store.changes({})
+    assert (found.turn, found.gone) == (2, frozenset())
+    assert sorted(found.leases, key=lambda one: one.number) == [first, second]
+    marks = {one.id: one.mark for one in found.leases}
+    assert store.changes(marks).leases == []
+    (changed,) = store.change([LeaseStep(before=second, after=replace(second, name='c'))])
+    third = book(store, lease('d'))
+    found = store.changes(marks)
+    assert sorted(one.name for one in found.leases) == ['c', 'd'] and changed in found.leases
+    marks |= {one.id: one.mark for one in found.leases}
+    over = replace(third, state=LeaseState.ENDED, ended_at=NOW)
+    store.change([LeaseStep(before=third, after=over)])
+    assert (store.changes(marks).gone, store.changes(marks).leases) == ({third.id}, [])
+    again = {first.id: (first.number + 9, first.revision)}
+    assert first in store.changes(again).leases, 'an id that was used again'
+
+
+def test_how_many_a_project_has_is_known_before(store):
+    """Those that it pays for, and that are not over."""
+    book(store, lease('a'))
+    book(store, replace(lease('b'), payer_id='blue'))
+    store.check('red', 2)
+    with pytest.raises(TooManyLeases, match='has 1 leases'):
+        store.check('red', 1)
+
+
 def test_who_decided_by_what_has_changed_decides_again(store):
     """Nothing of the second lease is kept."""
     turn, live = store.calendar()
-    assert live == []
+    assert live == [] and turn == store.turn()
     store.book(lease('a'), turn, (), (), quota())
     with pytest.raises(PromisesChanged):
         store.book(lease('b'), turn, (), (), quota())

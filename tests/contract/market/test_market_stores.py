@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every database does for the market: accounts, postings, bids, rounds, plans, purge, schema."""
 
+import json
+import zlib
 from dataclasses import replace
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import insert, select, text, update
+from sqlalchemy import delete, insert, select, text, update
 
+from nova_market.core.job.record import JobState
+from nova_market.core.job.store_values import JobStep
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.money import MAX_AMOUNT
 from nova_market.core.ledger.posting import (
@@ -28,20 +32,27 @@ from nova_market.core.market.record import (
     RoundRecord,
     RoundState,
 )
+from nova_market.core.market.round_sections import sections
 from nova_market.core.rebalancing.plan import MoveState, PlanState, StoredMove, StoredPlan
+from nova_market.core.tender.stored_offer import OfferState
 from nova_market.db import schema
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.app_events import DatabaseAppEvents
 from nova_market.db.apps import DatabaseApps
 from nova_market.db.bids import DatabaseBids
 from nova_market.db.database import Database
+from nova_market.db.job_decisions import DatabaseJobDecisions
 from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.ledger_tables import Base, accounts, postings
+from nova_market.db.market_tables import round_documents
+from nova_market.db.offers import open_offer
 from nova_market.db.plans import DatabasePlans
 from nova_market.db.purge import purge
+from nova_market.db.queues import DatabaseQueues
 from nova_market.db.rounds import DatabaseRounds
 from nova_market.errors import (
     BadAmount,
+    BadRow,
     BalanceTooLow,
     Conflict,
     KeyReused,
@@ -49,6 +60,8 @@ from nova_market.errors import (
     SchemaBehind,
     UnknownAccount,
 )
+from tests.support.job_records import QUOTAS, id_of, job, new_jobs, queue
+from tests.support.offer_builders import offer
 from tests.support.servers.databases import Wall
 
 ALICE, BOB, WEB = account('project', 'alice'), account('project', 'bob'), account('budget', 'web')
@@ -460,6 +473,42 @@ def power_of(period, project, **more):
     return PowerRecord(period=period, project_id=project, **known | more)
 
 
+def test_a_project_reads_its_part_of_a_round(database, wall):
+    """What everybody may see, and its lines; of a round that an older version has stored, all of it."""
+    store = DatabaseRounds(database, wall)
+    servers = [{'id': f's{n}', 'project_id': f'p{n % 200}'} for n in range(2000)]
+    document = {'demand': [1.0], 'servers': servers, 'secret': 'x' * 2_000_000, 'payers': []}
+    record = replace(a_round()[0], document=document)
+    store.begin(record, [], [])
+    assert store.round(7) == record and len(sections(document)) == 6
+    found = store.round_for(7, 'p8')
+    assert found.document['demand'] == [1.0] and 'secret' not in found.document
+    assert [one for one in found.document['servers'] if one['project_id'] == 'p8'] == servers[
+        8::200
+    ]
+    assert len(found.document['servers']) < 1000
+    assert store.round_for(8, 'p8') is None
+    with database.engine.begin() as connection:
+        connection.execute(delete(round_documents))
+        content = zlib.compress(json.dumps(document).encode())
+        connection.execute(insert(round_documents), {'period': 7, 'part': 0, 'content': content})
+    assert store.round(7) == store.round_for(7, 'p8') == record
+
+
+@pytest.mark.usefixtures('defects')
+@pytest.mark.parametrize('document', [{'sections': 0}, {'sections': 'many'}, {'sections': 2}])
+def test_a_damaged_part_of_a_round_is_an_error_that_the_operator_sees(database, wall, document):
+    """Its number of sections is none, or one of them is not there."""
+    store = DatabaseRounds(database, wall)
+    store.begin(a_round()[0], [], [])
+    content = zlib.compress(json.dumps(document).encode())
+    with database.engine.begin() as connection:
+        connection.execute(delete(round_documents))
+        connection.execute(insert(round_documents), {'period': 7, 'part': 0, 'content': content})
+    with pytest.raises(BadRow):
+        store.round_for(7, 'p8')
+
+
 def test_the_economy_is_stored_with_the_round(database, wall):
     """P4: what the first engine stores for a period counts; what was charged is noted once it is known."""
     store = DatabaseRounds(database, wall)
@@ -540,6 +589,39 @@ def test_purging_takes_history_and_no_money(book, database, wall):
     assert [one.period for one in store.powers(1, 9)] == [4, 5]
     assert [line.change for line in book.statement(ALICE)] == [-10, -10, -10, -10, 1000]
     assert purge(database, older_than=1000.0).rows['postings'] == 0
+
+
+def test_what_belongs_to_no_period_goes_by_its_age(book, database, wall):
+    """Into what accounts carry; what is not settled keeps its own, and balances do not change."""
+    DatabaseQueues(database, wall).create(queue(), 9)
+    jobs = DatabaseJobDecisions(database, wall)
+    jobs.submit(new_jobs(job('waits'), job('over'), job('damaged')), QUOTAS)
+    ended = {'state': JobState.CANCELLED, 'ended_at': 1.0}
+    assert jobs.decide([JobStep(job_id=id_of('over'), before=JobState.WAITING, changed=ended)])
+    with database.engine.begin() as connection:
+        damage = text("UPDATE jobs SET state = 'frobbed' WHERE id = :id")
+        connection.execute(damage, {'id': id_of('damaged')})
+    for name, state in (('late', OfferState.ACCEPTED), ('paid', OfferState.CLOSED)):
+        database.write(open_offer, offer(name, state=state))
+    wall.now = 5000.0
+    kept = [f'release:0:rest/{id_of(name)}/1/0' for name in ('damaged', 'waits')]
+    kept.append(f'compensation:0:offer/{id_of("late")}')
+    keys = ['transfer:0:blue/k', f'compensation:0:offer/{id_of("paid")}', *kept]
+    keys += [f'charge:0:job/{id_of("over")}/1/0', f'hold:0:lease/{id_of("l")}/0']
+    for key in keys:
+        book.post([posting(ALICE, BOB, 1, key=key)])
+    wall.now = 9000.0
+    book.post([posting(ALICE, BOB, 1, key='transfer:0:blue/young')])
+    before = book.balances([ALICE, BOB, MINT])
+    assert purge(database, older_than=9000.0).rows['postings'] == 0, 'unless it is asked for'
+    done = purge(database, 9000.0, requests_older_than=6000.0, batch=1)
+    assert done.rows['postings'] == 4
+    assert book.balances([ALICE, BOB, MINT]) == before and book.discrepancies() == []
+    assert sorted(book.posted([*keys, 'transfer:0:blue/young'])) == [
+        *sorted(kept),
+        'transfer:0:blue/young',
+    ]
+    assert book.post([posting(ALICE, BOB, 1, key=keys[0])]) == 1, 'it is another request now'
 
 
 def test_what_was_purged_is_not_posted_again(book, database, wall):

@@ -143,6 +143,20 @@ def test_postponed(store, outbox, happens):
     assert outbox.recipients(NOW + 99, 9) == [] and outbox.recipients(NOW + 100, 9) == [MAIL]
 
 
+def test_as_many_webhooks_as_mails_are_seen(store, outbox, happens):
+    """However many wait for a mail server that is away, and the other way round."""
+    by_mail = [replace(MAIL, user_id=f'u{number}') for number in range(3)]
+    by_hook = [replace(HOOK, user_id=f'v{number}') for number in range(3)]
+    for one in by_mail:
+        store.set(preference(user_id=one.user_id), None, 9)
+    for one in by_hook:
+        store.set(preference(user_id=one.user_id, mail='', webhook=URL), None, 9)
+    happens(1, notice('k1'))
+    assert outbox.recipients(NOW, 2) == [*by_mail[:2], *by_hook[:2]]
+    outbox.postpone(by_mail[0], NOW + 1)
+    assert outbox.recipients(NOW, 2) == [*by_mail[1:], *by_hook[:2]]
+
+
 def test_what_waits_goes_with_its_address(store, outbox, happens):
     """Another address gets none of it; a channel that stays keeps its own."""
     store.set(preference(webhook=URL), None, 9)

@@ -7,6 +7,7 @@ import pytest
 
 from nova_market.core.usage.history import Counted, UsageFilter
 from nova_market.core.usage.resolution import DAY, LATE, TEN_MINUTES, Keeping, Resolution
+from nova_market.core.usage.use import AMOUNTS, LONGEST, MOST
 from nova_market.db.usage import DatabaseUsage
 from nova_market.db.usage_history import MOST_ROWS, DatabaseUsageHistory
 from nova_market.errors import BadUsageQuery
@@ -59,6 +60,24 @@ def test_ten_minutes_are_rolled_up_when_they_are_over_and_only_once(store, histo
     assert late == Counted(new=1, late=1)
     assert store.roll(end + TEN_MINUTES + LATE) == end + TEN_MINUTES
     assert spans(history, Resolution.DAY)[0] == {BEGIN: 1200}
+
+
+def test_a_host_that_states_what_it_likes_spoils_no_sum_of_others(store, history):
+    """Sums that would run over stay at the most there is: the rows they share with others can be read."""
+    wild = series('wild', host='h9', project_id='blue', memory_mib=2**20)
+    most = dict.fromkeys(AMOUNTS, LONGEST)
+    for minute in range(DAY // 60):
+        at = BEGIN + 60 * minute
+        store.add([used(at, core_ms=1000), used(at, wild, **most)])
+        store.roll(at)
+    while store.roll(BEGIN + 2 * DAY):
+        pass
+    red = UsageFilter(project_id='red')
+    assert spans(history, Resolution.DAY, red) == ({BEGIN: 1_440_000}, [[2 * DAY, 512 * DAY]])
+    assert spans(history, Resolution.DAY) == ({BEGIN: MOST}, [[MOST, MOST]])
+    minutes, asked = spans(history)
+    assert set(minutes.values()) == {LONGEST + 1000}
+    assert asked[0] == [2 * LONGEST + 120, MOST]
 
 
 def test_rolling_up_skips_hours_without_use(store):

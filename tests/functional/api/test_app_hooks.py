@@ -125,14 +125,6 @@ def test_hooks_and_a_metric_are_reported_together_or_apart(running):
     assert (kept.at, kept.metric) == (at, 1.0)
 
 
-def test_reports_of_hooks_have_a_pace_too(running):
-    """429, as for metrics."""
-    report(running, server_id=OF_ALICE, hooks={})
-    error = report(running, 429, server_id=OF_ALICE, hooks={})
-    assert error['code'] == 'market.app.too_often'
-    report(running, server_id=ALSO_OF_ALICE, hooks={})
-
-
 @pytest.mark.parametrize(
     ('status', 'body', 'expected'),
     [

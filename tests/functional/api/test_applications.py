@@ -5,11 +5,14 @@ from datetime import UTC, datetime
 
 import pytest
 
+from nova_market.api.request_rates import RequestRates
+from nova_market.api.token_bucket import Rate
 from nova_market.core.app.policies.traits import PolicyTraits
 from nova_market.core.app.record import AppEvent, AppState, DesiredState
 from nova_market.core.app.template import Goal
 from nova_market.core.ledger.account import Account
 from nova_market.errors import DatabaseUnavailable
+from nova_market.wiring.api import REPORTS_AT_ONCE
 from tests.support.market.api import ALICE, BOB, OF_ALICE, OF_BOB, OPERATOR, make_market
 from tests.support.market.applications import APP, CREDENTIAL, TEMPLATE, add_app
 
@@ -187,9 +190,10 @@ def test_a_trust_that_was_taken_over_although_the_answer_was_lost_stays(
 
 
 def test_a_project_has_so_many_applications(market):
-    """One too many leaves neither trust nor budget."""
+    """One too many leaves neither trust nor budget, and Keystone is not asked for it."""
     few = make_market(market.database, max_apps=1)
     create(few)
+    few.trusts.available = False
     assert create(few, 409)['code'] == 'market.app.too_many'
     assert len(few.trusts.trusts) == 1
     assert len(few.call('GET', '/v1/budgets', MEMBER).json['budgets']) == 1
@@ -525,12 +529,18 @@ def test_reports_of_nan_or_without_end_are_refused(market):
         assert answer.status_code == status
 
 
-def test_reports_come_at_a_bounded_rate(market):
+def test_reports_come_at_a_bounded_rate(database):
     """Too soon is 429; each server has its own pace; the wait is short."""
+    rate = Rate(per_second=1.0, burst=REPORTS_AT_ONCE)
+    # however long a report takes, it is one
+    market = make_market(database, rates=RequestRates(reports=rate, unit=1e-9))
     add_app(market)
-    report(market, metric=1)
-    assert report(market, 429, metric=2)['code'] == 'market.app.too_often'
+    for _ in range(2):  # a metric, and what hooks of the same guest have done
+        report(market, metric=1)
+    refused = report(market, 429, metric=2)
+    assert (refused['code'], refused['retry_after']) == ('market.app.too_often', 1)
     report(market, server_id=OF_ALICE, metric=1)
+    report(market, 401, credential='x', metric=1)
     market.wall.now += 1
     report(market, metric=2)
 

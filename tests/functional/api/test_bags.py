@@ -174,6 +174,8 @@ def test_a_bag_and_a_project_have_limits(database):
     error = call(market, 'POST', f'/{bag["id"]}/tasks', 400, OWNER, json=part)
     assert 'tasks: 4' in error['detail']
     assert new(market, 409, OWNER)['code'] == 'market.bag.too_many'
+    error = new(market, 409, OWNER, tasks=[{}])
+    assert error['code'] == 'market.bag.too_many', 'it is looked at before the tasks are'
     call(market, 'DELETE', f'/{bag["id"]}', 202, OWNER)
     new(market, token=OWNER)
 

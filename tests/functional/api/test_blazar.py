@@ -79,6 +79,21 @@ def rows(market):
     return market.call('GET', '/v1/leases', f'member@{ALICE}').json['leases']
 
 
+def test_a_call_reads_no_leases_but_those_of_its_project(cloud, monkeypatch):
+    """Blazar's hosts are its own: what others have leased concerns no call, however much that is."""
+
+    def refused(*_):
+        raise AssertionError('all leases were read')
+
+    monkeypatch.setattr(cloud.stores.leases, 'calendar', refused)
+    before = lease_of(cloud)
+    send(cloud, 'check-create', before)
+    send(cloud, 'commit-create', {**before, 'id': ID})
+    after = lease_of(cloud, hours=3.0)
+    send(cloud, 'check-update', {**after, 'id': ID}, current_lease={**before, 'id': ID})
+    send(cloud, 'on-end', {**after, 'id': ID})
+
+
 @pytest.fixture
 def served(cloud):
     """The address of the API on a port of its own."""

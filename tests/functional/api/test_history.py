@@ -122,6 +122,22 @@ def test_an_admin_sees_the_whole_round(busy):
     assert [line['server_id'] for line in rest['explanation']] == [OF_BOB]
 
 
+def test_a_project_has_nothing_read_but_its_part_of_a_round(busy, monkeypatch):
+    """The whole document of a large cloud takes a second: only operators have it read."""
+    expected = busy.call('GET', f'/v1/rounds/{PERIOD}', READER).json
+
+    def refused(*_):
+        raise AssertionError('the whole document was read')
+
+    monkeypatch.setattr(busy.stores.history, 'round', refused)
+    for period in (PERIOD, PERIOD - 1, PERIOD - 2, PERIOD - 3):
+        shown = busy.call('GET', f'/v1/rounds/{period}', READER)
+        assert shown.status_code == 200, shown.text
+        assert [one['server_id'] for one in shown.json['round']['explanation']] == [OF_ALICE]
+    assert busy.call('GET', f'/v1/rounds/{PERIOD}', READER).json == expected
+    assert busy.call('GET', f'/v1/rounds/{PERIOD}', ADMIN).status_code == 500
+
+
 def test_the_state_of_a_round_is_the_newest(busy):
     """A round that was shown before it was settled shows as settled afterwards."""
     assert busy.call('GET', f'/v1/rounds/{PERIOD}', READER).json['round']['state'] == 'planned'

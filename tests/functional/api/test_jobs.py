@@ -190,6 +190,53 @@ def test_who_is_paid_for_a_job_does_not_order_its_next_run(market):
     assert market.call('POST', f'{path}/requeue', f'member@{OPERATOR}').status_code == 202
 
 
+CLOSED = (409, 'market.queue.closed')
+REFUSED = (400, 'market.job.invalid')
+
+
+@pytest.mark.parametrize(
+    ('changed', 'expected'),
+    [
+        ({'submitters': {'projects': [], 'roles': []}}, REFUSED),
+        ({'submitters': {'projects': [OPERATOR], 'roles': ['render']}}, REFUSED),
+        ({'limits': {'max_time_limit': 60}}, REFUSED),
+        ({'limits': {'max_waiting': 1}}, (409, 'market.job.too_many')),
+        ({'state': 'closed'}, CLOSED),
+        (None, CLOSED),
+    ],
+    ids=['not invited', 'without the role', 'too long', 'full', 'closed', 'deleted'],
+)
+def test_who_may_not_submit_does_not_requeue(market, changed, expected):
+    """A job that has ended runs again only where a new one would."""
+    invited = {'submitters': {'projects': [OPERATOR], 'roles': []}}
+    queue = f'/v1/queues/{make_queue(market, **invited)["id"]}'
+    customer = f'member@{OPERATOR}'
+    (made,) = submit(market, JOB_ENTRY, token=customer)
+    path = f'/v1/jobs/{made["id"]}'
+    assert market.call('DELETE', path, customer).status_code == 202
+    if changed is None:
+        assert market.call('DELETE', queue, MEMBER).status_code == 202
+    else:
+        if 'limits' in changed:
+            submit(market, {**JOB_ENTRY, 'time_limit': 60})
+        assert market.call('PATCH', queue, MEMBER, json=changed).status_code == 200
+    answer = market.call('POST', f'{path}/requeue', customer)
+    assert (answer.status_code, answer.json['errors'][0]['code']) == expected
+    assert one(market, made['id'], customer)['state'] == 'cancelled'
+
+
+def test_jobs_that_are_requeued_count_as_those_that_wait(database):
+    """A project has no more of them than it may."""
+    market = make_market(database, max_waiting_jobs=2)
+    make_queue(market)
+    ended = [submit(market, JOB_ENTRY)[0]['id'] for _ in range(2)]
+    for name in ended:
+        assert market.call('DELETE', f'/v1/jobs/{name}', MEMBER).status_code == 202
+    submit(market, JOB_ENTRY)
+    answers = [market.call('POST', f'/v1/jobs/{name}/requeue', MEMBER) for name in ended]
+    assert [one.status_code for one in answers] == [202, 409]
+
+
 def test_jobs_in_the_own_queue_need_no_credits(market):
     """The project would pay itself."""
     make_queue(market, price_core_hour=1_000_000)

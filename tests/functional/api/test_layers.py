@@ -84,6 +84,34 @@ def test_a_body_whose_length_is_not_known_before_is_bounded(market):
     assert status.startswith('413')
 
 
+class Cut:
+    """The rest of a body, after which the connection is lost."""
+
+    def __init__(self, sent):
+        self._sent = io.BytesIO(sent)
+
+    def read(self, *size):
+        found = self._sent.read(*size)
+        if not found:
+            raise ConnectionResetError('by peer')
+        return found
+
+
+@pytest.mark.parametrize('body', [io.BytesIO, Cut], ids=['ended', 'reset'])
+def test_a_body_that_is_cut_off_is_the_fault_of_its_sender(market, caplog, body):
+    """400 for whoever still reads it, and nothing in the log of the service."""
+    environ = EnvironBuilder('/v1/transfers', method='POST').get_environ()
+    environ |= {
+        'CONTENT_LENGTH': '1000',
+        'CONTENT_TYPE': 'application/json',
+        'wsgi.input': body(b'{"from": '),
+        'HTTP_X_AUTH_TOKEN': f'member@{ALICE}',
+    }
+    answer, status, _ = run_wsgi_app(market.application, environ)
+    assert status.startswith('400') and b'market.request.malformed' in b''.join(answer)
+    assert [one for one in caplog.records if one.levelno >= logging.WARNING] == []
+
+
 @pytest.mark.parametrize(
     ('how', 'logged', 'status'), [('warn', 2, 200), ('error', 20, 500), ('ignore', 0, 200)]
 )

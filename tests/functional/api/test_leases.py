@@ -69,6 +69,31 @@ def test_a_lease_is_booked_shown_and_listed(cloud):
     assert ask(cloud, 'GET', f'leases/{one["id"]}', 404, THEIRS)['code'] == 'market.lease.not_found'
 
 
+def test_what_has_no_price_is_not_leased_beside_a_little_that_has(cloud):
+    """Cores have a price, memory has none: all memory with hardly a core would cost nearly nothing."""
+    much = {'cores': 0.01, 'memory_mib': 8192, 'nodes': 3}
+    error = book(cloud, 403, **much)
+    assert error['code'] == 'market.lease.off' and 'price_memory_gib_hour' in error['detail']
+    asked = {'kind': 'lease', 'lease': {**PART, **much}}
+    assert ask(cloud, 'POST', 'offers', 403, body=asked)['code'] == 'market.lease.off'
+    assert book(cloud, cores=2, memory_mib=4096)['cost'] == 2_000_000
+
+
+def test_with_a_limit_what_has_no_price_is_leased(database):
+    """L10 counts it as the greatest of the parts that it takes."""
+    limited = replace(SETTINGS, limits=LeaseLimits(part=0.5))
+    market = make_market(database, leases=limited)
+    publish_hosts(market.stores.states, market.wall(), [host(name) for name in 'abc'])
+    name = f'project:{ALICE}'
+    market.stores.accounts.open([Account(id=name, project_id=ALICE)])
+    market.stores.ledger.post(
+        [Posting(key='g', reason=Reason.GRANT, debit=MINT, credit=name, amount=10**9)]
+    )
+    much = {'cores': 0.01, 'memory_mib': 8192}
+    book(market, **much)
+    assert book(market, 409, nodes=2, **much)['code'] == 'market.lease.limit'
+
+
 def test_the_same_key_books_once(cloud):
     one = book(cloud, key='k')
     assert book(cloud, 200, key='k') == one
@@ -206,6 +231,22 @@ def test_the_calendar_hides_whose_the_leases_of_others_are(cloud):
         assert first['free'][1]['start'] == one['start']
         assert [step['cores'] for step in found['hosts'][1]['free']] == [4]
     assert seconds(found['until']) - seconds(found['since']) == 86_400
+
+
+def test_who_looks_reads_neither_hosts_nor_leases_again(cloud, monkeypatch):
+    """They are known from the booking; a document of 1,000 hosts is long, and so are leases of them all."""
+    book(cloud, hosts=['a'])
+
+    def refused(*_):
+        raise AssertionError('everything was read')
+
+    monkeypatch.setattr(cloud.stores.leases, 'calendar', refused)
+    monkeypatch.setattr(cloud.stores.states, 'read', refused)
+    found = ask(cloud, 'GET', 'lease-calendar')
+    assert [len(one['leases']) for one in found['hosts']][:2] == [1, 0]
+    newest = {'OpenStack-API-Version': 'market latest'}
+    limits = cloud.call('GET', '/v1/limits', MINE, headers=newest).json['limits']
+    assert limits['leases']['part']['used'] > 0
 
 
 def test_a_calendar_has_a_beginning_and_an_end(cloud):

@@ -160,7 +160,7 @@ def test_a_grant_is_taken_back_as_far_as_it_goes(funded):
 def test_nothing_is_granted_to_bank_or_mint(funded):
     """Credits go to projects and budgets."""
     answer = funded.call('POST', '/v1/accounts/bank/grants', ADMIN, json={'amount': 1})
-    assert code(answer) == (400, 'market.grant.not_here')
+    assert code(answer) == (404, 'market.account.not_found')
 
 
 def test_a_budget_is_opened_filled_changed_emptied_and_closed(funded):

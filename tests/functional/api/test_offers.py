@@ -100,6 +100,17 @@ def test_an_offer_is_accepted_and_its_cost_is_held(sold):
     assert accept(sold, offer, 409)['code'] == 'market.offer.ended'
 
 
+def test_a_fee_moves_nothing_that_the_operator_claims(sold):
+    """Else whoever owes would hold dear offers of a friend's queue."""
+    offer = best(sold)
+    sold.stores.accounts.claim({BOB: 10 * COST})
+    error = act(sold, offer, 'hold', 409, body={'seconds': 600})
+    assert error['code'] == 'market.balance.too_low' and money(sold) == (0, 10 * COST, 0)
+    sold.stores.accounts.claim({BOB: 9 * COST})
+    act(sold, offer, 'hold', 200, body={'seconds': 600})
+    assert money(sold)[0] > 0
+
+
 def test_the_same_key_twice_is_one_acceptance(sold):
     """Whoever has not got the answer asks again, and gets the same job."""
     offer, key = best(sold), {'Idempotency-Key': 'once'}
@@ -296,11 +307,12 @@ def test_limits_of_offers(database):
     made = make_queue(market, OWNER)
     publish(market)
     first = best(market, token=OWNER)
-    best(market, token=OWNER)
+    second = best(market, token=OWNER)
     assert ask(market, 409, OWNER)['code'] == 'market.offer.too_many'
     error = act(market, first, 'hold', 400, OWNER, {'seconds': 11})
     assert error['code'] == 'market.offer.invalid'
     assert act(market, first, 'hold', 200, OWNER, {'seconds': 10})['offer']['state'] == 'held'
+    act(market, second, 'release', 200, OWNER)
     market.stores.queues.change(made['id'], {'state': QueueState.CLOSED}, 1)
     assert ask(market, 409, OWNER)['code'] == 'market.queue.closed'
     assert accept(market, first, 409, OWNER)['code'] == 'market.queue.closed'
@@ -310,3 +322,17 @@ def test_older_versions_have_no_offers(sold):
     """They are there from 1.5 on."""
     answer = sold.call('GET', '/v1/offers', BUYER, headers={'OpenStack-API-Version': 'market 1.4'})
     assert answer.status_code == 404 and '1.5' in answer.json['errors'][0]['detail']
+
+
+def test_the_quota_is_looked_at_before_anything_is_computed(database):
+    """A project with as many offers as it may have gets none, and nobody has worked for that."""
+    settings = OfferSettings(most=0, utilities=utilities())
+    market = make_market(database, offers=settings)
+    make_queue(market, OWNER)
+    assert ask(market, 409, OWNER)['code'] == 'market.offer.too_many', 'there is no forecast'
+    for kind in ({'lease': {'cores': 1}}, {'server': {'flavor': 'small'}}):
+        ((name, entry),) = kind.items()
+        body = {'kind': name, name: {**entry, 'duration': 60}}
+        answer = market.call('POST', '/v1/offers', OWNER, json=body)
+        assert answer.status_code == 409, 'the hosts are not known'
+        assert answer.json['errors'][0]['code'] == 'market.offer.too_many'

@@ -62,6 +62,13 @@ def test_a_queue_is_made_with_a_trust(market):
         ({'name': 'all'}, 'queue.invalid', 'name: all'),
         ({'name': '1st'}, 'request.invalid', 'name'),
         ({'image': 'a\u200bb'}, 'queue.invalid', 'image: '),
+        ({'image': 'a\u202eb'}, 'request.invalid', 'image'),
+        ({'description': 'a\nb'}, 'request.invalid', 'description'),
+        (
+            {'parameters': {'depth': 1}},
+            'queue.invalid',
+            "parameters: 'depth' is none of policy flexible: give none",
+        ),
         ({'share': 1.5}, 'request.invalid', 'share'),
         ({'limits': {'max_array': 1001}}, 'request.invalid', 'limits.max_array'),
         ({'colour': 'red'}, 'request.invalid', 'colour'),
@@ -87,11 +94,12 @@ def test_what_cannot_be_is_refused_by_name(market, parts, code, words):
 
 
 def test_nothing_is_left_of_a_queue_that_cannot_be_stored(market):
-    """Its name is taken, or the project has as many as it may have: the trust is ended."""
+    """Its name is taken: the trust is ended. As many as there may be: Keystone is not even asked."""
     create(market)
     before = dict(market.trusts.trusts)
     assert create(market, 409)['code'] == 'market.queue.name_taken'
     some = make_market(market.database, max_queues=1, trusts=market.trusts)
+    market.trusts.available = False
     assert create(some, 409, name='day')['code'] == 'market.queue.too_many'
     assert market.trusts.trusts == before
 
@@ -373,7 +381,7 @@ def test_what_is_in_force_is_shown_beside_what_was_set(market):
     create(market, limits={'max_array': 7})
     (job,) = submit(market, {**JOB_ENTRY, 'notice': 300, 'least_run_time': 60})
     strict = make_market(
-        market.database, trusts=market.trusts, job_policies=('rigid',),
+        market.database, trusts=market.trusts, job_policies={'rigid': ()},
         job_limits=JobLimits(max_short_below=60, max_notice=30, max_retries=0),
     )  # fmt: skip
 
@@ -412,3 +420,67 @@ def test_older_versions_have_no_tender_queues(market):
     create(market, policy='tender')
     shown = market.call('GET', '/v1/queues/night', MEMBER, **old).json['queue']
     assert shown['policy'] == 'tender' and not {'tender', 'price_rule'} & shown.keys()
+
+
+def test_parameters_are_those_of_the_policy(market):
+    """Of each policy that is installed: each set of them costs every pass a selection of its own."""
+    for policy in market_policies(market):
+        error = create(market, 400, policy=policy, parameters={'no_such': 0.5})
+        assert error['code'] == 'market.queue.invalid' and "'no_such' is none of" in error['detail']
+    create(market)
+    error = change(market, 400, parameters={'no_such': 0.5})
+    assert error['code'] == 'market.queue.invalid'
+    assert change(market, policy='tender', parameters={'step': 3.0})['parameters'] == {'step': 3.0}
+    error = change(market, 400, policy='rigid')
+    assert "'step' is none of policy rigid" in error['detail'], 'they are those of tender still'
+    assert change(market, policy='rigid', parameters={})['parameters'] == {}
+
+
+def market_policies(market):
+    """Names that the error for an unknown one has."""
+    detail = create(market, 400, policy='magic')['detail']
+    return detail.partition(': give ')[2].split(' or ')
+
+
+def test_whom_else_a_queue_serves_is_for_its_owner(market):
+    """An invited project sees that it is invited, and its own weight."""
+    third = 'd' * 32
+    made = create(
+        market,
+        submitters={'projects': [BOB, third], 'roles': ['creator']},
+        weights={BOB: 2.0, third: 7.0},
+    )
+    for token in (MEMBER, ADMIN):
+        seen = market.call('GET', f'/v1/queues/{made["id"]}', token).json['queue']
+        assert seen['submitters']['projects'] == [BOB, third]
+        assert seen['weights'] == {BOB: 2.0, third: 7.0}
+    shown = market.call('GET', f'/v1/queues/{made["id"]}', STRANGER).json['queue']
+    (line,) = market.call('GET', '/v1/queues', STRANGER).json['queues']
+    for seen in (shown, line):
+        assert seen['submitters'] == {'projects': [BOB], 'roles': ['creator']}
+        assert seen['weights'] == {BOB: 2.0} and third not in str(seen)
+
+
+def test_a_queue_that_invites_a_project_counts_for_its_owner_alone(market):
+    """Else anybody could use up what a project is told that it has."""
+    create(market, submitters={'projects': [BOB]})
+    newest = {'OpenStack-API-Version': 'market latest'}
+    for token, used in ((MEMBER, 1), (STRANGER, 0)):
+        found = market.call('GET', '/v1/limits', token, headers=newest).json['limits']
+        assert found['queues']['used'] == used
+
+
+def test_a_list_of_queues_reads_no_others(market, monkeypatch):
+    """Neither those of the cloud that the project has nothing to do with, nor all of them for a page."""
+    create(market, submitters={'projects': [BOB]})
+    create(market, name='own')
+    asked = []
+    queues = market.stores.queues.queues
+
+    def seen(*arguments):
+        asked.append(queues(*arguments))
+        return asked[-1]
+
+    monkeypatch.setattr(market.stores.queues, 'queues', seen)
+    assert listed(market, STRANGER) == ['night']
+    assert [[one.name for one in some] for some in asked] == [['night']]

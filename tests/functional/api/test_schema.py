@@ -82,3 +82,38 @@ def test_generated_requests_are_answered_as_published(published, route, role):
         case.call_and_validate(checks=CHECKS)
 
     run()
+
+
+NARROW = (
+    ('GET', '/v1/prices/quote'),
+    ('GET', '/v1/prices/history'),
+    ('POST', '/v1/accounts/{account_id}/grants'),
+    ('POST', '/v1/accounts/{account_id}/revocations'),
+    ('GET', '/v1/leases'),
+    ('GET', '/v1/queues/{queue_id}/stats'),
+)
+"""Routes whose handlers refused for their form what the schema allowed."""
+
+NO_FORM = ('exchange them', 'is not in the years 1 to 9999 in UTC', 'would have more than')
+"""An order of two times, a zone at the end of time, what an account can hold."""
+
+
+@pytest.mark.parametrize(('method', 'path'), NARROW, ids=[' '.join(one) for one in NARROW])
+def test_what_the_schema_allows_has_a_right_form(published, method, path):
+    """A client that keeps to the published description is never told that its request is malformed."""
+    operation = published[path][method]
+    token = {'X-Auth-Token': f'admin@{OPERATOR}'}
+
+    @settings(
+        max_examples=60,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+        database=None,
+    )
+    @given(case=operation.as_strategy(headers=token))
+    def run(case):
+        answer = case.call()
+        if answer.status_code == 400 and not any(one in answer.text for one in NO_FORM):
+            raise AssertionError(f'{case.query} {case.path_parameters} {case.body}: {answer.text}')
+
+    run()

@@ -60,14 +60,14 @@ def refused(response, status, code):
 
 def test_a_worker_gets_the_notice_that_is_in_force(database, tmp_path):
     """With its job, and with the order to end; a job that was stored before the limit has a longer one."""
-    market = make_market(database, worker_pace=PACE, job_limits=JobLimits(max_notice=15))
+    market = make_market(database, worker_pace=PACE, job_limits=JobLimits(max_notice=5))
     bed = WorkerBed(market, tmp_path)
     bed.let_in()
     job_id = bed.run('true', notice=86_400)
-    assert post(bed, 'next').json['job']['notice'] == 15
+    assert post(bed, 'next').json['job']['notice'] == 5
     bed.change_worker(intention=DesiredWorkerState.GONE)
     answer = post(bed, 'heartbeat', job_id=job_id, attempt=1).json
-    assert (answer['order'], answer['seconds']) == ('stop', 15)
+    assert (answer['order'], answer['seconds']) == ('stop', 5)
     bed.close()
 
 

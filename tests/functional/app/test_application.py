@@ -70,7 +70,7 @@ def bed(database):
 
 @pytest.fixture
 def market_service(bed, database):
-    market = make_market(database, wall=bed.clock.wall, trusts=CloudTrusts(bed), report_interval=0)
+    market = make_market(database, wall=bed.clock.wall, trusts=CloudTrusts(bed))
     yield from serving_market(market, database)
 
 

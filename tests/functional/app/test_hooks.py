@@ -125,9 +125,7 @@ def place(database, tmp_path):
     bed.report(APP, metric=5.0)
     bed.run(3)
     bed.report(APP, metric=0.85)
-    served = serving_market(
-        make_market(database, wall=bed.clock.wall, report_interval=0.0), database
-    )
+    served = serving_market(make_market(database, wall=bed.clock.wall), database)
     service = next(served)
     made = Place(bed, service.url, tmp_path)
     assert sorted(made.slots()) == ['balancer-1', 'worker-1', 'worker-2', 'worker-3']

@@ -5,6 +5,10 @@ import re
 
 import pytest
 
+from nova_market.conf import api as api_options
+from nova_market.core.exchange import peer_budget as budget
+from nova_market.core.exchange.report_bounds import LARGEST
+from nova_market.core.usage.waiting import MOST_MINUTES, SPARE
 from tests.support.documentation.sessions import ROOT
 from tests.support.documentation.stages import START, market_bed
 from tests.support.market_bed import PERIOD
@@ -18,6 +22,32 @@ PAGES = (
     'admin/enforcement.rst',
     'admin/path.rst',
 )
+
+
+MIB = 2**20
+DEFAULTS = {one.name: one.default for one in api_options.OPTIONS}
+A_SECOND = f'{budget.BYTES_A_SECOND / MIB:g} MiB a second'
+WAITS = (
+    f'{MOST_MINUTES} minutes, one report for each, with the servers that the market knows on it and '
+    f'{SPARE} more'
+)
+BOUNDS = (
+    ('specs/fairness.rst', f'{budget.BYTES / MIB:g} MiB at once, {A_SECOND}'),
+    ('specs/fairness.rst', f'counts as {budget.FRAME // 1024} KiB more'),
+    ('specs/fairness.rst', f'of connections ({budget.CONNECTIONS})'),
+    ('specs/fairness.rst', f'no more than {LARGEST:g} times what the next largest host has'),
+    ('specs/fairness.rst', WAITS),
+    ('specs/usage.rst', WAITS),
+    ('admin/trust.rst', f'{budget.BYTES / MIB:g} MiB at once and {A_SECOND}'),
+    ('admin/trust.rst', f'make {budget.CONNECTIONS} connections'),
+    ('admin/exchange-keys.rst', f'more than {budget.BYTES / MIB:g} MiB at once'),
+    ('admin/exchange-keys.rst', f'made more than {budget.CONNECTIONS} connections'),
+    (
+        'api/index.rst',
+        f'({DEFAULTS["request_rate"]:g} and {DEFAULTS["request_burst"]:,.0f} by default',
+    ),
+)
+"""What others may do at most, in the words of a page."""
 
 
 @pytest.fixture(name='server')
@@ -35,3 +65,10 @@ def test_a_page_states_how_long_an_allocation_is_valid(database, page):
     stated = re.findall(r'(\w+) periods after the end of', text)
     assert stated, 'the page states it in these words'
     assert {WORDS[word] for word in stated} == {(bed.enforcement.expires - own_end) / PERIOD}
+
+
+@pytest.mark.parametrize(('page', 'words'), BOUNDS)
+def test_a_page_states_the_bounds_of_the_code(page, words):
+    """What one host, one tenant may do at most: an operator relies on it."""
+    text = ' '.join((ROOT / 'doc/source' / page).read_text(encoding='utf-8').split())
+    assert words in text

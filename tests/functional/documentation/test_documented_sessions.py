@@ -72,7 +72,7 @@ def bed(play, database):
 @pytest.fixture
 def market_service(bed, database):
     more = {'trusts': stages.CloudTrusts(bed)} if isinstance(bed, stages.Bed) else {}
-    market = make_market(database, wall=bed.clock.wall, report_interval=0, **more)
+    market = make_market(database, wall=bed.clock.wall, **more)
     yield from serving_market(market, database)
 
 

@@ -13,67 +13,16 @@ from zmq.utils import z85
 
 from nova_market.adapters.transport.zmq import transport
 from nova_market.adapters.transport.zmq.keys import KeyDirectory
+from nova_market.adapters.transport.zmq.mailboxes import CAPACITY
 from nova_market.adapters.transport.zmq.sockets import MAX_FRAME
-from nova_market.adapters.transport.zmq.transport import MAILBOX, ZmqTransport
+from nova_market.adapters.transport.zmq.transport import ZmqTransport
 from nova_market.errors import ConfigurationError
 from tests.support.exchange.oslo import eventually
+from tests.support.exchange.zmq_town import ANY_PORT, town
 
 pytestmark = [pytest.mark.functional, pytest.mark.clock]
 
-ANY_PORT = 'tcp://127.0.0.1:*'
-
-
-class Town:
-    """Hosts on loopback that know each other's keys and addresses."""
-
-    def __init__(self, path, stack):
-        self.path = path
-        self.addresses = {}
-        self.received = {}
-        self.hosts = {}
-        self._stack = stack
-
-    def keys(self, host):
-        return KeyDirectory(str(self.path / host), host)
-
-    def introduce(self, *hosts):
-        """Make keys, and let each host have the public keys of the others."""
-        for host in hosts:
-            self.keys(host).create()
-        for host in hosts:
-            for other in hosts:
-                if other != host:
-                    self.keys(host).add(other, [self.keys(other).load().own.public])
-
-    def start(self, host, *, keys=True):
-        self.received.setdefault(host, [])
-        made = ZmqTransport(
-            host,
-            self.addresses.get(host, ANY_PORT),
-            lambda: self.addresses,
-            self.keys(host) if keys else None,
-        )
-        made.start(lambda sender, frame: self.received[host].append((sender, frame)))
-        self.addresses[host] = made.endpoint
-        self.hosts[host] = made
-        self._stack.callback(made.stop)
-        return made
-
-    def says(self, sender, to, frame=b'hello', patience=20.0):
-        """Does a frame of one host get to another one? It is sent again: a transport may lose frames."""
-        count = len(self.received[to])
-
-        def arrived():
-            self.hosts[sender].send(to, frame)
-            return eventually(lambda: (sender, frame) in self.received[to][count:], 0.3)
-
-        return eventually(arrived, patience)
-
-
-@pytest.fixture
-def town(tmp_path):
-    with contextlib.ExitStack() as stack:
-        yield Town(tmp_path, stack)
+__all__ = ['town']
 
 
 @pytest.fixture
@@ -98,10 +47,10 @@ def test_order_and_size(town):
     a, b = town.start('a'), town.start('b')
     assert town.says('a', 'b', b'up')
     count = len(town.received['b'])
-    frames = [bytes([n]) * MAX_FRAME for n in range(MAILBOX)]
+    frames = [bytes([n]) * MAX_FRAME for n in range(CAPACITY)]
     for frame in frames:
         a.send('b', frame)
-    assert eventually(lambda: len(town.received['b']) == count + MAILBOX)
+    assert eventually(lambda: len(town.received['b']) == count + CAPACITY)
     assert [frame for _, frame in town.received['b'][count:]] == frames
     a.send('b', b'x' * (MAX_FRAME + 1))
     assert a.dropped['oversized'] == 1
@@ -131,12 +80,12 @@ def test_the_newest_frames_wait_for_a_host_that_is_away(town):
     assert eventually(lambda: a.connected == ())
     for number in range(100):
         a.send('b', b'%d' % number)
-    assert eventually(lambda: a.dropped.get('unsent') == 100 - MAILBOX)
+    assert eventually(lambda: a.dropped.get('unsent') == 100 - CAPACITY)
     town.received['b'].clear()
     town.start('b')
-    assert eventually(lambda: len(town.received['b']) == MAILBOX)
+    assert eventually(lambda: len(town.received['b']) == CAPACITY)
     assert [frame for _, frame in town.received['b']] == [b'96', b'97', b'98', b'99']
-    assert a.dropped['unsent'] == 100 - MAILBOX
+    assert a.dropped['unsent'] == 100 - CAPACITY
 
 
 def test_an_unknown_peer_is_refused_and_counted(town, caplog):
@@ -398,7 +347,7 @@ def test_hosts_without_key_or_address(town, caplog):
         a.broadcast(b'hello')
     assert eventually(lambda: a.dropped.get('no_address') == 9 and a.dropped.get('no_line') == 3)
     assert 'host c has no public key in the allow-list' in caplog.text
-    assert a._mail == {}  # private: what piles up is seen in memory only
+    assert a._mail.waiting() == []  # private: what piles up is seen in memory only
 
 
 def test_two_hosts_with_one_address(town):

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from nova_market.core.app.credential import digest
-from nova_market.core.job.record import ENDED, JobState
+from nova_market.core.job.attempt import LAST_NOTICE
+from nova_market.core.job.record import ENDED, OPEN_ATTEMPT, JobState, JobWish
 from nova_market.core.ledger.posting import ESCROW, account
 from nova_market.db.escrow import DatabaseEscrow
 from tests.support.job_bed import PACE, STEP, JobBed, host, id_of
@@ -73,7 +74,7 @@ class Hostile:
     def _part(self):
         """What it runs, as the service knows it."""
         parts = self.bed.stores.attempts.attempts([self.job_id]).get(self.job_id, ())
-        open_parts = [one for one in parts if one.state in ('starting', 'running')]
+        open_parts = [one for one in parts if one.state in OPEN_ATTEMPT]
         there = [one for one in open_parts if one.worker_id in self._agents()]
         return there[0] if there else None
 
@@ -112,7 +113,13 @@ class Hostile:
     def had(self):
         """Core-seconds of each attempt from when it got its script to the last that it did with it."""
         parts = self.bed.stores.attempts.attempts([self.job_id]).get(self.job_id, ())
-        return [max(one.reported_at, one.given_at) - one.given_at for one in parts if one.given_at]
+        # one that was taken back is charged in parts
+        began = [min(one.given_at, one.started_at or one.given_at) for one in parts]
+        return [
+            max(one.reported_at, since) - since
+            for one, since in zip(parts, began, strict=True)
+            if since
+        ]
 
 
 ENDS = {
@@ -154,6 +161,56 @@ def test_work_that_was_done_is_paid_whatever_the_guest_says_then(bed, end):
     bed.guests.away = False
     bed.until(bed.all_ended)
     assert bed.job(guest.job_id).charged == has(bed, 'red') == CREDITS - has(bed, 'blue')
+    assert in_escrow(bed) == 0
+
+
+@pytest.mark.parametrize('order', ['limit', 'cancel', 'requeue', 'displaced'])
+def test_a_notice_is_no_time_for_nothing(bed, order):
+    """A guest that does not end at the time limit runs no longer for its notice, which is ten times as long.
+
+    Nor does one that is told to end a moment before.
+    """
+    more = {'time_limit': 60, 'cost_limit': 60, 'notice': 600, 'retries': 0}
+    guest = Hostile(bed, submit(bed, 'a', **more))
+    guest.send('next')
+    for number in range(100):
+        if guest.send('heartbeat') != 200 or len(guest.had()) > 1:
+            break
+        if number == 10 and order in ('cancel', 'requeue'):
+            bed.stores.jobs.want(guest.job_id, JobWish(order), 'by blue')
+        elif number == 10 and order == 'displaced':
+            submit(bed, 'other', 'green', best_effort=False, sleep=STEP, flavor='large')
+        bed.pass_()
+    margin = bed.settings.progress.margin + 2 * STEP
+    assert 60 <= guest.had()[0] <= bed.job(guest.job_id).charged + LAST_NOTICE + margin
+
+
+def test_silence_makes_no_job_longer(bed):
+    """Each time that it is given up it comes back before anything else has started, until its limit."""
+    guest = Hostile(bed, submit(bed, 'a', time_limit=100, cost_limit=100, notice=0, retries=10))
+    guest.send('next')
+    guest.send('heartbeat')
+    ((part,),) = bed.stores.attempts.attempts([guest.job_id]).values()
+    (agent,) = bed.guests.agents.values()
+    body = {'credential': agent.session, 'job_id': guest.job_id, 'attempt': part.number}
+    for number in range(100):
+        if number % 8 == 0:
+            answer = bed.market.call('POST', f'/v1/worker/{part.worker_id}/heartbeat', json=body)
+            if answer.status_code != 200:
+                break
+        bed.pass_()
+    (ran,) = guest.had()
+    longest = 100 + bed.settings.progress.margin + 8 * STEP
+    assert 100 <= ran <= longest and bed.job(guest.job_id).lost > 0
+    assert ran <= bed.job(guest.job_id).charged == has(bed, 'red')
+
+
+def test_a_run_is_paid_whatever_the_operator_claims(bed):
+    """What it costs was held before; it is not run again for what is claimed."""
+    job_id = submit(bed, 'a', sleep=30.0)
+    bed.accounts.claim({'blue': CREDITS})
+    bed.until(bed.all_ended)
+    assert bed.job(job_id).charged == has(bed, 'red') == CREDITS - has(bed, 'blue') >= 30
     assert in_escrow(bed) == 0
 
 

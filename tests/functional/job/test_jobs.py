@@ -259,3 +259,16 @@ def test_a_broken_policy_stops_its_own_queue_only(bed):
     assert [str(bed.job(one).state) for one in (odd, wrong)] == ['waiting', 'waiting']
     assert 'astrology: it is not installed here, or the operator' in bed.job(odd).reason.text
     assert 'moon' in bed.job(wrong).reason.text
+
+
+def test_nothing_is_remembered_of_a_policy_that_no_queue_has(bed, caplog):
+    """It is reported once while a queue has it, and once more when one has it again."""
+    bed.add_queue('odd', 'blue', share=0.2, policy='astrology')
+    (odd,) = [one for one in bed.stores.queues.queues('blue') if one.name == 'odd']
+    bed.submit('in-odd', 'odd')
+    for revision, policy in enumerate(('alchemy', 'astrology'), odd.generation):
+        bed.run(3)
+        bed.stores.queues.change(odd.id, {'policy': policy}, revision)
+    bed.run(3)
+    lines = [r.message for r in caplog.records if 'start no jobs' in r.message]
+    assert [line.split()[4] for line in lines] == ['astrology', 'alchemy', 'astrology']

@@ -140,3 +140,16 @@ def test_a_host_that_is_silent_is_not_offered_for_later(sold):
     sold.run(1)
     answer = ask(sold)
     assert answer['offers'] == [] and 'no hosts will have room' in answer['why'][0]
+
+
+def test_holds_of_a_queue_without_a_share_bind_nobody_who_has_one(sold):
+    """Anybody can make such a queue, and pay its fees to himself; those without a share bind each other."""
+    offer = ask(sold, servers=2)['offers'][0]
+    path = f'/v1/offers/{offer["id"]}/hold'
+    assert sold.market.call('POST', path, BUYER, json={'seconds': 600}).status_code == 200
+    asked = {'queue': id_of('night'), 'flavor': 'small', 'time_limit': 60}
+    found = sold.market.call('POST', '/v1/offers', 'member@red', json=asked).json['offers'][0]
+    assert (found['how'], found['count']) == ('new_worker', 2)
+    asked = {'queue': id_of('day'), 'flavor': 'small', 'time_limit': 60}
+    found = sold.market.call('POST', '/v1/offers', f'member@{ALICE}', json=asked).json['offers'][0]
+    assert found['how'] == 'busy_worker'

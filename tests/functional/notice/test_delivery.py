@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import logging
+import threading
 import time
 from dataclasses import replace
 
@@ -13,7 +14,9 @@ import pytest
 
 from nova_market.adapters.notice.mail import SmtpMail
 from nova_market.adapters.notice.webhook import HttpsWebhook
+from nova_market.core.notice.signature import secret_text
 from nova_market.errors import NoticeFailed, NoticeServerAway
+from nova_market.services.notice import lanes
 from tests.support.lease_bed import LeaseBed
 from tests.support.notice_bed import KEY
 from tests.support.notice_builders import NOW, notice, preference
@@ -269,3 +272,81 @@ def test_events_of_a_lease_by_mail(bed, url):
     leases.run(5 * HOUR, step=300)
     bed.run()
     assert bed.subjects == ['[market] lease.started: figures', '[market] lease.ended: figures']
+
+
+def test_a_name_that_is_not_resolved_ends_in_time_too(bed):
+    """A resolver has no deadline of its own."""
+    end = threading.Event()
+
+    def resolve(*_, **__):
+        end.wait(30)
+        return []
+
+    quick = HttpsWebhook(replace(bed.webhook_settings, timeout=0.2), resolve)
+    began = time.monotonic()
+    with pytest.raises(NoticeFailed, match='not resolved in time'):
+        quick.post(bed.hook.url, {}, b'{}')
+    assert time.monotonic() - began < 10
+    end.set()
+
+
+def test_a_webhook_that_hangs_delays_its_own_messages_only(bed):
+    """In the same pass and in later ones; when it answers, nothing is lost."""
+    begin = threading.Event()
+    posted = HttpsWebhook.post
+
+    class Hanging(HttpsWebhook):
+        def post(self, url, headers, body):
+            if 'slow' in url:
+                begin.wait(60)
+            posted(self, url.replace('slow.', ''), headers, body)
+
+    slow = bed.hook.url.replace('localhost', 'slow.localhost')
+    bed.service.stop()
+    bed.settings = replace(bed.settings, interval=0.2, workers=6)
+    bed.service = bed.another(
+        lambda one: Hanging(bed.webhook_settings) if isinstance(one, HttpsWebhook) else one
+    )
+    bed.ask(mail='', webhook=True)
+    for number in range(6):
+        bed.notices.set(
+            preference(user_id=f'u{number}', mail='', webhook=slow, secret=secret_text(KEY)),
+            None,
+            9,
+        )
+    bed.happens(notice('k1'))
+    passes_until(bed, 1)
+    assert keys(bed.hook) == ['k1'], "Ann's, and nobody else's"
+    bed.happens(notice('k2'))
+    passes_until(bed, 2)
+    assert keys(bed.hook) == ['k1', 'k2']
+    begin.set()
+    passes_until(bed, 14)
+    assert sorted(keys(bed.hook)) == ['k1'] * 7 + ['k2'] * 7
+
+
+def passes_until(bed, count):
+    """A pass of a busy machine may end before a message was sent: those are looked at again."""
+    for _ in range(200):
+        bed.run(30.0)
+        if len(keys(bed.hook)) >= count:
+            return
+
+
+def test_a_host_is_quick_when_it_has_taken_a_message(bed, monkeypatch):
+    """Neither one that refuses it, nor one whose next messages wait for that meanwhile."""
+    monkeypatch.setattr(lanes, 'QUICK', 60.0)  # on a busy machine too
+
+    def quick():
+        return bed.service._lanes.quick  # private: how a host is served is seen under load only
+
+    bed.ask(mail='', webhook=True)
+    bed.hook.answer = 503
+    bed.happens(notice('k1'))
+    bed.run()
+    bed.happens(notice('k2'))
+    bed.run()
+    assert len(bed.hook.requests) == 1 and quick() == frozenset()
+    bed.hook.answer = 204
+    bed.run(60.0)
+    assert len(bed.hook.requests) > 1 and quick() == {'localhost'}

@@ -52,6 +52,7 @@ OTHER_TABLES = {
     'job_queue_trusts': 'names alone; each trust is ended by itself',
     'job_projects': 'names alone',
     'job_queue_aliases': 'names alone',
+    'job_queue_invitations': 'names alone',
     'job_queue_names': 'names, each with a time, which is looked at when that name is taken',
     'horizons': 'one number, which concerns every posting',
     'offer_turns': 'two numbers, which concern every promise',

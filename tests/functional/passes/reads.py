@@ -8,6 +8,7 @@ from typing import Any
 from nova_market.core.ledger.posting import account
 from nova_market.core.usage.history import UsageFilter
 from nova_market.core.usage.resolution import DAY, Resolution
+from nova_market.db.refusals import DatabaseRefusals
 from nova_market.db.usage_history import DatabaseUsageHistory
 from nova_market.errors import BadRow
 from tests.functional.passes.app_world import AppWorld
@@ -136,6 +137,13 @@ def usage_ten_minutes(database):
     return Read('at = :at AND shard = 0', {'at': DAY_BEGIN}, read, DAY_BEGIN)
 
 
+def refused_requests(database):
+    store = DatabaseRefusals(database)
+    store.add({('project', 'bad'): 2, ('project', 'good'): 1})
+    given = {'project': 'bad'}
+    return Read('project_id = :project', given, lambda: [one for _, one in store.totals()], 'bad')
+
+
 READS = [
     (app_events, Poison(table='app_events', column='numbers', value=NO_JSON, kind='app event')),
     (bag_events, Poison(table='bag_events', column='at', value='then', kind='bag event')),
@@ -148,6 +156,10 @@ READS = [
     (
         job_contents,
         Poison(table='job_contents', column='environment', value=NO_JSON, kind='content'),
+    ),
+    (
+        refused_requests,
+        Poison(table='refused_requests', column='total', value='all', kind='refused requests'),
     ),
     (job_hosts, Poison(table='job_hosts', column='sizes', value=NO_JSON, kind='document')),
     (usage_series, Poison(table='usage_series', column='vcpus', value='all', kind='usage series')),

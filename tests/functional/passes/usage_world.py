@@ -31,14 +31,18 @@ class UsageWorld(World):
         super().__init__(database)
         self.clock = ManualClock(wall=DAY_BEGIN)
         self.aside = set_aside_report('engine', database, self.clock)
-        self.recorder = UsageRecorder(
-            DatabaseUsage(database), self.clock, lambda: True, database.boundary
-        )
+        self.recorder = self._engine()
         self._know('bad')
         self.minute('bad')
         database.write(self._fill)
         self._know(*SERVERS)
         self.minutes(3 * TEN_MINUTES // MINUTE)
+
+    def _engine(self):
+        """As it is after a start, which knows nothing of what has been reported."""
+        return UsageRecorder(
+            DatabaseUsage(self.database), self.clock, lambda: True, self.database.boundary
+        )
 
     def _fill(self, connection):
         """So many series are before the next one that this one is in another row."""
@@ -54,11 +58,10 @@ class UsageWorld(World):
         )
 
     def minute(self, *servers):
-        """One goes by, and is reported twice."""
+        """One goes by, and is reported."""
         at = int(self.clock.wall()) // MINUTE * MINUTE
         self.clock.advance(MINUTE + SETTLED - self.clock.wall() % MINUTE)
-        for _ in range(2):
-            self.recorder.take('h1', MinuteUse(at=at, servers={one: use() for one in servers}))
+        self.recorder.take('h1', MinuteUse(at=at, servers={one: use() for one in servers}))
         with self.aside.kept():
             self.recorder.turn()
 
@@ -75,6 +78,8 @@ class UsageWorld(World):
         return Bad(f'{poison.table}/{at}/0', '', 'at = :at AND shard = :shard', where)
 
     def go(self):
+        self.recorder = self._engine()
+        self._know(*SERVERS)
         self.recorder.take('h1', self._again())
         self.minutes(1)
 

@@ -105,6 +105,19 @@ def test_what_strangers_write_into_the_group(url, join, put):
     assert eventually(lambda: set(a.members()) == {'a', 'b'})
 
 
+def test_hosts_that_the_operator_does_not_know_are_no_members(url, join, put, caplog):
+    """Whoever can write to the backend could bring in as many as it likes, and each may be an aggregator."""
+    known = {'a': '', 'b': 'tcp://10.0.0.2:9653'}
+    a = join(url, 'a', 'tcp://10.0.0.1:9653', known=lambda: known)
+    for number in range(18):
+        put(url, f'invented{number}', {'address': 'tcp://10.0.0.66:9653'})
+    join(url, 'b', 'tcp://10.0.0.66:9653')
+    both = {'a': 'tcp://10.0.0.1:9653', 'b': 'tcp://10.0.0.2:9653'}
+    assert eventually(lambda: a.members() == both and '18 names in the group' in caplog.text)
+    known['invented3'] = ''
+    assert eventually(lambda: a.members().get('invented3') == 'tcp://10.0.0.66:9653')
+
+
 @pytest.mark.integration('redis-server')
 def test_a_backend_that_goes_away(redis, join, caplog):
     """The last list stays, the log says it once; it fills again when an empty one comes back."""

@@ -10,6 +10,8 @@ from nova_market.core.exchange.aggregator import Aggregator
 from nova_market.core.exchange.aggregator_client import AggregatorClient
 from nova_market.core.exchange.codec import from_values, to_values
 from nova_market.core.exchange.messages import StateUpdate
+from nova_market.core.exchange.report_bounds import unbounded
+from nova_market.core.exchange.totals import add_up
 
 METRIC = 'greediness'
 TTL = 30.0
@@ -20,9 +22,18 @@ class Post:
     """delay: intervals of 10 s there and back; loss: part of the messages that vanish; retransmitted: is an
     update retransmitted when no reply has come at once?"""
 
-    def __init__(self, hosts, aggregators=('a',), delay=0, loss=0.0, seed=1, retransmitted=False):
+    def __init__(
+        self,
+        hosts,
+        aggregators=('a',),
+        delay=0,
+        loss=0.0,
+        seed=1,
+        retransmitted=False,
+        bound=unbounded,
+    ):
         self.clients = {h: AggregatorClient(h, METRIC, TTL, EPOCH) for h in hosts}
-        self.aggregators = {a: Aggregator(a, METRIC, TTL, EPOCH) for a in aggregators}
+        self.aggregators = {a: Aggregator(a, METRIC, TTL, EPOCH, bound=bound) for a in aggregators}
         self.chosen = tuple(aggregators)
         self.delay, self.loss, self.retransmitted = delay, loss, retransmitted
         self.messages, self.refused = [], []
@@ -76,3 +87,19 @@ class Post:
             reason = self.clients[to].receive(message, now)
             if reason:
                 self.refused.append(reason)
+
+
+class BroadcastPost:
+    """What Post does, by add_up over everybody's last report."""
+
+    def __init__(self, bound=unbounded):
+        self.bound = bound
+        self.reports = {}
+
+    def publish(self, report, now):
+        del now
+        self.reports[report.host] = report
+
+    def totals(self, host, now):
+        del host, now
+        return add_up(self.reports.values(), METRIC, bound=self.bound)

@@ -24,7 +24,7 @@ from nova_market.db.database import Database
 from nova_market.services.notice.settings import NoticeLimits
 from nova_market.services.tender.offers import OfferSettings
 from nova_market.wiring.api import database_stores
-from nova_market.wiring.policies import job_plugins, traits_by_policy, utilities
+from nova_market.wiring.policies import job_policies, traits_by_policy, utilities
 from tests.support.lease_settings import SETTINGS
 from tests.support.servers.databases import Wall
 
@@ -132,7 +132,7 @@ def make_market(database: Database, **options: Any) -> Market:
     whole = Settings(
         response_validation='error',
         policies=traits_by_policy(),
-        job_policies=tuple(job_plugins((*POLICIES, 'value'))),
+        job_policies=job_policies((*POLICIES, 'value')),
         offers=OfferSettings(utilities=utilities()),
         leases=SETTINGS,
         notices=NoticeLimits(mail_domains=('*',), webhook_hosts=('*',)),

@@ -14,7 +14,7 @@ flavors by id and by name. What they leave out is answered with 404.
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,9 @@ PEOPLE = {
         Person('root', 'operations', OPERATOR, 'admin'),
     )
 }
+MANAGERS = tuple(replace(PEOPLE[name], role='manager') for name in ('alice', 'bob'))
+"""Alice and Bob with the role that may pay to another project."""
+
 SERVICE = Person('market', 'services', 'e' * 32, 'service')
 """The account of the service itself; it has no account in the market."""
 
@@ -77,6 +80,7 @@ ASKING = Person('asking', 'services', 'e' * 32, 'region')
 OFFERS_ONLY = ({'method': 'POST', 'path': '/v1/offers', 'service': 'market'},)
 
 LOGINS = {**PEOPLE, SERVICE.name: SERVICE, ASKING.name: ASKING}
+BY_TOKEN = {person.token: person for person in (*LOGINS.values(), *MANAGERS)}
 NAMES = {OF_ALICE: 'web-1', OF_BOB: 'seq-1'}
 
 
@@ -192,9 +196,8 @@ def keystone(service: MarketService) -> Flask:
     @app.get('/v3/auth/tokens')
     def validated() -> Any:
         """What keystonemiddleware asks, with a token of its own."""
-        by_token = {person.token: person for person in LOGINS.values()}
-        asked = by_token.get(request.headers.get('X-Subject-Token', ''))
-        if request.headers.get('X-Auth-Token') not in by_token:
+        asked = BY_TOKEN.get(request.headers.get('X-Subject-Token', ''))
+        if request.headers.get('X-Auth-Token') not in BY_TOKEN:
             return _missing(401)
         if asked is None:
             return _missing(404)
@@ -219,6 +222,11 @@ def keystone(service: MarketService) -> Flask:
 
     user_routes(app, PEOPLE, service.disabled)
 
+    _trust_routes(app, service)
+    return app
+
+
+def _trust_routes(app: Flask, service: MarketService) -> None:
     @app.post('/v3/OS-TRUST/trusts')
     def trust() -> Any:
         wanted = request.get_json()['trust']
@@ -243,12 +251,9 @@ def keystone(service: MarketService) -> Flask:
         del service.trusts[trust_id]
         return '', 204
 
-    return app
-
 
 def _caller() -> Person | None:
-    by_token = {person.token: person for person in PEOPLE.values()}
-    return by_token.get(request.headers.get('X-Auth-Token', ''))
+    return BY_TOKEN.get(request.headers.get('X-Auth-Token', ''))
 
 
 def _project(person: Person) -> Mapping[str, Any]:

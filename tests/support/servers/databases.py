@@ -15,6 +15,7 @@ import pytest
 from sqlalchemy import text
 
 from nova_market.db import (
+    api_tables,
     app_tables,
     bag_tables,
     lease_tables,
@@ -42,6 +43,7 @@ NO_WAIT = {'sqlite_synchronous': False}
 assert {'bags', 'bids', 'leases', 'notice_outbox', 'offers', 'set_aside'} <= set(
     Base.metadata.tables
 ), (
+    api_tables,
     app_tables,
     bag_tables,
     lease_tables,

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times as text and as seconds since the epoch."""
 
+import re
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from nova_market.core.json_schema import WHEN
 from nova_market.core.timestamp import seconds, stamp
 from nova_market.errors import BadTime
 
@@ -34,3 +38,24 @@ def test_a_time_that_has_no_text_in_utc_is_refused(value):
     with pytest.raises(BadTime, match='years 1 to 9999'):
         seconds(value)
     assert stamp(seconds('9999-12-31T23:59:59Z')) == '9999-12-31T23:59:59Z'
+
+
+@given(st.from_regex(re.compile(WHEN['pattern'], re.ASCII), fullmatch=True))
+def test_what_the_schema_allows_is_a_time(value):
+    """Of every year, with the leap days that there are; at its ends a zone may lead out of the years."""
+    problem = ''
+    try:
+        seconds(value)
+    except BadTime as error:
+        problem = str(error)
+    assert not problem or 'years 1 to 9999' in problem
+
+
+@given(st.datetimes())
+def test_the_schema_allows_every_second(moment):
+    assert re.fullmatch(WHEN['pattern'], moment.replace(microsecond=0).isoformat())
+
+
+@pytest.mark.parametrize('day', ['0000-01-01', '1900-02-29', '2026-02-29', '2026-04-31'])
+def test_the_schema_allows_no_day_that_is_in_no_calendar(day):
+    assert not re.fullmatch(WHEN['pattern'], f'{day}T00:00:00Z')

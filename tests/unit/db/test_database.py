@@ -6,12 +6,13 @@ import threading
 import time
 
 import pytest
-from oslo_db.exception import DBDeadlock, DBDuplicateEntry, RetryRequest
+from oslo_db.exception import DBConnectionError, DBDeadlock, DBDuplicateEntry, RetryRequest
 from sqlalchemy import text
 from sqlalchemy.exc import ResourceClosedError
 
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import BANK, account
+from nova_market.db import database as module
 from nova_market.db import schema
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.database import Database
@@ -52,6 +53,45 @@ def test_a_database_that_is_away_is_reported_in_time_and_once(away, caplog):
             away.read(lambda connection: connection.execute(text('SELECT 1')))
     assert 1.0 <= time.monotonic() - begun < 8.0
     assert [record.name for record in caplog.records] == []
+
+
+class Passing:
+    """Time that passes when somebody waits."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+AWAY, ANSWER = 1.0, 4.0
+
+
+@pytest.mark.parametrize(
+    'tries', [[0.0] * 99, [4.0], [0.9, 4.0], [0.3] * 9, [*[0.0] * 5, *[4.0] * 2]]
+)
+def test_no_try_begins_when_the_time_is_over(tmp_path, monkeypatch, tries):
+    """So nobody waits longer than that time and one answer, however the database is away."""
+    clock = Passing()
+    monkeypatch.setattr(module, 'time', clock)
+    monkeypatch.setattr(module.random, 'uniform', lambda _, longest: longest)
+    database = Database(
+        {'connection': f'sqlite:///{tmp_path}/x'}, patience=40.0, away=AWAY, answer=ANSWER
+    )
+    waited = iter(tries)
+
+    def work(connection):
+        clock.now += next(waited)
+        raise DBConnectionError(ConnectionError('away'))
+
+    with pytest.raises(DatabaseUnavailable):
+        database.read(work)
+    database.close()
+    assert AWAY <= clock.now <= AWAY + ANSWER
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_elsewhere_a_line_is_written_when_something_has_changed():
     for text in ('waiting', 'waiting', 'bad\x1b[31m\nline'):
         line.show(text)
     line.end()
-    assert stream.getvalue() == 'waiting\nbad?[31m?line\n'
+    assert stream.getvalue() == 'waiting\nbad [31m line\n'
 
 
 def test_it_waits_for_all_and_through_outages():

@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options make an exchange, or one clear error that says what to set."""
 
+import contextlib
+
 import pytest
 from oslo_config import cfg
+from tooz import coordination
 
 from nova_market.adapters.in_memory.clock import ManualClock
-from nova_market.adapters.transport.membership import StaticMembers, ToozMembers
+from nova_market.adapters.transport.membership import GROUP, StaticMembers, ToozMembers
 from nova_market.adapters.transport.wire_format import CompactFormat, PlainFormat
+from nova_market.adapters.transport.zmq.keys import KeyDirectory
 from nova_market.conf import exchange, fairness, opts
 from nova_market.core.fairness.round import FairnessSettings
 from nova_market.errors import ConfigurationError
 from nova_market.services.exchange.aggregate import AggregateExchange
 from nova_market.services.exchange.broadcast import BroadcastExchange
 from nova_market.wiring.exchange import build_exchange, epoch_of
-from tests.support.exchange.oslo import configured
+from tests.support.exchange.oslo import configured, eventually
+from tests.support.host_builders import report
 
 SETTINGS = FairnessSettings()
 
@@ -95,6 +100,38 @@ def test_what_a_host_says_of_where_it_listens(conf, tmp_path, options, address):
     )
     assert isinstance(made.membership, ToozMembers)
     assert made.membership.members() == {'compute1': address}
+
+
+@pytest.mark.clock
+@pytest.mark.parametrize('listed', [True, False])
+def test_members_of_a_group_are_those_that_the_operator_knows(conf, tmp_path, listed):
+    """Those of the list, or else those whose keys there are."""
+    url, path = f'file://{tmp_path}/group', str(tmp_path / 'keys')
+    keys = KeyDirectory(path, 'compute1')
+    keys.create()
+    keys.add('compute2', [bytes(range(32))])
+    options = {'members': ['compute2=tcp://10.0.0.2:9653']} if listed else {}
+    made = built(conf, 'zmq', coordination_url=url, zmq_key_path=path, **options)
+    with contextlib.ExitStack() as stack:
+        for host in ('compute2', 'stranger'):
+            other = coordination.get_coordinator(url, host.encode())
+            other.start()
+            stack.callback(other.stop)
+            other.join_group_create(GROUP, {'address': 'tcp://10.0.0.9:9653'})
+        made.membership.start()
+        stack.callback(made.membership.stop)
+        assert eventually(lambda: set(made.membership.members()) == {'compute1', 'compute2'})
+        address = 'tcp://10.0.0.2:9653' if listed else 'tcp://10.0.0.9:9653'
+        assert made.membership.members()['compute2'] == address
+
+
+def test_each_owner_has_three_aggregators_by_default(conf):
+    """As far as there are hosts; the option has one for what it was before."""
+    members = ['compute1', 'compute2', 'compute3', 'compute4']
+    for copies in ({}, {'copies': 1}):
+        made = built(conf, 'oslo', members=members, **copies)
+        made.publish(report('compute1', {'d': (1.0,)}))
+        assert len(made.aggregators) == copies.get('copies', 3)
 
 
 def test_a_list_without_this_host_still_has_it(conf):

@@ -11,9 +11,11 @@ from nova_market.core.exchange.codec import from_values, to_values
 from nova_market.core.exchange.messages import Departure, StateUpdate, TotalsReply, Vectors
 from nova_market.core.exchange.packed_sums import NOBODY, PackedSums, owner_list, pack
 from nova_market.core.exchange.quota_tally import QuotaTally
+from nova_market.core.exchange.report_bounds import CloudSize
 from nova_market.core.exchange.report_table import OTHER_METRIC, STALE, TOO_MANY_HOSTS
 
 TTL = 30.0
+SIZE = CloudSize(supply=np.zeros(6), load=np.zeros(6), owners=1)
 
 
 def aggregator(**changes):
@@ -362,15 +364,15 @@ def test_an_aggregator_is_complete_when_every_host_has_had_its_turn():
 
 
 def test_quotas_and_their_tally():
-    """Of active owners; where hosts differ the last by name is believed, as with broadcast."""
+    """Of active owners; of two hosts that differ the lower quota counts, as with broadcast."""
     one = aggregator()
     one.receive(update('a', owners={'d': (1.0,)}, quotas={'d': (10, -1), 'e': (7, 7)}), 0.0)
     reply = one.receive(update('b', owners={'d': (1.0,)}, quotas={'d': (20, 512)}), 0.0)
-    assert reply.quotas == {'d': (20, 512)}
-    assert reply.cloud.tally == QuotaTally(known=(1, 1), total=(20, 512), largest=(20, 512))
+    assert reply.quotas == {'d': (10, 512)}
+    assert reply.cloud.tally == QuotaTally(known=(1, 1), total=(10, 512), largest=(10, 512))
     reply = one.receive(update('a', 2, owners={'e': (1.0,)}), 1.0)
-    assert reply.quotas == {'d': (20, 512), 'e': (7, 7)}
-    assert reply.cloud.tally == QuotaTally(known=(2, 2), total=(27, 519), largest=(20, 512))
+    assert reply.quotas == {'d': (10, 512), 'e': (7, 7)}
+    assert reply.cloud.tally == QuotaTally(known=(2, 2), total=(17, 519), largest=(10, 512))
     one.leave(departure('b'), 2.0)
     reply = one.receive(update('a', 3, acked=2), 3.0)
     assert reply.quotas == {'d': (10, -1)} and set(reply.owners) == {'d'}
@@ -379,31 +381,105 @@ def test_quotas_and_their_tally():
     assert reply.cloud.tally == QuotaTally()
 
 
-def test_one_reader_is_asked_for_the_quotas_that_nobody_reads():
+def test_three_readers_are_asked_for_the_quotas_that_fewer_read():
+    """One that lies is outvoted then; a fourth is not asked while three of the others have read something."""
     one = aggregator()
     one.receive(update('a', owners={'d': (1.0,), 'e': (1.0,)}), 0.0)
-    reply = one.receive(update('b', owners={'f': (1.0,)}, reads_quotas=True), 0.0)
-    assert reply.asked == ('d', 'e')
-    assert one.receive(update('c', reads_quotas=True), 0.0).asked == ()
-    # c has rights, b has none: c is asked instead, also for what it has sent already
-    quotas = {'d': (1, 1)}
-    reply = one.receive(update('c', 2, reads_quotas=True, quotas=quotas), 1.0)
-    assert reply.asked == ('d', 'e', 'f')
-    assert one.receive(update('b', 2, reads_quotas=True), 1.0).asked == ()
-    # what a host with its own VMs reads by itself is not asked of another
-    one.receive(update('d', reads_quotas=True, owners={'f': (1.0,)}, quotas={'f': (2, 2)}), 1.0)
-    assert one.receive(update('c', 3, reads_quotas=True), 2.0).asked == ('d', 'e')
+    for host in 'bcz':
+        assert one.receive(update(host, reads_quotas=True), 0.0).asked == ('d', 'e')
+    quotas = {'d': (1, 1), 'e': (2, 2)}
+    for host in 'bcz':
+        reply = one.receive(update(host, 2, reads_quotas=True, quotas=quotas), 1.0)
+        assert reply.asked == ('d', 'e')  # it goes on with what it has read
+    assert one.receive(update('d', reads_quotas=True), 1.0).asked == ()
+    # what a host with its own VMs reads unasked is one of the three
+    one.receive(update('f', owners={'g': (1.0,)}), 2.0)
+    own = update('e', reads_quotas=True, owners={'g': (1.0,)}, quotas={'g': (2, 2)})
+    assert one.receive(own, 2.0).asked == ()
+    assert 'g' in one.receive(update('b', 3, reads_quotas=True), 3.0).asked
 
 
-def test_another_reader_is_asked_when_the_first_is_gone():
+def test_a_reader_that_has_read_nothing_gives_way():
+    """It may have no right to read them."""
     one = aggregator()
     one.receive(update('a', owners={'d': (1.0,)}), 0.0)
-    assert one.receive(update('b', reads_quotas=True), 0.0).asked == ('d',)
-    assert one.receive(update('c', reads_quotas=True), 0.0).asked == ()
+    for host in 'bcef':
+        one.receive(update(host, reads_quotas=True), 0.0)
+    assert one.receive(update('f', 2, reads_quotas=True), 1.0).asked == ()
+    one.receive(update('f', 3, reads_quotas=True, quotas={'x': (1, 1)}), 2.0)
+    assert one.receive(update('f', 4, reads_quotas=True), 3.0).asked == ('d',)
+    assert one.receive(update('e', 2, reads_quotas=True), 3.0).asked == ()
+
+
+def test_owners_that_several_hosts_have_are_asked_for_first():
+    """Those that one host alone has may be invented, and a reader takes so many at most."""
+    one = aggregator()
+    one.receive(update('a', owners={'z': (1.0,), 'alone': (1.0,)}), 0.0)
+    one.receive(update('b', owners={'z': (1.0,)}), 0.0)
+    assert one.receive(update('c', reads_quotas=True), 0.0).asked == ('z', 'alone')
+
+
+def test_a_host_that_invents_owners_pushes_no_others_out():
+    """Each name is a request to Nova: of what one host alone has, as many are asked for as may count."""
+    one, few = aggregator(), aggregator()
+    invented = {f'0{number}': (0.0,) for number in range(5000)}
+    for number in range(4):
+        own = {f'own-{number}-{place}': (1.0,) for place in range(40)}
+        one.receive(update(f'h{number}', owners=own), 0.0)
+    for exchange in (one, few):
+        exchange.receive(update('liar', owners=invented), 0.0)
+    asked = one.receive(update('reader', reads_quotas=True), 0.0).asked
+    assert sum(owner.startswith('own-') for owner in asked) == 160
+    assert len(asked) == 160 + 2 * 160 // 5
+    assert len(few.receive(update('reader', reads_quotas=True), 0.0).asked) == 5000, 'of two hosts'
+
+
+def test_another_reader_is_asked_when_one_is_gone():
+    one = aggregator()
+    one.receive(update('a', owners={'d': (1.0,)}), 0.0)
+    for host in 'bcef':
+        one.receive(update(host, reads_quotas=True), 0.0)
     one.leave(departure('b'), 1.0)
-    assert one.receive(update('c', 2, reads_quotas=True), 2.0).asked == ('d',)
+    assert one.receive(update('f', 2, reads_quotas=True), 2.0).asked == ('d',)
     one.receive(update('c', 3), 3.0)
-    assert one.receive(update('e', reads_quotas=True), 4.0).asked == ('d',)
+    assert one.receive(update('g', reads_quotas=True), 4.0).asked == ('d',)
+
+
+def test_what_one_host_may_report_follows_from_the_others():
+    """It counts as a host of their size, and so do its owners; when it is gone, nothing of it is left."""
+    one = aggregator(bound=lambda supply, size: 2.0 * supply[:1])
+    for host in 'abc':
+        one.receive(update(host, owners={'d': (1.0,), host: (1.0,)}, vectors=vectors(4.0)), 0.0)
+    liar = {'d': (1e24,), 'liar': (1e24,)}
+    one.receive(update('liar', owners=liar, vectors=vectors(1e24)), 0.0)
+    one.learn(SIZE)
+    reply = one.receive(update('a', 2), 1.0)
+    # 1 each of b and c, of the liar half of 2 * 1.25 * 4
+    assert reply.owners['d'] == pytest.approx((7.0,))
+    assert reply.cloud.vectors.supply[0] == 13.0
+    one.leave(departure('liar'), 2.0)
+    one.learn(SIZE)
+    reply = one.receive(update('a', 3, acked=2), 3.0)
+    assert reply.owners['d'] == (2.0,) and reply.cloud.vectors.supply[0] == 8.0
+
+
+def test_a_host_that_reports_wider_sums_than_the_metric_has_is_bounded_too():
+    """What the metric does not have counts as nothing, and the others' sums stay what they are."""
+    one = aggregator(bound=lambda supply, size: supply[:1])
+    for host in 'abc':
+        one.receive(update(host, owners={'d': (1.0,), host: (1.0,)}, vectors=vectors(4.0)), 0.0)
+    one.receive(update('liar', owners={'d': (1.0, 1e24)}, vectors=vectors(4.0)), 0.0)
+    one.learn(SIZE)
+    assert one.receive(update('a', 2), 1.0).owners['d'] == (3.0, 0.0)
+
+
+def test_of_two_hosts_nobody_can_tell_which_one_is_wrong():
+    one = aggregator(bound=lambda supply, size: supply[:1])
+    one.receive(update('a', owners={'d': (1.0,)}, vectors=vectors(1.0)), 0.0)
+    one.receive(update('b', owners={'d': (9.0,)}, vectors=vectors(9.0)), 0.0)
+    one.learn(SIZE)
+    reply = one.receive(update('a', 2), 1.0)
+    assert reply.owners == {'d': (9.0,)} and reply.cloud.vectors.supply[0] == 9.0
 
 
 def test_tables_and_names_give_the_same_sums():

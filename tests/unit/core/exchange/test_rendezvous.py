@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from nova_market.core.exchange.rendezvous import aggregator_of, elect, set_digest
+from nova_market.core.exchange.rendezvous import aggregator_of, copies_of, elect, set_digest
 
 HOSTS = tuple(f'host{n}' for n in range(10))
 KEYS = tuple(f'{n:032x}' for n in range(2000))
@@ -70,3 +70,27 @@ def test_election():
 def test_no_aggregator_is_an_error():
     with pytest.raises(ValueError):
         aggregator_of('a', ())
+
+
+@pytest.mark.parametrize(('count', 'wanted'), [(1, 3), (1, 2), (2, 3), (3, 3)])
+def test_each_owner_has_several_aggregators(count, wanted):
+    """All different at one place; the first are those that there were with one copy."""
+    first = elect(HOSTS, count)
+    copies = copies_of(first, HOSTS, wanted)
+    assert copies[0] == first and len(copies) == wanted
+    for place in zip(*copies, strict=True):
+        assert len(set(place)) == wanted
+
+
+def test_there_are_fewer_copies_where_there_are_few_hosts():
+    assert copies_of(('a',), 'ab', 3) == (('a',), ('b',))
+    assert copies_of(('a',), 'a', 3) == (('a',),)
+    assert copies_of((), HOSTS, 3) == ((),)
+    assert len(copies_of(elect(HOSTS, 4), HOSTS, 3)) == 2
+
+
+def test_named_aggregators_are_copies_of_each_other():
+    named = ('x', 'y', 'z')
+    assert copies_of(named, HOSTS, 3, named) == (named, ('y', 'z', 'x'), ('z', 'x', 'y'))
+    assert copies_of(('x', 'y'), HOSTS, 3, named) == (('x', 'y'), ('y', 'x'))
+    assert copies_of(named, HOSTS, 1, named) == (named,)

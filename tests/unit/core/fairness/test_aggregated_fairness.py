@@ -6,29 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nova_market.core.exchange.totals import add_up
 from nova_market.core.fairness.endowment import cloud_quota
 from nova_market.core.fairness.heaviness import Bottleneck, DominantResource
 from nova_market.core.fairness.priority import PrioritySettings
 from nova_market.core.fairness.round import FairnessSettings
-from tests.support.exchange.correspondence import METRIC, Post
+from tests.support.exchange.correspondence import BroadcastPost, Post
 from tests.support.fluid_host import FluidHost, presence
 from tests.support.host_builders import guest
-
-
-class BroadcastPost:
-    """What Post does, by add_up over everybody's last report."""
-
-    def __init__(self):
-        self.reports = {}
-
-    def publish(self, report, now):
-        del now
-        self.reports[report.host] = report
-
-    def totals(self, host, now):
-        del host, now
-        return add_up(self.reports.values(), METRIC)
 
 
 def closed_loop(hosts, demands, post, rounds=90, quotas=None):

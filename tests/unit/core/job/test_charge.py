@@ -27,7 +27,7 @@ from tests.support.job_records import attempt, job, queue
 
 START = 1_000_000.0
 HOUR = 3600
-NIGHT = queue(price_core_hour=MICRO, project='red')
+NIGHT = queue(price_core_hour=MICRO, project='red', share=0.5)
 RUNNING, WAITING, FINISHED = JobState.RUNNING, JobState.WAITING, JobState.FINISHED
 PREEMPTED, LOST = AttemptState.PREEMPTED, AttemptState.LOST
 ENDS = (AttemptState.FINISHED, AttemptState.FAILED, AttemptState.CANCELLED)
@@ -151,6 +151,14 @@ def test_a_displaced_job_is_owed_its_time_at_the_lower_price():
 def test_who_is_owed_nothing(victim):
     """What moved nothing has no price, and what is not lost is not paid."""
     assert compensation_due(displacing(victim), START + HOUR) == 0
+
+
+def test_nothing_is_owed_in_a_queue_without_a_share():
+    """Two projects that sleep in the queue of one of them would be paid by whoever displaces them."""
+    order = displacing()
+    without = replace(order, victim_queue=replace(order.victim_queue, share=0.0))
+    assert compensation_due(order, START + HOUR) > 0
+    assert compensation_due(without, START + HOUR) == 0
 
 
 def test_a_seller_that_displaces_its_customer_owes_nothing_as_it_charges_nothing():

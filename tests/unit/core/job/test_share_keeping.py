@@ -99,21 +99,21 @@ def test_who_waits_on_other_hosts_or_over_his_share_holds_nobody_up():
     assert 0 in decide(used_up, [flexible]).starts
 
 
-def test_nobody_is_preempted_for_a_queue_without_a_share_while_others_wait():
-    """The one with a share displaces the best-effort job, and no second time for the other one."""
+def test_nobody_is_preempted_for_a_queue_without_a_share():
+    """Anybody can have one; the one with a share displaces the best-effort job."""
     runs = [Run(hosts=[0], cores=2.0, best_effort=True, started=-HOUR)]
     jobs = [Job(limit=SHORT, cores=2), Job(queue=1, cores=2), Job(queue=1, cores=4)]
     seen = snapshot(jobs, runs, shares=(0.0, 1.0), hosts=(2,))
     plan = decide(seen, [flexible])
     assert plan.preemptions.displacer.tolist() == [1]
     alone = decide(snapshot(jobs[:1], runs, shares=(0.0, 1.0), hosts=(2,)), [flexible])
-    assert alone.preemptions.displacer.tolist() == [0]
+    assert alone.preemptions.displacer.tolist() == []
 
 
 def test_a_victim_goes_once():
-    """Queues without a share are served after the others have chosen theirs."""
+    """Also where the jobs that displace are of two queues."""
     runs = [Run(hosts=[0], best_effort=True, started=-HOUR) for _ in range(2)]
     jobs = [Job(queue=1), Job(limit=SHORT)]
-    plan = decide(snapshot(jobs, runs, shares=(0.0, 1.0), hosts=(2,)), [flexible])
+    plan = decide(snapshot(jobs, runs, shares=(0.5, 0.5), hosts=(2,)), [flexible])
     assert sorted(plan.preemptions.victim.tolist()) == [0, 1]
-    assert plan.preemptions.displacer.tolist() == [0, 1]
+    assert sorted(plan.preemptions.displacer.tolist()) == [0, 1]

@@ -106,5 +106,7 @@ def test_anchored_returns_to_the_first_price():
 def test_parameters_that_cannot_be_are_refused(given, words):
     """Named, with what is allowed; the same are fine in a queue with another policy."""
     with pytest.raises(BadQueue, match=words):
-        changed_queue(night(), given, ['tender', 'easy'], ['small'], JobLimits())
-    changed_queue(queue(), {**given, 'policy': 'easy'}, ['tender', 'easy'], ['small'], JobLimits())
+        changed_queue(night(), given, {'tender': None, 'easy': None}, ['small'], JobLimits())
+    changed_queue(
+        queue(), {**given, 'policy': 'easy'}, {'tender': None, 'easy': None}, ['small'], JobLimits()
+    )

@@ -4,32 +4,24 @@
 import pytest
 
 from nova_market.adapters.in_memory.clock import ManualClock
-from tests.support.exchange.exchanges import Roll, put_together, sums
+from tests.support.exchange.exchanges import Direct, Roll, put_together, sums
 from tests.support.host_builders import report
 
 TTL = 0.3
 """A round then waits 10 ms."""
 
 
-class Wire:
-    """ports.Transport that delivers at once, but for the frames whose numbers are to be lost."""
-
-    echoes, trouble, dropped = False, '', {}
+class Wire(Direct):
+    """It delivers all but the frames whose numbers are to be lost."""
 
     def __init__(self, hosts, name, lost=()):
-        self.hosts, self.name, self.lost, self.sent = hosts, name, lost, 0
-        hosts[name] = self
-
-    def start(self, receive):
-        self.receive = receive
+        super().__init__(hosts, name)
+        self.lost, self.sent = lost, 0
 
     def send(self, to, frame):
         self.sent += 1
         if self.sent not in self.lost:
-            self.hosts[to].receive(self.name, frame)
-
-    def stop(self):
-        """Nothing to do."""
+            super().send(to, frame)
 
 
 class World:

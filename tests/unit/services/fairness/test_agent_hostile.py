@@ -11,6 +11,7 @@ from nova_market.adapters.in_memory.host import Demand, InMemoryHost, steady
 from nova_market.adapters.state_file import JsonFile
 from nova_market.adapters.transport.local import LocalTransport
 from nova_market.adapters.transport.wire_format import FORMATS
+from nova_market.core.exchange.report_bounds import LISTED
 from nova_market.core.fairness.heaviness import DominantResource, Greediness
 from nova_market.core.fairness.round import FairnessSettings
 from nova_market.services.fairness.originals import OriginalValues
@@ -144,6 +145,22 @@ def test_nothing_is_written_before_originals_are_on_disk(world, tmp_path):
     world.rounds(1)
     assert host.value('cpu', 'e1') != 1024
     assert len(OriginalValues(file, 'boot').entries) == 3
+
+
+def test_a_peer_that_invents_owners_has_no_quotas_of_all_of_them_read(tmp_path):
+    """Each is a request to Nova, and those of real owners would wait for them."""
+    asked = []
+    world = World(tmp_path, names=('a', 'b', 'c'))
+    for name in 'abc':
+        world.hosts[name].add(guest(f'of-{name}', f'own-{name}'), BUSY)
+    world.agents['a'] = world.agent('a', quotas=lambda owners: asked.append(owners) or {})
+    liar = LocalTransport(host='liar', hub=world.hub)
+    liar.start(lambda sender, frame: None)
+    invented = {f'0{number}': (0.0,) for number in range(5000)}
+    liar.broadcast(FORMATS['plain']().encode(report('liar', owners=invented)))
+    world.rounds(3)
+    assert {'own-a', 'own-b', 'own-c'} < set(asked[-1])
+    assert len(asked[-1]) == 3 + LISTED
 
 
 def test_a_project_without_quota_runs_on(tmp_path):

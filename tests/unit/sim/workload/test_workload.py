@@ -7,11 +7,13 @@ of the gaps is heavy, so means and the last quantile are looser.
 """
 
 import gzip
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from nova_market.errors import BadWorkload
+from nova_market.sim.workload import swf
 from nova_market.sim.workload.job import fitting, offered_load, scaled, terms
 from nova_market.sim.workload.lublin import JobKind, generate, kind_for
 from nova_market.sim.workload.swf import read_log
@@ -90,9 +92,33 @@ def test_gzip_is_read_by_its_content(tmp_path):
     path = tmp_path / 'log'
     path.write_bytes(gzip.compress(plain))
     assert len(read_log(path).jobs) == 1
-    path.write_bytes(gzip.compress(plain)[:-9])
-    with pytest.raises(BadWorkload, match='damaged'):
+    packed = gzip.compress(plain)
+    for damaged in (packed[:-9], packed[:20] + b'\xff\xff' + packed[22:]):
+        path.write_bytes(damaged)
+        with pytest.raises(BadWorkload, match='damaged'):
+            read_log(path)
+
+
+def test_a_log_that_unpacks_to_more_than_the_memory_is_refused(tmp_path, monkeypatch):
+    """It is not unpacked any further."""
+    monkeypatch.setattr(swf, 'LARGEST', 2**20)
+    path = tmp_path / 'log'
+    path.write_bytes(gzip.compress(bytes(2**24)))
+    with pytest.raises(BadWorkload, match='more than 1048576 bytes when it is unpacked'):
         read_log(path)
+
+
+@pytest.mark.parametrize('pack', [bytes, gzip.compress])
+def test_a_short_log_takes_little_memory(tmp_path, pack):
+    """And not that of the longest one that may be given."""
+    path = write(tmp_path / 'log', LINE.format(1, 0, 50, 4, 100, -1))
+    path.write_bytes(pack(path.read_bytes()))
+    tracemalloc.start()
+    try:
+        read_log(path)
+        assert tracemalloc.get_traced_memory()[1] < swf.LARGEST / 16
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(
@@ -101,6 +127,7 @@ def test_gzip_is_read_by_its_content(tmp_path):
         ('1 2 3', 'line 5: 3 fields'),
         (LINE.format(1, 'x', 50, 4, 100, -1), "line 5: 'x' is not a number"),
         (LINE.format(1, 'nan', 50, 4, 100, -1), "line 5: 'nan' is not a number"),
+        (LINE.format(1, '1e300', 50, 4, 100, -1), r"line 5: '1e300' is not a number up to 2\^53"),
     ],
 )
 def test_a_line_that_is_no_job_is_named(tmp_path, line, complaint):

@@ -239,3 +239,12 @@ def test_a_key_that_is_none(text):
 def test_a_key_may_be_written_in_capitals():
     """And with spaces around, as it comes from a clipboard."""
     assert public_key(f' {KEY.hex().upper()}\n') == KEY
+
+
+def test_the_hosts_of_the_allow_list(keys, tmp_path):
+    """Also one whose file is being written, or has a fault."""
+    assert keys.names() == frozenset()
+    keys.add('b', [KEY])
+    keys.add('c', [OTHER])
+    assert keys.names() == {'b', 'c'}
+    assert KeyDirectory(str(tmp_path / 'nothing'), 'a').names() == frozenset()
