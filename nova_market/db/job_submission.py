@@ -139,7 +139,7 @@ def _check_queue(
     row = connection.execute(query, {'queue': queue_id}).first()
     if row is None or row.state != QueueState.OPEN:
         raise QueueClosed(f'queue {queue_id} takes no jobs any more: name another one')
-    if row.generation != (row.generation if generation is None else generation):
+    if generation not in {None, row.generation}:
         raise QueueChanged(f'queue {queue_id} was changed meanwhile: submit again')
 
 

@@ -35,6 +35,8 @@ IN_ONE_QUERY = 1000
 MAX_PAGE = 10_000
 
 CHOSEN = frozenset({Reason.TRANSFER, Reason.HOLD, Reason.CHARGE})
+"""Why credits move because their project wants it, outside of the periods of the market: what the operator
+claims of them (M6) moves for none of these."""
 
 KEY = re.compile(rf'[!-~]{{1,{KEY_LENGTH}}}')
 """Printable ASCII without blanks: MariaDB ignores blanks at the end, PostgreSQL takes no NUL."""

@@ -95,6 +95,11 @@ def check_worth(
         )
 
 
+def check_lease(lease: StoredLease, settings: LeaseSettings, total: Sequence[float]) -> None:
+    """The same of a lease as it would be booked. :raises LeasesOff: as there."""
+    check_worth(lease.cost, settings, () if lease.whole else lease.span.amounts, total)
+
+
 def seen_hosts(stores: LeaseStores, settings: LeaseSettings, now: float) -> tuple[int, Cluster]:
     """(the turn, the hosts with all leases on them).
 

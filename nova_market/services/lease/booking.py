@@ -37,7 +37,7 @@ from nova_market.services.lease.asking import (
     LeaseStores,
     TimeLeft,
     booked_lease,
-    check_worth,
+    check_lease,
     lease_request,
     planned,
     quota_of,
@@ -83,8 +83,7 @@ class LeaseRequests:
                 return before, False
             self._stores.leases.check(self._by.project_id, self._settings.limits.leases)
             lease, turn, quota = self._placed(lease_id, body, time_left)
-            taken = () if lease.whole else lease.span.amounts
-            check_worth(lease.cost, self._settings, taken, quota.total)
+            check_lease(lease, self._settings, quota.total)
             booked = event(lease, lease.created_at, LeaseAction.BOOKED, where(lease))
             try:
                 return self._stores.leases.book(lease, turn, hold(lease), [booked], quota), True

@@ -45,6 +45,7 @@ from nova_market.services.lease.asking import (
     LeaseStores,
     TimeLeft,
     booked_lease,
+    check_lease,
     check_worth,
     lease_request,
     planned,
@@ -163,8 +164,7 @@ class LeaseOfferRequests:
                 raise OfferEnded(f'offer {offer.id} is {state}: ask for new ones')
             self._stores.leases.check(offer.project_id, self._leases.limits.leases)
             lease, turn, quota = self._again(offer, now, time_left)
-            taken = () if lease.whole else lease.span.amounts
-            check_worth(lease.cost, self._leases, taken, quota.total)
+            check_lease(lease, self._leases, quota.total)
             accepted = replace(
                 offer,
                 state=OfferState.ACCEPTED,
