@@ -27,7 +27,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from nova_market.db.connection_pool import ANSWER, PARAMETER
 from nova_market.db.sound_rows import OPTION
-from nova_market.errors import DatabaseUnavailable, SchemaBehind
+from nova_market.errors import ConfigurationError, DatabaseUnavailable, SchemaBehind
 from nova_market.row_boundary import RowBoundary
 
 Result = TypeVar('Result')
@@ -113,6 +113,7 @@ class Database:
         """For migrations and tests.
 
         :raises DatabaseUnavailable: no connection.
+        :raises ConfigurationError: the driver of the URL is not installed.
         """
         with translated():
             engine: Engine = self._manager.writer.get_engine()
@@ -273,3 +274,7 @@ def translated() -> Iterator[None]:
         if isinstance(error, oslo_error.DBNonExistentTable) or NO_TABLE.search(reason):
             raise SchemaBehind(f'{reason}: run "nova-market-manage db sync"') from error
         raise
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f'[database]connection: {error}: install the driver that the URL names, for example PyMySQL'
+        ) from error

@@ -16,7 +16,7 @@ from nova_market.db import database as module
 from nova_market.db import schema
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.database import Database
-from nova_market.errors import DatabaseUnavailable
+from nova_market.errors import ConfigurationError, DatabaseUnavailable
 
 
 @pytest.fixture
@@ -53,6 +53,13 @@ def test_a_database_that_is_away_is_reported_in_time_and_once(away, caplog):
             away.read(lambda connection: connection.execute(text('SELECT 1')))
     assert 1.0 <= time.monotonic() - begun < 8.0
     assert [record.name for record in caplog.records] == []
+
+
+def test_a_driver_that_is_not_installed_is_named():
+    """One line, where a package installed without extras has no driver of MariaDB or PostgreSQL."""
+    made = Database({'connection': 'mysql+cymysql://root@127.0.0.1:1/x'})
+    with pytest.raises(ConfigurationError, match=r"connection: No module named 'cymysql': install"):
+        schema.sync(made)
 
 
 class Passing:
