@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from nova_market.errors import NovaMarketError
-from nova_market.experiments.guests import fairness_fig3
+from nova_market.experiments.guests import before_after, fairness_fig3
 from nova_market.experiments.guests.fairness_fig3 import ALONE, GUESTS, Setting
 from nova_market.experiments.guests.recording import Recording
 from nova_market.experiments.simulated import memory_fig3
@@ -22,6 +22,9 @@ from nova_market.services.fairness.status import render
 PROGRAMS = ('libvirtd', 'virtlogd', 'virsh', 'qemu-system-x86_64', 'busybox', 'cpio', 'nsenter')
 OFF = 0.4
 """Part of the time that is spent without the service."""
+
+PARTS = {'off': 'before', 'on': 'with nova-fairness'}
+"""As the picture names them."""
 
 STEADY = 60.0
 """Seconds that the part without the service needs at most: nothing changes there."""
@@ -83,6 +86,12 @@ def _show(setting: Setting, run: Any) -> dict[str, Any]:
             print('\n   What `nova-fairness status` says:\n')
             print('\n'.join(f'   {line}' for line in shown.splitlines()))
         print(flush=True)
+    if len(summaries) == len(PARTS):
+        picture = setting.output / 'before-after.png'
+        bars = {text: summaries[name]['shares'] for name, text in PARTS.items()}
+        title = 'Two projects with equal quotas share one CPU'
+        before_after.draw(picture, bars, GUESTS, title)
+        print(f'   As a picture: {picture}\n', flush=True)
     passed = all(summary['passed'] for summary in summaries.values())
     return {'experiment': 'demo', 'passed': passed} | {
         name: {key: summary[key] for key in ('shares', 'owners', 'jain', 'passed')}

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 3 of IFI-2016.04 on real guests: one host, one resource, two users.
 
-User d has two CPU-bound VMs, user e has one, all on one CPU. During the first fifth only d1 runs; it has
-the whole CPU although its weight falls. Then all three run. Without the service every VM gets a
-third; with it e's VM should get half, as both users have the same quota. CPU is the only resource in
-the metric, as in the paper's experiment.
+User d has two CPU-bound VMs, user e has one, all on one CPU. During the first fifth only d1 runs, and has
+the whole CPU. Then all three run. Without the service every VM gets a third; with it e's VM should get half,
+as both users have the same quota. CPU is the only resource in the metric, as in the paper's experiment.
 
-Differs from the paper: with `--beside 1` a process that is no guest takes half of the CPU. What guests get
-is then less, and e's VM should still have half of it.
+Differs from the paper: weights are compared among guests that compete (H20), so that of d1 does not fall
+while it is alone. With `--beside 1` a process that is no guest takes half of the CPU. What guests get is then
+less, and e's VM should still have half of it.
 """
 
 import argparse
