@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the services need of the world: a few Protocols of one to four methods each."""
+"""What the services need of the world, as Protocols: adapters implement them, and stores of `db`."""
 
 from nova_market.ports.app import AppStore, EventStore, OwnerCloud, SlotStore, Trusts
 from nova_market.ports.bag import BagStore, OwnBags

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The values that guests had before the service touched them, kept on disk.
 
-An entry is on disk before the first write to the guest it speaks of, so that after a crash at any
-moment the next start can put everything back. Entries are keyed by guest, domain id and boot of the
-host: a guest that was started anew has fresh values, and its entry is dropped.
+An entry is on disk before the first write to the guest it speaks of, so that after a crash at any moment
+`restore`, or the next run when it stops, can put everything back (H9). Entries are keyed by guest, domain id
+and boot of the host: a guest that was started anew has fresh values, and its entry is dropped.
 """
 
 import logging
