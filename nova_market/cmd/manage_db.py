@@ -44,9 +44,10 @@ def add_commands(subparsers: Any) -> None:
     purged = add(
         'purge',
         _purge,
-        'Take away old rounds, prices, allocations, plans and postings, bids of servers that no round has '
-        'seen since, and closed accounts that nothing names any more; balances do not change. Grants, '
-        f'transfers and what jobs and leases cost are kept for {KEY_DAYS:g} days at least.',
+        'Take away old rounds, prices, allocations, plans and postings, applications, jobs, bags, offers and '
+        'leases that are over, usage history, bids of servers that no round has seen since, and closed '
+        'accounts that nothing names any more; balances do not change. Grants, transfers and what jobs and '
+        f'leases cost are kept for {KEY_DAYS:g} days at least.',
     )
     purged.add_argument(
         '--older-than', dest='days', type=float, required=True, metavar='DAYS',
