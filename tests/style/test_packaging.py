@@ -148,17 +148,6 @@ def test_every_marker_has_a_tox_environment() -> None:
     assert {f'testenv:{mark}' for mark in marks} <= set(tox.sections())
 
 
-@pytest.mark.parametrize('document', ['README.rst', 'doc/source/reference/papers.rst'])
-def test_the_paths_a_document_names_exist(document: str) -> None:
-    """A reader who follows a path of ours finds a file there."""
-    text = (ROOT / document).read_text(encoding='utf-8')
-    named = set(
-        re.findall(r'(?<![\w/.])((?:nova_market|tests|tools|doc|contrib|etc)/[\w./-]*\w)', text)
-    )
-    assert named, 'no path found: the pattern is broken'
-    assert sorted(path for path in named if not (ROOT / path).exists()) == []
-
-
 @pytest.mark.parametrize('tool', ['tools/test', 'tools/demo', '.ci/run'])
 def test_the_scripts_are_executable(tool: str) -> None:
     """The commands of README.rst work as they are written."""

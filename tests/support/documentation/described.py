@@ -2,11 +2,12 @@
 """Commands of the documentation that need a real cloud: do they exist, and do their options parse?
 
 `openstack` commands are those of the installed clients and of this package; our programs are asked for the
-help of the subcommand; `tools/cloud` has its commands in its own help. A command of another program is known
-when its Debian package is in bindep.txt, or when it is one of the shell.
+help of the subcommand; `tools/cloud` has its commands in its own help, and other scripts of the tree name
+their options. Of another program it is known that there is one; the files of the tree that it is given exist.
 """
 
 import argparse
+import configparser
 import contextlib
 import importlib
 import io
@@ -16,12 +17,14 @@ import sys
 import warnings
 from functools import cache
 from importlib.metadata import distributions
+from itertools import pairwise
 from typing import Any
 
 from tests.support.documentation.sessions import ROOT
 
 OTHERS = frozenset(
-    {'curl', 'virsh', 'tc', 'rabbitmqctl', 'apt-get', 'python3', 'systemctl', 'sudo'}
+    {'apt-get', 'curl', 'pip', 'pre-commit', 'pytest', 'python3', 'rabbitmqctl', 'reno', 'sudo'}
+    | {'systemctl', 'tc', 'virsh'}
 )
 """Programs that are not ours and that a page may name."""
 
@@ -29,13 +32,41 @@ OTHERS = frozenset(
 def problem(words: list[str]) -> str:
     """Why these words cannot be what somebody types; '' when they can."""
     program, *rest = words
+    program = re.sub(r'^\./|^(/|\w).*/bin/', '', program)
     if program == 'openstack':
         return _openstack_problem(rest)
     if program.startswith('nova-'):
         return _own_problem(program, rest)
     if program == 'tools/cloud':
         return _cloud_problem(rest)
-    return '' if program in OTHERS or (ROOT / program).is_file() else f'{program} is not known'
+    if program == 'tox':
+        return _tox_problem(rest)
+    if (ROOT / program).is_file():
+        return _script_problem(program, rest)
+    return _other_problem(program, rest)
+
+
+def _other_problem(program: str, words: list[str]) -> str:
+    if program not in OTHERS:
+        return f'{program} is not known'
+    files = [word for word in words if re.match(r'tests/|.*\.txt$', word)]
+    missing = [name for name in files if not (ROOT / name).exists()]
+    return f'there is no {missing}' if missing else ''
+
+
+def _tox_problem(words: list[str]) -> str:
+    tox = configparser.ConfigParser()
+    tox.read(ROOT / 'tox.ini', encoding='utf-8')
+    given = words[1].split(',') if words[:1] == ['-e'] else []
+    known = {section.partition(':')[2] for section in tox.sections()} | {'py3'}
+    unknown = sorted(set(given) - known)
+    return f'tox has no environment {unknown}' if unknown else ''
+
+
+def _script_problem(script: str, words: list[str]) -> str:
+    text = (ROOT / script).read_text(encoding='utf-8')
+    unknown = [w for w in words if w.startswith('--') and not re.search(rf'(?<![\w-]){w}\b', text)]
+    return f'{script} has no option {unknown}' if unknown else ''
 
 
 @cache
@@ -43,7 +74,8 @@ def _openstack_commands() -> dict[tuple[str, ...], Any]:
     found = {}
     for distribution in distributions():
         for entry in distribution.entry_points:
-            if entry.group.startswith('openstack.'):
+            # an extension is a module, without an attribute
+            if entry.group.startswith('openstack.') and entry.attr:
                 found[tuple(entry.name.split('_'))] = entry
     return found
 
@@ -95,14 +127,23 @@ def _own_problem(program: str, words: list[str]) -> str:
     if program not in modules:
         return f'{program} is no program of this package'
     importlib.import_module(modules[program])
-    text = _help(modules[program])
-    for word in words:
+    text, chosen = _help(modules[program]), []
+    for before, word in pairwise(['', *words]):
         name = word.split('=')[0]
         if name.startswith('--') and not re.search(rf'{name}\b', text):
             return f'{program} has no option {name}'
         if re.search(rf'^\s+{re.escape(word)}\b|[{{,]{re.escape(word)}[,}}]', text, re.MULTILINE):
-            text += _help(modules[program], word)
+            chosen.append(word)
+            text += _help(modules[program], *chosen)
+        elif not before.startswith('-') and not word.startswith('-') and _takes_commands(text):
+            return f'{program} {" ".join([*chosen, word])}: there is no such command'
     return ''
+
+
+def _takes_commands(text: str) -> bool:
+    """Does the last usage end with a list of commands, or a word for one of them?"""
+    usage = text.split('usage: ')[-1].split('\n\n')[0]
+    return re.search(r'(\{[\w,-]+\}|[A-Z]+) \.\.\.$', usage) is not None
 
 
 def _cloud_problem(words: list[str]) -> str:
