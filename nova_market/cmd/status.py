@@ -7,6 +7,7 @@ every OpenStack service is. It changes nothing.
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 
 from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
@@ -96,16 +97,14 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def _stored(self, look: Callable[[Database], Result]) -> Result:
         """What this look at the database finds, if the tables are those of this version."""
-        database = connect(self._conf)
         try:
-            schema.check(database)
-            return look(database)
+            with closing(connect(self._conf)) as database:
+                schema.check(database)
+                return look(database)
         except (ConfigurationError, SchemaBehind) as error:
             return Result(Code.FAILURE, str(error))
         except NovaMarketError as error:
             return Result(Code.FAILURE, f'{error}: check [database]connection')
-        finally:
-            database.close()
 
     def _spending(self) -> Result:
         """A file of policies may still have what was the default of an older version."""

@@ -21,8 +21,8 @@ from typing import Any, Concatenate, TypeVar
 
 from oslo_db import exception as oslo_error
 from oslo_db.sqlalchemy import enginefacade
-from sqlalchemy import Connection, Engine, event
-from sqlalchemy.exc import DBAPIError, ResourceClosedError
+from sqlalchemy import Connection, Engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, ResourceClosedError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from nova_market.db.connection_pool import ANSWER, PARAMETER
@@ -84,7 +84,10 @@ class Database:
 
         patience: seconds for which work is tried again; away: the same while the database does not answer
         answer:   seconds in which it has to answer; None: what the driver waits, which may be without end
+
+        :raises ConfigurationError: the URL is none, or its driver is not installed.
         """
+        _check_url(str(options['connection']))
         # a warning with a traceback for each error that oslo.db cannot name, which is raised as well
         logging.getLogger('oslo_db.sqlalchemy.exc_filters').setLevel(logging.ERROR)
         self._manager = enginefacade.transaction_context()
@@ -113,7 +116,6 @@ class Database:
         """For migrations and tests.
 
         :raises DatabaseUnavailable: no connection.
-        :raises ConfigurationError: the driver of the URL is not installed.
         """
         with translated():
             engine: Engine = self._manager.writer.get_engine()
@@ -230,6 +232,23 @@ def is_away(error: Exception) -> bool:
     return isinstance(error, NAMED) and bool(AWAY.search(str(error)))
 
 
+def _check_url(url: str) -> None:
+    """Loads the driver, and opens nothing. What is said of the URL has nothing that can be its password."""
+    example = 'give a URL, for example mysql+pymysql://USER:PASSWORD@HOST/NAME'
+    try:
+        make_url(url).get_dialect().import_dbapi()
+    except ArgumentError as error:
+        raise ConfigurationError(f'[database]connection: {error}: {example}') from error
+    except ValueError:
+        raise ConfigurationError(
+            f'[database]connection: its port is no number: {example}'
+        ) from None
+    except ImportError as error:
+        raise ConfigurationError(
+            f'[database]connection: {error}: install the driver that the URL names, for example PyMySQL'
+        ) from error
+
+
 def _prepare(engine: Engine) -> None:
     """Readers of SQLite do not wait for a writer (WAL), writers wait for each other."""
     if engine.dialect.name != 'sqlite':
@@ -274,7 +293,3 @@ def translated() -> Iterator[None]:
         if isinstance(error, oslo_error.DBNonExistentTable) or NO_TABLE.search(reason):
             raise SchemaBehind(f'{reason}: run "nova-market-manage db sync"') from error
         raise
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(
-            f'[database]connection: {error}: install the driver that the URL names, for example PyMySQL'
-        ) from error

@@ -75,9 +75,12 @@ def test_a_database_that_is_behind_is_a_failure(check):
     assert 'nova-market-manage db sync' in results['Database revision'][1]
 
 
-def test_a_database_that_cannot_be_reached_is_a_failure(check):
+@pytest.mark.parametrize(
+    'connection', ['sqlite:////nowhere/market.sqlite', 'mysql+cymysql://a@b/c']
+)
+def test_a_database_that_cannot_be_reached_is_a_failure(check, connection):
     """It says which option to look at, and the password is not shown."""
-    code, results = check(connection='sqlite:////nowhere/market.sqlite')
+    code, results = check(connection=connection)
     assert code == 2
     assert '[database]connection' in results['Database revision'][1]
 

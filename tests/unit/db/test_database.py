@@ -55,11 +55,23 @@ def test_a_database_that_is_away_is_reported_in_time_and_once(away, caplog):
     assert [record.name for record in caplog.records] == []
 
 
-def test_a_driver_that_is_not_installed_is_named():
-    """One line, where a package installed without extras has no driver of MariaDB or PostgreSQL."""
-    made = Database({'connection': 'mysql+cymysql://root@127.0.0.1:1/x'})
-    with pytest.raises(ConfigurationError, match=r"connection: No module named 'cymysql': install"):
-        schema.sync(made)
+@pytest.mark.parametrize(
+    ('url', 'why'),
+    [
+        ('mysql+cymysql://root@127.0.0.1:1/x', "No module named 'cymysql': install"),
+        (
+            'postgres://root@127.0.0.1:1/x',
+            "Can't load plugin: sqlalchemy.dialects:postgres: give a",
+        ),
+        ('/var/lib/x.sqlite', 'Could not parse SQLAlchemy URL from given URL string: give a'),
+        ('mysql+pymysql://root:SECRET', 'its port is no number: give a'),
+    ],
+)
+def test_a_url_that_names_no_database_is_refused_at_once(url, why):
+    """In one line without the password; also a driver that is missing, as none comes with the package."""
+    with pytest.raises(ConfigurationError, match=f'^.database.connection: {why}') as refused:
+        Database({'connection': url})
+    assert 'SECRET' not in str(refused.value)
 
 
 class Passing:
