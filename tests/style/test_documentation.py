@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the documentation states about the code, and the code about the documentation, is true."""
 
-import configparser
 import re
 from collections import Counter
 from dataclasses import replace
@@ -21,6 +20,7 @@ from nova_market.core.lease.greedy import greedy_consistent
 from nova_market.core.lease.state import placement_cost
 from nova_market.core.market.price import ResourceMarket, allocations, clearing_price
 from tests.style.test_layering import MAY_IMPORT, ROOT, TOPICS
+from tests.style.test_packaging import setup_cfg
 from tests.support.app_builders import applications
 from tests.support.job_builders import Job, snapshot
 from tests.support.lease_builders import asks, during, machines
@@ -146,6 +146,13 @@ def test_the_table_has_every_folder_of_a_layer(layer: str) -> None:
     assert folders_of(layer) <= layer_rows()[layer][0]
 
 
+def units() -> set[str]:
+    """Names of all services."""
+    found = {path.stem for path in (ROOT / 'etc/systemd').glob('*.service')}
+    assert len(found) > 5
+    return found
+
+
 def drawn(picture: str) -> Counter[str]:
     """The words of a drawing, and how often each is there."""
     text = (SOURCE / f'contributor/{picture}.svg').read_text(encoding='utf-8')
@@ -161,9 +168,8 @@ def test_the_drawing_of_the_layers_is_complete() -> None:
 
 def test_the_drawing_of_the_services_is_complete() -> None:
     """Each service that has a unit is in the drawing, and in the table beside it."""
-    services = {path.stem for path in (ROOT / 'etc/systemd').glob('*.service')}
+    services = units()
     text = (SOURCE / 'contributor/architecture.rst').read_text(encoding='utf-8')
-    assert len(services) > 5
     assert sorted(services - drawn('overview').keys()) == []
     assert sorted(name for name in services if f'   * - ``{name}``\n' not in text) == []
 
@@ -250,9 +256,7 @@ def test_the_documented_placement_algorithm_is_one() -> None:
 
 def test_every_namespace_of_plug_ins_is_in_the_table() -> None:
     """With one of its plug-ins as an example, as setup.cfg has them."""
-    declared = configparser.ConfigParser()
-    declared.read(ROOT / 'setup.cfg', encoding='utf-8')
-    points = declared['options.entry_points']
+    points = setup_cfg()['options.entry_points']
     start = 'nova_market.'
     lists = {key.removeprefix(start): points[key] for key in points if key.startswith(start)}
     installed = {key: set(re.findall(r'^(\w+) *=', text, re.M)) for key, text in lists.items()}
@@ -277,8 +281,7 @@ def test_the_glossary_is_complete() -> None:
 def test_every_service_and_topic_is_in_the_glossary() -> None:
     """A reader who meets the name of a program or of a folder of services finds what it is about."""
     text = (SOURCE / 'glossary.rst').read_text(encoding='utf-8')
-    units = {path.stem for path in (ROOT / 'etc/systemd').glob('*.service')}
-    assert sorted(unit for unit in units if not re.search(rf'\b{unit}\b', text)) == []
+    assert sorted(unit for unit in units() if not re.search(rf'\b{unit}\b', text)) == []
     terms = re.findall(r'^   (\w.*)$', text, re.MULTILINE)
     topics = folders_of('services')
     assert len(topics) > 9

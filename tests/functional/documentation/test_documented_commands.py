@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.documentation.described import problem
+from tests.support.documentation.described import OTHERS, problem
 from tests.support.documentation.sessions import ROOT
 
 pytestmark = [pytest.mark.functional, pytest.mark.clock]
@@ -20,11 +20,18 @@ PAGES = (
     'doc/source/contributor/extending.rst',
 )
 PROGRAM = re.compile(
-    r'(?:\S*/)?(?:openstack|nova-[a-z-]+|tox|pip|python3|apt-get|pytest|pre-commit|reno)(?=\s|$)'
+    rf'(?:\S*/)?(?:openstack|nova-[a-z-]+|tox|{"|".join(sorted(OTHERS))})(?=\s|$)'
     r'|(?:\./)?tools/\w+(?=\s|$)'
 )
-NO_PROGRAMS = {'nova-compute', 'nova-scheduler', 'nova-market', 'openstack market'}
-NO_PROGRAMS |= {'/tmp/nova-market-experiment'}
+NO_PROGRAMS = frozenset(
+    {
+        'nova-compute',
+        'nova-scheduler',
+        'nova-market',
+        'openstack market',
+        '/tmp/nova-market-experiment',
+    }
+)
 """Names of other things, which pages have beside those of programs."""
 BLOCK = re.compile(r'^( *)(?!\.\. ).*::\n\n((?:\1 +\S.*\n|\n)+)', re.MULTILINE)
 
