@@ -66,9 +66,18 @@ one.recv()
 
 
 @pytest.fixture
-def flood(town):
+def running():
+    """Processes that a test begins; they are ended with it."""
+    begun: list[subprocess.Popen[str]] = []
+    yield begun
+    for process in begun:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def flood(town, running):
     """Begin a process with the key of host `bad` that floods host `a`."""
-    running = []
 
     def begin(connections, size, parts=1, address=''):
         own, server = (town.keys(host).load().own for host in ('bad', 'a'))
@@ -82,16 +91,12 @@ def flood(town):
         }
         running.append(subprocess.Popen([sys.executable, '-c', FLOOD, json.dumps(about)]))
 
-    yield begin
-    for process in running:
-        process.kill()
-        process.wait()
+    return begin
 
 
 @pytest.fixture
-def answering(town):
+def answering(town, running):
     """The address of a process with the key of host `bad`, which answers a frame by parts without an end."""
-    running = []
 
     def begin():
         own = town.keys('bad').load().own
@@ -100,10 +105,7 @@ def answering(town):
         running.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
         return running[-1].stdout.readline().strip()
 
-    yield begin
-    for process in running:
-        process.kill()
-        process.communicate()
+    return begin
 
 
 @pytest.fixture
