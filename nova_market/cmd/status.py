@@ -30,6 +30,7 @@ from nova_market.errors import (
 from nova_market.wiring import engine, rebalancing
 from nova_market.wiring.database import connect
 from nova_market.wiring.limits_in_use import beyond_limits
+from nova_market.wiring.market_settings import market_settings
 
 PROGRAM = 'nova-market-status'
 EXIT_USAGE = 255
@@ -53,7 +54,7 @@ class Checks(upgradecheck.UpgradeCommands):
     def _configuration(self) -> Result:
         try:
             engine.check_options(self._conf)
-            engine.load_settings(self._conf)
+            market_settings(self._conf)
             rebalancing.load(self._conf)
         except NovaMarketError as error:
             return Result(Code.FAILURE, str(error))

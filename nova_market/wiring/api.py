@@ -26,9 +26,6 @@ from nova_market.api.stores import ApiStores, Settings
 from nova_market.api.token_bucket import Rate
 from nova_market.conf import database as database_options
 from nova_market.conf import opts
-from nova_market.conf.offers import region_of
-from nova_market.core.job.attempt import WorkerPace
-from nova_market.core.job.operator_limits import JobLimits
 from nova_market.core.service_type import SERVICE_TYPE
 from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.app_events import DatabaseAppEvents
@@ -51,11 +48,12 @@ from nova_market.db.set_aside import DatabaseSetAside
 from nova_market.errors import ConfigurationError
 from nova_market.ports import ChildRegions, Flavors, ServerOwners, Trusts
 from nova_market.services.tender.bag_requests import BagLimits
-from nova_market.services.tender.offers import OfferSettings
 from nova_market.wiring.database import connect_api
+from nova_market.wiring.job_settings import job_limits, worker_pace
 from nova_market.wiring.lease_settings import lease_settings
 from nova_market.wiring.notice_limits import notice_limits
-from nova_market.wiring.policies import job_policies, traits_by_policy, utilities
+from nova_market.wiring.offer_settings import offer_settings
+from nova_market.wiring.policies import job_policies, traits_by_policy
 
 PROGRAM = 'nova-market-api'
 
@@ -167,41 +165,6 @@ def request_rates(conf: cfg.ConfigOpts) -> RequestRates:
         reports=Rate(per_second=1 / interval if interval else 0.0, burst=REPORTS_AT_ONCE),
         unit=UNIT,
     )
-
-
-def offer_settings(conf: cfg.ConfigOpts) -> OfferSettings:
-    """How offers are made."""
-    options = conf.offers
-    return OfferSettings(
-        valid=options.valid,
-        most=options.max_open,
-        longest_hold=options.longest_hold,
-        hold_fee=options.hold_fee,
-        late_refund=options.late_refund,
-        forecast_age=options.forecast_age,
-        region=region_of(conf),
-        child_timeout=options.child_timeout,
-        depth=options.depth,
-        utilities=utilities(),
-        limits=job_limits(conf),
-    )
-
-
-def job_limits(conf: cfg.ConfigOpts) -> JobLimits:
-    """What no queue or job may exceed: the API refuses it, and the service does not apply it."""
-    options = conf.jobs
-    return JobLimits(
-        max_short_below=options.max_short_below,
-        max_notice=options.max_notice,
-        max_least_run_time=options.max_least_run_time,
-        max_retries=options.max_retries,
-    )
-
-
-def worker_pace(conf: cfg.ConfigOpts) -> WorkerPace:
-    """How often workers call: the API tells them, and the service waits for them."""
-    options = conf.jobs
-    return WorkerPace(poll=options.poll, heartbeat=options.heartbeat, missed=options.missed)
 
 
 def metrics_token(conf: cfg.ConfigOpts) -> str | None:

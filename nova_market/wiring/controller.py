@@ -14,18 +14,22 @@ from nova_market.conf import controller, market, roles
 from nova_market.core.app.decision import Rules
 from nova_market.core.app.record import APP_MARKS
 from nova_market.core.app.template import Rest
+from nova_market.db.accounts import DatabaseAccounts
 from nova_market.db.app_events import DatabaseAppEvents
 from nova_market.db.apps import DatabaseApps
+from nova_market.db.bids import DatabaseBids
 from nova_market.db.database import Database
+from nova_market.db.ledger import DatabaseLedger
+from nova_market.db.rounds import DatabaseRounds
 from nova_market.errors import ConfigurationError
 from nova_market.ports import Clock, OwnerCloud
 from nova_market.services.app.controller import Controller
 from nova_market.services.app.inputs import AppStores
 from nova_market.services.app.metrics import ControllerCollector
 from nova_market.services.app.settings import ControllerSettings
-from nova_market.wiring import engine
 from nova_market.wiring.database import ready, set_aside_report
 from nova_market.wiring.leadership import CONTROLLER, leadership
+from nova_market.wiring.market_settings import market_settings
 from nova_market.wiring.options import check_values
 from nova_market.wiring.policies import policies
 from nova_market.wiring.standing import standings
@@ -75,15 +79,14 @@ def build(conf: cfg.ConfigOpts, *, cloud: OwnerCloud | None = None) -> Parts:
 def stores_of(database: Database, clock: Clock) -> AppStores:
     """All stores of one database."""
     apps = DatabaseApps(database, clock.wall)
-    of_market = engine.stores_of(database, clock)
     return AppStores(
         apps=apps,
         slots=apps,
         events=DatabaseAppEvents(database),
-        bids=of_market.bids,
-        accounts=of_market.accounts,
-        ledger=of_market.ledger,
-        history=of_market.history,
+        bids=DatabaseBids(database, clock.wall),
+        accounts=DatabaseAccounts(database),
+        ledger=DatabaseLedger(database, clock.wall),
+        history=DatabaseRounds(database, clock.wall),
         boundary=database.boundary,
     )
 
@@ -106,7 +109,7 @@ def load_settings(conf: cfg.ConfigOpts) -> ControllerSettings:
             f'[controller]first_pause = {options.first_pause:g} is above longest_pause = '
             f'{options.longest_pause:g}: give a shorter first pause'
         )
-    of_market = engine.load_settings(conf)
+    of_market = market_settings(conf)
     return ControllerSettings(
         name=str(options.name or f'controller.{conf.host.name or socket.gethostname()}'),
         interval=options.interval,

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the market engine together from options."""
 
-import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,8 +15,6 @@ from nova_market.conf import exchange as exchange_options
 from nova_market.conf import market, rebalancing, steering
 from nova_market.conf import usage as usage_options
 from nova_market.core.lease.host_view import watts_of
-from nova_market.core.ledger.currency import PARTS
-from nova_market.core.ledger.money import micro_credits
 from nova_market.core.market.settings import MarketSettings
 from nova_market.core.resource import HostName
 from nova_market.core.scheduler.publication import OperatorTerms
@@ -28,8 +25,7 @@ from nova_market.db.escrow import DatabaseEscrow
 from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.plans import DatabasePlans
 from nova_market.db.rounds import DatabaseRounds
-from nova_market.errors import BadAmount, ConfigurationError
-from nova_market.plugins import load_plugin
+from nova_market.errors import ConfigurationError
 from nova_market.ports import Clock, Enforcement, MarketCloud
 from nova_market.ports.stores import MarketStores
 from nova_market.services.market.cordon import Steering, SteeringSettings
@@ -44,10 +40,8 @@ from nova_market.wiring.database import ready, set_aside_report
 from nova_market.wiring.exchange import build_enforcement
 from nova_market.wiring.leadership import ENGINE, leadership
 from nova_market.wiring.lease_settings import host_watts
+from nova_market.wiring.market_settings import market_settings
 from nova_market.wiring.options import check_values
-
-REDISTRIBUTE = 'redistribute'
-MIB_PER_GIB = 1024.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +74,7 @@ def build(
     :raises ConfigurationError: an option that cannot work.
     :raises DatabaseUnavailable, SchemaBehind: there is no place to keep rounds.
     """
-    settings = load_settings(conf)
+    settings = market_settings(conf)
     clock = SystemClock()
     database = ready(conf)
     stores, boundary = stores_of(database, clock), database.boundary
@@ -203,44 +197,3 @@ def check_options(conf: cfg.ConfigOpts) -> None:
     """:raises ConfigurationError: names the option, its value, the limit and where it stands."""
     groups = (market, rebalancing, steering, exchange_options, usage_options)
     check_values(conf, [listed for group in groups for listed in group.list_opts()])
-
-
-def engine_name(conf: cfg.ConfigOpts) -> str:
-    return str(conf.market.name or f'engine.{conf.host.name or socket.gethostname()}')
-
-
-def load_settings(conf: cfg.ConfigOpts) -> MarketSettings:
-    """Settings from group [market].
-
-    :raises ConfigurationError: names the option, its value and what to do.
-    """
-    options = conf.market
-    pricing = load_plugin('nova_market.pricing', options.pricing, '[market]pricing')
-    currency = load_plugin('nova_market.currency', options.currency, '[market]currency')
-    return MarketSettings(
-        name=engine_name(conf),
-        period=options.period,
-        pricing=pricing,
-        currency=currency,
-        reserve=(
-            float(_amount(conf, 'reserve_price_cpu')),
-            _amount(conf, 'reserve_price_memory') / MIB_PER_GIB,
-        ),
-        host_reserve=(options.host_reserve_cores, options.host_reserve_memory_mib),
-        total=_amount(conf, 'total_credits'),
-        renew_every=options.renew_every,
-        return_delay=0 if options.currency == REDISTRIBUTE else options.return_delay,
-        tax_rate=round(options.tax_percent * PARTS / 100),
-        tax_floor=_amount(conf, 'tax_floor'),
-        new_weight=options.new_project_weight,
-        breaker=options.price_breaker,
-        notice=options.notice_periods,
-        options={'pricing': options.pricing, 'currency': options.currency},
-    )
-
-
-def _amount(conf: cfg.ConfigOpts, option: str) -> int:
-    try:
-        return micro_credits(getattr(conf.market, option), f'[market]{option}')
-    except BadAmount as error:
-        raise ConfigurationError(str(error)) from None

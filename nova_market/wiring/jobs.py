@@ -44,9 +44,10 @@ from nova_market.services.tender.bags import Bags, BagSettings, BagStores
 from nova_market.services.tender.offers import OfferStores
 from nova_market.services.tender.settling import OfferSettling
 from nova_market.wiring import standing
-from nova_market.wiring.api import job_limits, offer_settings, worker_pace
 from nova_market.wiring.database import ready, set_aside_report
+from nova_market.wiring.job_settings import job_limits, worker_pace
 from nova_market.wiring.leadership import JOBS, leadership
+from nova_market.wiring.offer_settings import offer_settings
 from nova_market.wiring.options import check_values
 from nova_market.wiring.policies import job_plugins
 

@@ -15,7 +15,7 @@ from nova_market.db.database import Database
 from nova_market.db.leases import DatabaseLeases
 from nova_market.db.queues import DatabaseQueues
 from nova_market.services.job.inputs import all_queues
-from nova_market.wiring.api import job_limits
+from nova_market.wiring.job_settings import job_limits
 from nova_market.wiring.lease_settings import lease_settings
 
 

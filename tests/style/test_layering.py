@@ -6,6 +6,8 @@ The rules and their reasons are in doc/source/contributor/layering.rst.
 """
 
 import ast
+import configparser
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,6 +47,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     | {'experiments', 'wiring'},
     'wsgi': frozenset({'errors', 'wiring'}),
 }
+
+SERVICES = frozenset({'agent', 'api', 'controller', 'engine', 'jobs', 'leases', 'notices'})
+"""Modules of wiring that put one service together each. What several services need is in the others."""
 
 # The topics of core, from the inside out: a topic imports those of earlier lines only, and itself.
 TOPICS: tuple[frozenset[str], ...] = (
@@ -111,7 +116,7 @@ def layer_of(module: str) -> str:
 
 
 def topic_of(module: str) -> str:
-    """The topic of core that a module belongs to: the second name below the package."""
+    """The second name below the package: the topic of core, or the module of wiring, of a module."""
     return [*module.split('.'), '', ''][2]
 
 
@@ -131,8 +136,8 @@ def imported(source: str, module: str, *, is_package: bool) -> Iterator[tuple[in
         elif isinstance(node, ast.ImportFrom):
             start = parents[: len(parents) - node.level + 1] if node.level else []
             origin = '.'.join([*start, *([node.module] if node.module else [])])
-            # "from nova_market import adapters" imports a layer by name
-            if origin == PACKAGE:
+            # "from nova_market import adapters" imports a layer by name, as wiring's modules often are
+            if origin in {PACKAGE, f'{PACKAGE}.wiring'}:
                 yield from ((node.lineno, f'{origin}.{alias.name}') for alias in node.names)
             else:
                 yield node.lineno, origin
@@ -155,6 +160,10 @@ def violations(source: str, module: str, *, is_package: bool = False) -> list[st
                 found.append(f'{where}: {layer or PACKAGE} may not import {name}')
             elif layer == other == 'core' and not inwards(module, name):
                 found.append(f'{where}: topic {topic_of(module)} may not import {name}')
+            elif layer == other == 'wiring' and topic_of(name) in SERVICES - {topic_of(module)}:
+                found.append(
+                    f'{where}: {name} is of one service: move what is needed to a module of its own'
+                )
         elif layer not in ONLY_IN.get(top, frozenset({layer})):
             allowed = ', '.join(sorted(ONLY_IN[top])) or 'nowhere'
             found.append(f'{where}: {name} is imported in {layer or PACKAGE}; allowed: {allowed}')
@@ -219,6 +228,9 @@ def test_every_topic_is_known(path: Path) -> None:
         ('nova_market.adapters.control.network', 'import nova_market.services.fairness.agent'),
         ('nova_market.adapters.control.network', 'import nova'),
         ('nova_market.sim.engine', 'import nova_market.cmd.fairness'),
+        ('nova_market.wiring.jobs', 'from nova_market.wiring.api import job_limits'),
+        ('nova_market.wiring.controller', 'from nova_market.wiring import engine'),
+        ('nova_market.wiring.limits_in_use', 'from . import api'),
         ('nova_market.testbed.host', 'import libvirt'),
         ('nova_market.cmd.fairness', 'import pyroute2'),
         ('nova_market.cmd.fairness', 'import eventlet'),
@@ -242,11 +254,35 @@ def test_a_forbidden_import_is_found(module: str, source: str) -> None:
         ('nova_market.cmd.fairness', 'from nova_market.adapters.transport import oslo'),
         ('nova_market.scheduler.weighers', 'from nova.scheduler import weights'),
         ('nova_market.sim.engine', 'from nova_market.services.fairness import agent'),
+        ('nova_market.wiring.jobs', 'from nova_market.wiring import job_settings, standing'),
+        ('nova_market.cmd.jobs', 'from nova_market.wiring import jobs'),
     ],
 )
 def test_an_allowed_import_passes(module: str, source: str) -> None:
     """What the layering is for stays possible."""
     assert violations(source, module) == []
+
+
+def wirings_of(program: str) -> set[str]:
+    """Which services' wiring a program imports."""
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / 'setup.cfg', encoding='utf-8')
+    module = re.search(
+        rf'^{program} = ([\w.]+):', setup['options.entry_points']['console_scripts'], re.M
+    )
+    assert module, program
+    path = ROOT / f'{module[1].replace(".", "/")}.py'
+    names = imported(path.read_text(encoding='utf-8'), module[1], is_package=False)
+    return {topic_of(name) for _, name in names if layer_of(name) == 'wiring'} & SERVICES
+
+
+def test_every_service_has_a_wiring_of_its_own() -> None:
+    """One for each program that has a unit, and for the API: a new service needs its place among them."""
+    units = [path.stem for path in (ROOT / 'etc/systemd').glob('*.service')]
+    wirings = [wirings_of(program) for program in {*units, 'nova-market-api'}]
+    assert all(len(one) == 1 for one in wirings)
+    assert set().union(*wirings) == SERVICES
+    assert len(wirings) == len(SERVICES)
 
 
 LONGEST = {'nova_market.guest_agent.worker': 730}

@@ -9,6 +9,7 @@ from oslo_config import cfg
 from nova_market.conf import opts
 from nova_market.core.job.operator_limits import JobLimits
 from nova_market.wiring import api, jobs
+from nova_market.wiring.offer_settings import offer_settings
 
 GIVEN = {'max_short_below': 60, 'max_notice': 61, 'max_least_run_time': 62, 'max_retries': 3}
 
@@ -20,7 +21,7 @@ def settings_of(**given):
     conf([], project='nova_market', default_config_files=[])
     for name, value in {'worker_url': 'http://10.0.0.1/market', **given}.items():
         conf.set_override(name, value, group='jobs')
-    return api.settings(conf), api.offer_settings(conf), jobs.load_settings(conf)
+    return api.settings(conf), offer_settings(conf), jobs.load_settings(conf)
 
 
 @pytest.mark.parametrize('given', [{}, GIVEN])
