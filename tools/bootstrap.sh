@@ -156,9 +156,6 @@ fill_venv() {
     done
     shift
     stamp=$(cd "$ROOT" && { pwd; cat tools/build-constraints.txt "${files[@]}"; } | sha256sum)
-    # pbr asks git for the version; a tree from an archive has none
-    git -C "$ROOT" rev-parse --verify -q HEAD >/dev/null 2>&1 ||
-        export PBR_VERSION="${PBR_VERSION:-0.1.0}"
     (
         flock 9
         [ "$(cat "$venv/.nova-market" 2>/dev/null)" = "$stamp" ] &&

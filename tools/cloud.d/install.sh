@@ -25,8 +25,6 @@ install_plugins() {
     stamp=$({ printf '%s\n' "$ROOT" && cat "$ROOT/setup.cfg" && cat "$VENV/.nova-market"; } | sha256sum)
     [ "$(cat "$VENV/.nova-market-plugins" 2>/dev/null)" != "$stamp" ] || return 0
     say "the scheduler plug-ins from $ROOT"
-    # pbr asks git for the version; a tree from an archive has none
-    git -C "$ROOT" rev-parse --verify -q HEAD >/dev/null 2>&1 || export PBR_VERSION="${PBR_VERSION:-0.1.0}"
     "$VENV/bin/python" -m pip install -q --disable-pip-version-check --no-deps -e "$ROOT" \
         "$(grep '^msgspec==' "$ROOT/constraints.txt")" >"$LOG_DIR/pip-plugins.log" 2>&1 || die "pip failed; see $LOG_DIR/pip-plugins.log"
     rm -f "$VENV"/bin/nova-fairness "$VENV"/bin/nova-market-*
