@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import delete, insert, select, text, update
+from sqlalchemy import delete, insert, text, update
 
 from nova_market.core.job.record import JobState
 from nova_market.core.job.store_values import JobStep
@@ -37,8 +37,6 @@ from nova_market.core.rebalancing.plan import MoveState, PlanState, StoredMove, 
 from nova_market.core.tender.stored_offer import OfferState
 from nova_market.db import schema
 from nova_market.db.accounts import DatabaseAccounts
-from nova_market.db.app_events import DatabaseAppEvents
-from nova_market.db.apps import DatabaseApps
 from nova_market.db.bids import DatabaseBids
 from nova_market.db.database import Database
 from nova_market.db.job_decisions import DatabaseJobDecisions
@@ -54,6 +52,7 @@ from nova_market.errors import (
     BadAmount,
     BadRow,
     BalanceTooLow,
+    ConfigurationError,
     Conflict,
     KeyReused,
     PeriodPurged,
@@ -420,16 +419,6 @@ def test_a_round_is_stored_with_its_holds(book, database, wall):
     assert book.totals(7, Reason.HOLD) == {(ALICE, ESCROW): 1000}
 
 
-def test_an_older_database_gets_the_escrow_account(empty):
-    """The upgrade opens it."""
-    schema.sync(empty, '7f2c9e41a6d0')
-    with empty.engine.connect() as connection:
-        found = connection.execute(select(accounts.c.id)).scalars()
-        assert ESCROW not in list(found)
-    schema.sync(empty)
-    assert DatabaseAccounts(empty).account(ESCROW) == Account(id=ESCROW)
-
-
 def test_a_document_longer_than_a_packet(database, wall):
     """40 MB that do not compress well are stored and read back."""
     import random
@@ -662,27 +651,54 @@ def test_a_sync_that_was_interrupted_is_run_again(database, url):
     DatabasePlans(database, Wall()).add(StoredPlan(id='p', period=1, mode='off', created_at=0.0))
 
 
-def test_servers_of_applications_from_before_draining_do_not_drain(empty):
-    """The rows that an older version has written are read, and nothing was given up."""
-    schema.sync(empty, 'd5a07e3c914b')
+def test_a_table_of_something_else_is_not_taken(empty):
+    """Of another program, or of the first sync of an earlier version, which was interrupted."""
     with empty.engine.begin() as connection:
-        connection.execute(
-            text(
-                'INSERT INTO apps (id, project_id, user_id, template, user_data, trust_id, credential, wish,'
-                ' generation, state, created_at, changed_at, memory, figures) VALUES'
-                " ('a', 'p', 'u', '{}', '{}', 't', '', 'run', 1, 'running', 1, 1, '{}', '{}')"
-            )
-        )
-        connection.execute(
-            text(
-                'INSERT INTO app_servers (app_id, component, number, intention, server_id) VALUES'
-                " ('a', 'w', 1, 'present', 's')"
-            )
-        )
+        connection.execute(text('CREATE TABLE bids (server_id INTEGER)'))
+    with pytest.raises(ConfigurationError, match=r'table bids .*without changed_at, cpu'):
+        schema.sync(empty)
+    assert schema.version(empty) == ''
+
+
+def test_references_are_enforced_after_a_sync(empty):
+    """By the connections that the sync had, too."""
     schema.sync(empty)
-    (slot,) = DatabaseApps(empty, Wall()).slots('a')
-    assert (slot.server_id, slot.address, slot.drain_id) == ('s', '', 0)
-    assert DatabaseAppEvents(empty).hooks(['a']) == {}
+    with pytest.raises(Exception, match=r'(?i)foreign key'), empty.engine.begin() as connection:
+        connection.execute(
+            text("INSERT INTO app_replaced_trusts (app_id, trust_id) VALUES ('x', 't')")
+        )
+
+
+@pytest.mark.parametrize('earlier', ['7f2c9e41a6d0', '5be0c19d7a42'])
+def test_a_database_of_an_earlier_revision_is_left_as_it_is(empty, earlier):
+    """Its steps are not there any more: services and the sync say where to bring it, and how."""
+    schema.sync(empty)
+    with empty.engine.begin() as connection:
+        connection.execute(text(f"UPDATE alembic_version SET version_num = '{earlier}'"))
+    with pytest.raises(ConfigurationError, match=rf'{earlier}.*from 7d14e8b3f960.*the manual'):
+        schema.sync(empty)
+    with pytest.raises(SchemaBehind, match=rf'{earlier}.*from 7d14e8b3f960.*the manual'):
+        schema.check(empty)
+    assert schema.version(empty) == earlier
+
+
+def test_a_database_of_a_newer_version_is_left_as_it_is(empty):
+    """This version has no step that leads there."""
+    schema.sync(empty)
+    with empty.engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = 'ffffffffffff'"))
+    with pytest.raises(ConfigurationError, match=r'ffffffffffff.*newer version'):
+        schema.sync(empty)
+    with pytest.raises(SchemaBehind, match=r'ffffffffffff.*newer version'):
+        schema.check(empty)
+
+
+def test_a_database_at_the_first_revision_goes_on(empty):
+    """It is the last one of the steps of before: nothing is made anew, and nothing is lost."""
+    assert schema.sync(empty, '7d14e8b3f960') == '7d14e8b3f960'
+    DatabasePlans(empty, Wall()).add(StoredPlan(id='p', period=1, mode='off', created_at=0.0))
+    assert schema.sync(empty) == schema.newest()
+    assert DatabasePlans(empty, Wall()).plan('p')
 
 
 def test_a_database_without_tables_says_what_to_do(empty):

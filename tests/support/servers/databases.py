@@ -117,6 +117,7 @@ def database(url: str, empty_tables: Path) -> Iterator[Database]:
         shutil.copy(empty_tables, url.removeprefix('sqlite:///'))
     else:
         if schema.version(made) != newest():
+            drop_tables(made)
             schema.sync(made)
         empty_all(made)
     yield made

@@ -5,13 +5,8 @@ import sqlalchemy as sa
 
 from nova_market.db.migrations.resumable import CONTENT, COUNTER, create, index
 
-revision = '1c7f93ab4e26'
-down_revision = 'c4e0917b5a2f'
-branch_labels = None
-depends_on = None
 
-
-def upgrade() -> None:
+def make() -> None:
     text, number = sa.String, sa.BigInteger
     create(
         'usage_series',

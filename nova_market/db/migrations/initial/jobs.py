@@ -1,53 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues, jobs, their attempts and workers, what happened to them, and statistics per minute."""
+"""Jobs, their attempts and workers, what happened to them, and what the service keeps."""
 
 import sqlalchemy as sa
-from alembic import op
 
-from nova_market.db.migrations.resumable import CONTENT, COUNTER, create, index
-
-revision = 'c17a5be84f02'
-down_revision = '6e2f81b0d3a9'
-branch_labels = None
-depends_on = None
+from nova_market.db.migrations.resumable import CONTENT, COUNTER, create, index, row
 
 
-def upgrade() -> None:
-    _queues()
+def make() -> None:
     _jobs()
     _contents()
     _attempts()
     _workers()
     _events()
-    _minutes()
-    _host_sizes()
-
-
-def _queues() -> None:
-    create(
-        'job_queues',
-        sa.Column('id', sa.String(length=64), nullable=False),
-        sa.Column('name', sa.String(length=64), nullable=False),
-        sa.Column('project_id', sa.String(length=64), nullable=False),
-        sa.Column('user_id', sa.String(length=64), nullable=False),
-        sa.Column('trust_id', sa.String(length=64), server_default='', nullable=False),
-        sa.Column('share', sa.Double(), nullable=False),
-        sa.Column('aggregate', sa.String(length=255), server_default='', nullable=False),
-        sa.Column('settings', CONTENT, nullable=False),
-        sa.Column('state', sa.String(length=16), nullable=False),
-        sa.Column('generation', sa.BigInteger(), nullable=False),
-        sa.Column('created_at', sa.Double(), nullable=False),
-        sa.Column('changed_at', sa.Double(), nullable=False),
-        sa.PrimaryKeyConstraint('id'),
-        sa.UniqueConstraint('name', name='queue_name'),
-    )
-    index('queues_of_project', 'job_queues', ['project_id', 'name'])
-    create(
-        'job_queue_trusts',
-        sa.Column('trust_id', sa.String(length=64), nullable=False),
-        sa.Column('queue_id', sa.String(length=64), nullable=False),
-        sa.PrimaryKeyConstraint('trust_id'),
-    )
+    _states()
 
 
 def _jobs() -> None:
@@ -112,6 +77,10 @@ def _service_columns() -> list[sa.Column[object]]:
         sa.Column('reason_text', sa.String(length=1000), server_default='', nullable=False),
         sa.Column('reason_numbers', CONTENT),
         sa.Column('expected_start', sa.Double()),
+        sa.Column('saves', sa.Boolean(), server_default=sa.false(), nullable=False),
+        sa.Column('by_offer', sa.Boolean(), server_default=sa.false(), nullable=False),
+        sa.Column('reserve', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
+        sa.Column('owed', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
     ]
 
 
@@ -146,6 +115,9 @@ def _attempts() -> None:
         sa.Column('output', CONTENT),
         sa.Column('output_total', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
         sa.Column('text', sa.String(length=1000), server_default='', nullable=False),
+        sa.Column('given_at', sa.Double(), server_default=sa.text('0'), nullable=False),
+        sa.Column('excluded', sa.Double(), server_default=sa.text('0'), nullable=False),
+        sa.Column('by_cloud', sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.PrimaryKeyConstraint('job_id', 'number', 'rank'),
     )
 
@@ -174,10 +146,13 @@ def _workers() -> None:
         sa.Column('clock_offset', sa.Double(), server_default=sa.text('0'), nullable=False),
         sa.Column('tries', sa.Integer(), server_default=sa.text('0'), nullable=False),
         sa.Column('retry_at', sa.Double(), server_default=sa.text('0'), nullable=False),
+        sa.Column('session', sa.String(64), server_default='', nullable=False),
+        sa.Column('project_id', sa.String(64), server_default='', nullable=False),
         sa.ForeignKeyConstraint(['queue_id'], ['job_queues.id'], name='worker_queue'),
         sa.PrimaryKeyConstraint('id'),
     )
     index('workers_of_queue', 'job_workers', ['queue_id', 'id'])
+    index('workers_idle', 'job_workers', ['queue_id', 'intention', 'state', 'job_id', 'flavor'])
 
 
 def _events() -> None:
@@ -196,20 +171,19 @@ def _events() -> None:
     index('job_events_of', 'job_events', ['job_id', 'id'])
 
 
-def _minutes() -> None:
+def _states() -> None:
+    """The one row of sizes is there from the beginning: whoever changes queues locks it."""
     create(
-        'job_minutes',
-        sa.Column('queue_id', sa.String(length=64), nullable=False),
-        sa.Column('minute', sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column('cores', sa.Double(), nullable=False),
-        sa.Column('share', sa.Double(), nullable=False),
-        sa.Column('waiting', sa.Integer(), nullable=False),
-        sa.Column('running', sa.Integer(), nullable=False),
-        sa.Column('started', sa.Integer(), nullable=False),
-        sa.Column('finished', sa.Integer(), nullable=False),
-        sa.Column('failed', sa.Integer(), nullable=False),
-        sa.Column('preempted', sa.Integer(), nullable=False),
-        sa.PrimaryKeyConstraint('queue_id', 'minute'),
+        'job_states',
+        sa.Column('name', sa.String(length=20), nullable=False),
+        sa.Column('document', CONTENT, nullable=False),
+        sa.Column('version', sa.BigInteger, nullable=False, server_default=sa.text('0')),
+        sa.PrimaryKeyConstraint('name'),
+    )
+    create(
+        'job_projects',
+        sa.Column('project_id', sa.String(length=64), nullable=False),
+        sa.PrimaryKeyConstraint('project_id'),
     )
     create(
         'job_hosts',
@@ -217,11 +191,4 @@ def _minutes() -> None:
         sa.Column('sizes', CONTENT, nullable=False),
         sa.PrimaryKeyConstraint('name'),
     )
-
-
-def _host_sizes() -> None:
-    """The one row is there from the beginning: whoever changes queues locks it."""
-    bind = op.get_bind()
-    rows = sa.table('job_hosts', sa.column('name'), sa.column('sizes'))
-    if bind.execute(sa.select(rows.c.name)).first() is None:
-        bind.execute(rows.insert().values(name='largest', sizes=b''))
+    row('job_hosts', 'name', name='largest', sizes=b'')

@@ -5,13 +5,8 @@ import sqlalchemy as sa
 
 from nova_market.db.migrations.resumable import CONTENT, COUNTER, create, index
 
-revision = 'c4e0917b5a2f'
-down_revision = '1f6d92c47ab0'
-branch_labels = None
-depends_on = None
 
-
-def upgrade() -> None:
+def make() -> None:
     _preferences()
     _outbox()
 
@@ -42,6 +37,7 @@ def _preferences() -> None:
         _real('digest'),
         sa.Column('at_most', sa.Integer(), nullable=False),
         _real('changed_at'),
+        sa.Column('stopped', sa.String(length=255), server_default='', nullable=False),
         sa.PrimaryKeyConstraint('number'),
         sa.UniqueConstraint('project_id', 'user_id', name='notices_of_user'),
         sqlite_autoincrement=True,

@@ -1,19 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Applications that a controller runs: their rows, servers, events and reports."""
+"""Applications that a controller runs: their rows, servers, events, reports and hooks."""
 
 import sqlalchemy as sa
 
 from nova_market.db.migrations.resumable import CONTENT, COUNTER, create, index
 
-revision = 'd5a07e3c914b'
-down_revision = '3b8d05f7c1e4'
-branch_labels = None
-depends_on = None
 
-
-def upgrade() -> None:
+def make() -> None:
     _apps()
-    _replaced_trusts()
     _servers()
     _events()
     _reports()
@@ -42,9 +36,6 @@ def _apps() -> None:
     )
     index('apps_of_project', 'apps', ['project_id', 'id'])
     index('apps_open', 'apps', ['closed', 'id'])
-
-
-def _replaced_trusts() -> None:
     create(
         'app_replaced_trusts',
         sa.Column('app_id', sa.String(length=64), nullable=False),
@@ -64,6 +55,9 @@ def _servers() -> None:
         sa.Column('server_id', sa.String(length=64), server_default='', nullable=False),
         sa.Column('attempts', sa.Integer(), server_default=sa.text('0'), nullable=False),
         sa.Column('retry_at', sa.Double(), server_default=sa.text('0'), nullable=False),
+        sa.Column('address', sa.String(length=64), server_default='', nullable=False),
+        sa.Column('drain_at', sa.Double(), server_default=sa.text('0'), nullable=False),
+        sa.Column('drain_until', sa.Double(), server_default=sa.text('0'), nullable=False),
         sa.ForeignKeyConstraint(['app_id'], ['apps.id'], name='slot_app'),
         sa.PrimaryKeyConstraint('app_id', 'component', 'number'),
     )
@@ -100,5 +94,17 @@ def _reports() -> None:
         sa.Column('waiting', sa.BigInteger(), nullable=True),
         sa.Column('busy', sa.BigInteger(), nullable=True),
         sa.ForeignKeyConstraint(['app_id'], ['apps.id'], name='report_app'),
+        sa.PrimaryKeyConstraint('app_id', 'server_id'),
+    )
+    create(
+        'app_hooks',
+        sa.Column('app_id', sa.String(length=64), nullable=False),
+        sa.Column('server_id', sa.String(length=64), nullable=False),
+        sa.Column('at', sa.Double(), nullable=False),
+        sa.Column('members', sa.String(length=16), nullable=True),
+        sa.Column('drain', sa.BigInteger(), nullable=True),
+        sa.Column('drained', sa.Boolean(), nullable=True),
+        sa.Column('text', sa.String(length=200), nullable=True),
+        sa.ForeignKeyConstraint(['app_id'], ['apps.id'], name='hook_app'),
         sa.PrimaryKeyConstraint('app_id', 'server_id'),
     )

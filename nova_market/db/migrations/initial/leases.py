@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases, their nodes and their events."""
+"""Leases, their nodes and their events; hosts that are powered down and up."""
 
 import sqlalchemy as sa
 
 from nova_market.db.migrations.resumable import CONTENT, COUNTER, create, index
 
-revision = 'a6c3e58f10d4'
-down_revision = 'd94a0e5c72b8'
-branch_labels = None
-depends_on = None
 
-
-def upgrade() -> None:
+def make() -> None:
     _leases()
     _nodes()
     _events()
+    _power()
 
 
 def _leases() -> None:
@@ -44,6 +40,8 @@ def _leases() -> None:
         sa.Column('objective', text(length=64), nullable=False),
         sa.Column('created_at', real, nullable=False),
         sa.Column('revision', sa.Integer, nullable=False),
+        sa.Column('priced_since', real, nullable=False, server_default='0'),
+        sa.Column('priced_before', number, nullable=False, server_default='0'),
         sa.PrimaryKeyConstraint('number'),
         sa.UniqueConstraint('id', name='lease_id'),
         sqlite_autoincrement=True,
@@ -81,3 +79,29 @@ def _events() -> None:
         sqlite_autoincrement=True,
     )
     index('lease_events_of', 'lease_events', ['lease_id', 'id'])
+
+
+def _power() -> None:
+    create(
+        'power_hosts',
+        sa.Column('host', sa.String(length=255), nullable=False),
+        sa.Column('phase', sa.String(length=16), nullable=False),
+        *(sa.Column(name, sa.Double(), nullable=True) for name in ('since', 'acted', 'empty')),
+        sa.Column('held', sa.Boolean(), nullable=False),
+        sa.Column('until', sa.Double(), nullable=True),
+        sa.Column('why', sa.String(length=1000), nullable=False),
+        sa.Column('revision', sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint('host'),
+    )
+    create(
+        'power_events',
+        sa.Column('id', COUNTER, autoincrement=True, nullable=False),
+        sa.Column('host', sa.String(length=255), nullable=False),
+        sa.Column('at', sa.Double(), nullable=False),
+        sa.Column('action', sa.String(length=32), nullable=False),
+        sa.Column('reason', sa.String(length=1000), server_default='', nullable=False),
+        sa.Column('numbers', CONTENT, nullable=False),
+        sa.PrimaryKeyConstraint('id'),
+        sqlite_autoincrement=True,
+    )
+    index('power_events_of', 'power_events', ['host', 'id'])

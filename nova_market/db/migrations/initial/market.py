@@ -1,94 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the market: accounts, postings, bids, rounds, prices, allocations, migration plans."""
+"""Bids, and what rounds decide: prices, allocations, documents, the economy, migration plans."""
 
 import sqlalchemy as sa
-from alembic import op
 
-from nova_market.db.migrations.resumable import CONTENT, COUNTER, create, index
-
-revision = '7f2c9e41a6d0'
-down_revision = None
-branch_labels = None
-depends_on = None
-
-MAX = 2**53
+from nova_market.db.migrations.initial.ledger import MAX
+from nova_market.db.migrations.resumable import CONTENT, create, index
 
 
-def upgrade() -> None:
-    _ledger()
-    _market()
+def make() -> None:
+    _bids()
+    _prices()
     _rounds()
     _plans()
-    _first_rows()
+    _economy()
 
 
-def _first_rows() -> None:
-    """The two accounts that every cloud has, and a horizon before all periods."""
-    bind = op.get_bind()
-    for table, column, names in (
-        ('accounts', 'id', ('mint', 'bank')),
-        ('horizons', 'name', ('postings',)),
-    ):
-        rows = sa.table(table, sa.column(column))
-        there = set(bind.execute(sa.select(rows.c[column])).scalars())
-        for name in names:
-            if name not in there:
-                bind.execute(rows.insert().values({column: name}))
-
-
-def _ledger() -> None:
-    """Accounts, postings, and how far they were purged."""
-    create(
-        'accounts',
-        sa.Column('id', sa.String(length=270), nullable=False),
-        sa.Column('project_id', sa.String(length=64), server_default='', nullable=False),
-        sa.Column('name', sa.String(length=255), server_default='', nullable=False),
-        sa.Column('weight', sa.Double(), server_default=sa.text('1'), nullable=False),
-        sa.Column('renew_amount', sa.BigInteger(), nullable=True),
-        sa.Column('renew_every', sa.Integer(), server_default=sa.text('1'), nullable=False),
-        sa.Column('balance', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
-        sa.Column('carried', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
-        sa.Column('closed', sa.Boolean(), server_default=sa.false(), nullable=False),
-        sa.CheckConstraint("balance >= 0 OR id = 'mint'", name='no_overdraft'),
-        sa.CheckConstraint(f'balance BETWEEN -{MAX} AND {MAX}', name='balance_range'),
-        sa.CheckConstraint('weight >= 0', name='weight_range'),
-        sa.PrimaryKeyConstraint('id'),
-    )
-    index('accounts_of_project', 'accounts', ['project_id'])
-    create(
-        'horizons',
-        sa.Column('name', sa.String(length=20), nullable=False),
-        sa.Column('period', sa.BigInteger(), server_default=sa.text('0'), nullable=False),
-        sa.PrimaryKeyConstraint('name'),
-    )
-    create(
-        'postings',
-        sa.Column('id', COUNTER, autoincrement=True, nullable=False),
-        sa.Column('posting_key', sa.String(length=380), nullable=False),
-        sa.Column('reason', sa.String(length=20), nullable=False),
-        sa.Column('period', sa.BigInteger(), nullable=False),
-        sa.Column('debit', sa.String(length=270), nullable=False),
-        sa.Column('credit', sa.String(length=270), nullable=False),
-        sa.Column('amount', sa.BigInteger(), nullable=False),
-        sa.Column('debit_balance', sa.BigInteger(), nullable=False),
-        sa.Column('credit_balance', sa.BigInteger(), nullable=False),
-        sa.Column('posted_at', sa.Double(), nullable=False),
-        sa.Column('posted_by', sa.String(length=64), server_default='', nullable=False),
-        sa.CheckConstraint(f'amount BETWEEN 1 AND {MAX}', name='amount_range'),
-        sa.CheckConstraint('debit <> credit', name='two_accounts'),
-        sa.ForeignKeyConstraint(['credit'], ['accounts.id'], name='posting_credit'),
-        sa.ForeignKeyConstraint(['debit'], ['accounts.id'], name='posting_debit'),
-        sa.PrimaryKeyConstraint('id'),
-        sa.UniqueConstraint('posting_key', name='posted_once'),
-        sqlite_autoincrement=True,
-    )
-    index('postings_from', 'postings', ['debit', 'id'])
-    index('postings_of_period', 'postings', ['period'])
-    index('postings_to', 'postings', ['credit', 'id'])
-
-
-def _market() -> None:
-    """Bids, and what a round decides."""
+def _bids() -> None:
     create(
         'bids',
         sa.Column('server_id', sa.String(length=64), nullable=False),
@@ -100,12 +27,16 @@ def _market() -> None:
         sa.Column('max_memory_mib', sa.Double(), nullable=True),
         sa.Column('source', sa.String(length=16), nullable=False),
         sa.Column('generation', sa.BigInteger(), nullable=False),
+        sa.Column('changed_at', sa.Double(), server_default=sa.text('0'), nullable=False),
         sa.CheckConstraint(f'cpu BETWEEN 0 AND {MAX}', name='bid_cpu_range'),
         sa.CheckConstraint(f'memory BETWEEN 0 AND {MAX}', name='bid_memory_range'),
         sa.ForeignKeyConstraint(['payer'], ['accounts.id'], name='bid_payer'),
         sa.PrimaryKeyConstraint('server_id'),
     )
     index('bids_of_project', 'bids', ['project_id', 'server_id'])
+
+
+def _prices() -> None:
     create(
         'prices',
         sa.Column('period', sa.BigInteger(), autoincrement=False, nullable=False),
@@ -137,7 +68,6 @@ def _market() -> None:
 
 
 def _rounds() -> None:
-    """Rounds with their documents."""
     create(
         'rounds',
         sa.Column('period', sa.BigInteger(), autoincrement=False, nullable=False),
@@ -159,7 +89,6 @@ def _rounds() -> None:
 
 
 def _plans() -> None:
-    """Migration plans."""
     create(
         'plans',
         sa.Column('id', sa.String(length=64), nullable=False),
@@ -190,3 +119,30 @@ def _plans() -> None:
         sa.ForeignKeyConstraint(['plan_id'], ['plans.id'], name='move_plan'),
         sa.PrimaryKeyConstraint('plan_id', 'position'),
     )
+
+
+def _economy() -> None:
+    create(
+        'economy',
+        sa.Column('period', sa.BigInteger(), primary_key=True, autoincrement=False),
+        *(
+            sa.Column(name, sa.BigInteger(), nullable=False)
+            for name in ('projects', 'budgets', 'escrow', 'bank')
+        ),
+        sa.Column('charged', sa.BigInteger()),
+        sa.Column('price_index', sa.Double()),
+        sa.Column('base_rounds', sa.Integer(), nullable=False),
+        *(
+            sa.Column(f'base_{name}', sa.Double(), nullable=False)
+            for name in ('level', 'cpu', 'memory', 'cpu_value', 'memory_value')
+        ),
+    )
+    create(
+        'purchasing_powers',
+        sa.Column('period', sa.BigInteger(), primary_key=True, autoincrement=False),
+        sa.Column('project_id', sa.String(64), primary_key=True),
+        sa.Column('wealth', sa.BigInteger(), nullable=False),
+        sa.Column('spend', sa.BigInteger(), nullable=False),
+        *(sa.Column(name, sa.Double()) for name in ('cores', 'part', 'real')),
+    )
+    index('powers_of_project', 'purchasing_powers', ['project_id', 'period'])

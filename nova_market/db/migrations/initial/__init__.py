@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables that versions/initial.py makes, topic by topic."""
