@@ -3,7 +3,8 @@
 
 import sqlalchemy as sa
 
-from nova_market.db.migrations.resumable import CONTENT, COUNTER, create, index
+from nova_market.db.migrations.initial.events import make_events
+from nova_market.db.migrations.resumable import CONTENT, create, index
 
 
 def make() -> None:
@@ -65,20 +66,12 @@ def _servers() -> None:
 
 
 def _events() -> None:
-    create(
+    make_events(
         'app_events',
-        sa.Column('id', COUNTER, autoincrement=True, nullable=False),
-        sa.Column('app_id', sa.String(length=64), nullable=False),
-        sa.Column('at', sa.Double(), nullable=False),
+        'app_id',
         sa.Column('period', sa.BigInteger(), nullable=False),
-        sa.Column('action', sa.String(length=32), nullable=False),
-        sa.Column('reason', sa.String(length=1000), server_default='', nullable=False),
-        sa.Column('numbers', CONTENT, nullable=False),
         sa.ForeignKeyConstraint(['app_id'], ['apps.id'], name='event_app'),
-        sa.PrimaryKeyConstraint('id'),
-        sqlite_autoincrement=True,
     )
-    index('app_events_of', 'app_events', ['app_id', 'id'])
 
 
 def _reports() -> None:

@@ -3,6 +3,7 @@
 
 import sqlalchemy as sa
 
+from nova_market.db.migrations.initial.events import make_events
 from nova_market.db.migrations.resumable import CONTENT, COUNTER, create, index, row
 
 
@@ -156,19 +157,7 @@ def _workers() -> None:
 
 
 def _events() -> None:
-    create(
-        'job_events',
-        sa.Column('id', COUNTER, autoincrement=True, nullable=False),
-        sa.Column('job_id', sa.String(length=64), nullable=False),
-        sa.Column('at', sa.Double(), nullable=False),
-        sa.Column('attempt', sa.Integer(), nullable=False),
-        sa.Column('action', sa.String(length=32), nullable=False),
-        sa.Column('reason', sa.String(length=1000), server_default='', nullable=False),
-        sa.Column('numbers', CONTENT, nullable=False),
-        sa.PrimaryKeyConstraint('id'),
-        sqlite_autoincrement=True,
-    )
-    index('job_events_of', 'job_events', ['job_id', 'id'])
+    make_events('job_events', 'job_id', sa.Column('attempt', sa.Integer(), nullable=False))
 
 
 def _states() -> None:

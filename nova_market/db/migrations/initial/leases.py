@@ -3,6 +3,7 @@
 
 import sqlalchemy as sa
 
+from nova_market.db.migrations.initial.events import make_events
 from nova_market.db.migrations.resumable import CONTENT, COUNTER, create, index
 
 
@@ -67,18 +68,7 @@ def _nodes() -> None:
 
 
 def _events() -> None:
-    create(
-        'lease_events',
-        sa.Column('id', COUNTER, autoincrement=True, nullable=False),
-        sa.Column('lease_id', sa.String(length=64), nullable=False),
-        sa.Column('at', sa.Double(), nullable=False),
-        sa.Column('action', sa.String(length=32), nullable=False),
-        sa.Column('reason', sa.String(length=1000), server_default='', nullable=False),
-        sa.Column('numbers', CONTENT, nullable=False),
-        sa.PrimaryKeyConstraint('id'),
-        sqlite_autoincrement=True,
-    )
-    index('lease_events_of', 'lease_events', ['lease_id', 'id'])
+    make_events('lease_events', 'lease_id')
 
 
 def _power() -> None:
@@ -93,15 +83,4 @@ def _power() -> None:
         sa.Column('revision', sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint('host'),
     )
-    create(
-        'power_events',
-        sa.Column('id', COUNTER, autoincrement=True, nullable=False),
-        sa.Column('host', sa.String(length=255), nullable=False),
-        sa.Column('at', sa.Double(), nullable=False),
-        sa.Column('action', sa.String(length=32), nullable=False),
-        sa.Column('reason', sa.String(length=1000), server_default='', nullable=False),
-        sa.Column('numbers', CONTENT, nullable=False),
-        sa.PrimaryKeyConstraint('id'),
-        sqlite_autoincrement=True,
-    )
-    index('power_events_of', 'power_events', ['host', 'id'])
+    make_events('power_events', 'host', length=255)
