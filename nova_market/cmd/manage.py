@@ -3,7 +3,6 @@
 
 import json
 import os
-import socket
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,6 +20,7 @@ from nova_market.conf import database as database_options
 from nova_market.conf import opts
 from nova_market.core.resource import HostName
 from nova_market.errors import ConfigurationError, NovaMarketError
+from nova_market.wiring.names import host_name
 
 PROGRAM = 'nova-market-manage'
 EXIT_FAILED = 1
@@ -111,7 +111,7 @@ def _add_commands(subparsers: Any) -> None:
 
 
 def _directory(conf: cfg.ConfigOpts) -> KeyDirectory:
-    host = conf.name or conf.host.name or socket.gethostname()
+    host = conf.name or host_name(conf)
     return KeyDirectory(conf.path or conf.exchange.zmq_key_path, HostName(host))
 
 

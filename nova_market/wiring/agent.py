@@ -5,7 +5,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +36,7 @@ from nova_market.services.fairness.progress import RoundUnderWay
 from nova_market.services.fairness.quota_reader import QuotaReader
 from nova_market.services.fairness.status import status_document, under_way_document
 from nova_market.wiring.exchange import build_exchange, engines_of
+from nova_market.wiring.names import host_name
 from nova_market.wiring.options import check_values
 
 MEBI = 1024 * 1024
@@ -108,7 +108,7 @@ def build(conf: cfg.ConfigOpts, settings: FairnessSettings, *, dry_run: bool) ->
 
     :raises ConfigurationError: an option that cannot work on this host.
     """
-    name = HostName(conf.host.name or socket.gethostname())
+    name = HostName(host_name(conf))
     state = _state_directory(conf)
     clock = SystemClock()
     driver = _driver(conf)
@@ -192,7 +192,7 @@ def check_options(conf: cfg.ConfigOpts) -> None:
     check_values(conf, fairness.list_opts() + exchange_options.list_opts() + host.list_opts())
     for where, value in (
         ('[fairness]fallback_owner', conf.fairness.fallback_owner),
-        ('[host]name', conf.host.name or socket.gethostname()),
+        ('[host]name', host_name(conf)),
     ):
         try:
             check_name(value, where)

@@ -2,7 +2,6 @@
 """Puts the controller of applications together from options."""
 
 import logging
-import socket
 from dataclasses import dataclass
 
 from oslo_config import cfg
@@ -30,6 +29,7 @@ from nova_market.services.app.settings import ControllerSettings
 from nova_market.wiring.database import ready, set_aside_report
 from nova_market.wiring.leadership import CONTROLLER, leadership
 from nova_market.wiring.market_settings import market_settings
+from nova_market.wiring.names import service_name
 from nova_market.wiring.options import check_values
 from nova_market.wiring.policies import policies
 from nova_market.wiring.standing import standings
@@ -111,7 +111,7 @@ def load_settings(conf: cfg.ConfigOpts) -> ControllerSettings:
         )
     of_market = market_settings(conf)
     return ControllerSettings(
-        name=str(options.name or f'controller.{conf.host.name or socket.gethostname()}'),
+        name=service_name(conf, 'controller', 'controller'),
         interval=options.interval,
         period=of_market.period,
         reserve=of_market.reserve,

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the service of jobs together from options."""
 
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
@@ -47,6 +46,7 @@ from nova_market.wiring import standing
 from nova_market.wiring.database import ready, set_aside_report
 from nova_market.wiring.job_settings import job_limits, worker_pace
 from nova_market.wiring.leadership import JOBS, leadership
+from nova_market.wiring.names import service_name
 from nova_market.wiring.offer_settings import offer_settings
 from nova_market.wiring.options import check_values
 from nova_market.wiring.policies import job_plugins
@@ -199,7 +199,7 @@ def load_settings(conf: cfg.ConfigOpts) -> JobsSettings:
             f'{options.longest_pause:g}: give a shorter first pause'
         )
     return JobsSettings(
-        name=str(options.name or f'jobs.{conf.host.name or socket.gethostname()}'),
+        name=service_name(conf, 'jobs', 'jobs'),
         interval=options.interval,
         selection=JobSettings(
             host_choice=HostChoice(options.host_choice),

@@ -2,7 +2,6 @@
 """The settings of leases from group [leases]; the API and the service have the same."""
 
 import math
-import socket
 from collections.abc import Sequence
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -17,6 +16,7 @@ from nova_market.core.lease.timetable import TimetableEntry
 from nova_market.core.ledger.money import micro_credits
 from nova_market.errors import BadAmount, BadLease, ConfigurationError
 from nova_market.services.lease.settings import LeaseSettings
+from nova_market.wiring.names import service_name
 from nova_market.wiring.policies import objectives, placements
 
 DAYS = ('mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun')
@@ -29,7 +29,7 @@ def lease_settings(conf: cfg.ConfigOpts) -> LeaseSettings:
     """
     options = conf.leases
     made = LeaseSettings(
-        name=str(options.name or f'leases.{conf.host.name or socket.gethostname()}'),
+        name=service_name(conf, 'leases', 'leases'),
         interval=options.interval,
         life=LifeSettings(
             charge_period=options.charge_period,

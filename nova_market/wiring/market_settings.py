@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The settings of the market from group [market]; the engine and the controller have the same."""
 
-import socket
-
 from oslo_config import cfg
 
 from nova_market.core.ledger.currency import PARTS
@@ -10,6 +8,7 @@ from nova_market.core.ledger.money import micro_credits
 from nova_market.core.market.settings import MarketSettings
 from nova_market.errors import BadAmount, ConfigurationError
 from nova_market.plugins import load_plugin
+from nova_market.wiring.names import service_name
 
 REDISTRIBUTE = 'redistribute'
 MIB_PER_GIB = 1024.0
@@ -24,7 +23,7 @@ def market_settings(conf: cfg.ConfigOpts) -> MarketSettings:
     pricing = load_plugin('nova_market.pricing', options.pricing, '[market]pricing')
     currency = load_plugin('nova_market.currency', options.currency, '[market]currency')
     return MarketSettings(
-        name=str(options.name or f'engine.{conf.host.name or socket.gethostname()}'),
+        name=service_name(conf, 'market', 'engine'),
         period=options.period,
         pricing=pricing,
         currency=currency,

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the service of notices together from options."""
 
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
@@ -24,6 +23,7 @@ from nova_market.services.notice.delivery import Delivery
 from nova_market.services.notice.settings import DeliverySettings
 from nova_market.wiring.database import ready, set_aside_report
 from nova_market.wiring.leadership import NOTICES, leadership
+from nova_market.wiring.names import service_name
 from nova_market.wiring.options import check_values
 from nova_market.wiring.standing import standings
 
@@ -77,7 +77,7 @@ def delivery_settings(conf: cfg.ConfigOpts) -> DeliverySettings:
     """How notices are sent."""
     options = conf.notices
     return DeliverySettings(
-        name=str(options.name or f'notices.{conf.host.name or socket.gethostname()}'),
+        name=service_name(conf, 'notices', 'notices'),
         interval=options.interval,
         give_up=options.give_up,
         workers=options.workers,
