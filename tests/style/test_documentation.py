@@ -20,7 +20,7 @@ from nova_market.core.lease.greedy import greedy_consistent
 from nova_market.core.lease.state import placement_cost
 from nova_market.core.market.price import ResourceMarket, allocations, clearing_price
 from tests.style.test_layering import MAY_IMPORT, ROOT, TOPICS
-from tests.style.test_packaging import setup_cfg
+from tests.style.test_packaging import setup_cfg, units
 from tests.support.app_builders import applications
 from tests.support.job_builders import Job, snapshot
 from tests.support.lease_builders import asks, during, machines
@@ -144,13 +144,6 @@ def test_the_table_states_what_a_layer_may_import(layer: str) -> None:
 def test_the_table_has_every_folder_of_a_layer(layer: str) -> None:
     """A topic that is new would otherwise be missing on the page for ever."""
     assert folders_of(layer) <= layer_rows()[layer][0]
-
-
-def units() -> set[str]:
-    """Names of all services."""
-    found = {path.stem for path in (ROOT / 'etc/systemd').glob('*.service')}
-    assert len(found) > 5
-    return found
 
 
 def drawn(picture: str) -> Counter[str]:

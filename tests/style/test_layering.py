@@ -6,8 +6,6 @@ The rules and their reasons are in doc/source/contributor/layering.rst.
 """
 
 import ast
-import configparser
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -261,28 +259,6 @@ def test_a_forbidden_import_is_found(module: str, source: str) -> None:
 def test_an_allowed_import_passes(module: str, source: str) -> None:
     """What the layering is for stays possible."""
     assert violations(source, module) == []
-
-
-def wirings_of(program: str) -> set[str]:
-    """Which services' wiring a program imports."""
-    setup = configparser.ConfigParser()
-    setup.read(ROOT / 'setup.cfg', encoding='utf-8')
-    module = re.search(
-        rf'^{program} = ([\w.]+):', setup['options.entry_points']['console_scripts'], re.M
-    )
-    assert module, program
-    path = ROOT / f'{module[1].replace(".", "/")}.py'
-    names = imported(path.read_text(encoding='utf-8'), module[1], is_package=False)
-    return {topic_of(name) for _, name in names if layer_of(name) == 'wiring'} & SERVICES
-
-
-def test_every_service_has_a_wiring_of_its_own() -> None:
-    """One for each program that has a unit, and for the API: a new service needs its place among them."""
-    units = [path.stem for path in (ROOT / 'etc/systemd').glob('*.service')]
-    wirings = [wirings_of(program) for program in {*units, 'nova-market-api'}]
-    assert all(len(one) == 1 for one in wirings)
-    assert set().union(*wirings) == SERVICES
-    assert len(wirings) == len(SERVICES)
 
 
 LONGEST = {'nova_market.guest_agent.worker': 730}

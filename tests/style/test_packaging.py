@@ -9,13 +9,12 @@ import re
 import sys
 import tomllib
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 import yaml
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = 'nova_market'
+from tests.style.test_layering import PACKAGE, ROOT, SERVICES, imported, layer_of, topic_of
+
 OPTIONAL = {'nova', 'ray'}
 """Imported by plug-ins that run inside it only, and by sweeps on a Ray cluster (extra `ray`)."""
 
@@ -33,6 +32,13 @@ def declared_entry_points() -> list[tuple[str, str, str]]:
         for line in lines.split('\n')
         if line
     ]
+
+
+def units() -> set[str]:
+    """Names of all services that have a unit."""
+    found = {path.stem for path in (ROOT / 'etc/systemd').glob('*.service')}
+    assert len(found) > 5
+    return found
 
 
 def requirement_names(*files: str) -> set[str]:
@@ -132,6 +138,24 @@ def test_metadata_uses_the_names_of_setuptools() -> None:
     assert not {'files', 'entry_points', 'backwards_compat'} & set(parser.sections())
     old = {'summary', 'home_page', 'classifier', 'python_requires', 'description_file'}
     assert not old & {key.replace('-', '_') for key in parser['metadata']}
+
+
+def wirings_of(program: str) -> set[str]:
+    """Which services' wiring a program imports."""
+    (module,) = (
+        target.partition(':')[0] for _, name, target in declared_entry_points() if name == program
+    )
+    path = ROOT / f'{module.replace(".", "/")}.py'
+    names = imported(path.read_text(encoding='utf-8'), module, is_package=False)
+    return {topic_of(name) for _, name in names if layer_of(name) == 'wiring'} & SERVICES
+
+
+def test_every_service_has_a_wiring_of_its_own() -> None:
+    """One for each program that has a unit, and for the API: a new service needs its place among them."""
+    wirings = [wirings_of(program) for program in {*units(), 'nova-market-api'}]
+    assert all(len(one) == 1 for one in wirings)
+    assert set().union(*wirings) == SERVICES
+    assert len(wirings) == len(SERVICES)
 
 
 def test_files_that_are_no_modules_are_declared() -> None:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The version of the package, as pbr builds it of any tree, with nothing in the environment."""
 
-import configparser
 import os
 import re
 import shutil
@@ -14,9 +13,10 @@ from zipfile import ZipFile
 
 import pytest
 
+from tests.style.test_packaging import ROOT, setup_cfg
+
 pytestmark = pytest.mark.clock
 
-ROOT = Path(__file__).resolve().parents[2]
 OTHERS = ('PBR_', 'OSLO_PACKAGE_', 'GIT_')
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(OTHERS)} | {
     # reno, where it is installed, would look in an sdist for release notes
@@ -25,9 +25,7 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.sta
 
 
 def declared() -> str:
-    setup = configparser.ConfigParser()
-    setup.read(ROOT / 'setup.cfg', encoding='utf-8')
-    return setup['metadata']['version']
+    return setup_cfg()['metadata']['version']
 
 
 def git(tree: Path, *words: str) -> None:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.style.test_layering import ROOT
+from tests.style.test_packaging import ROOT, units
 
 pytestmark = pytest.mark.clock
 
@@ -39,6 +39,12 @@ def loaded(service: str) -> set[str]:
         cwd=ROOT,
     )
     return set(done.stdout.split())
+
+
+def test_every_service_is_looked_at() -> None:
+    """The API is one, too."""
+    names = {unit.removeprefix('nova-').removeprefix('market-') for unit in units()}
+    assert NOT_LOADED.keys() == names | {'api'}
 
 
 @pytest.mark.parametrize('service', NOT_LOADED)
