@@ -4,19 +4,53 @@
 import ast
 import configparser
 import importlib
+import itertools
 import os
 import re
 import sys
 import tomllib
+from collections.abc import Iterable
+from functools import cache
 from importlib import metadata
 
 import pytest
 import yaml
 
-from tests.style.test_layering import PACKAGE, ROOT, SERVICES, imported, layer_of, topic_of
+from nova_market.cmd.extras import EXTRAS
+from tests.style.test_layering import (
+    BESIDE,
+    PACKAGE,
+    ROOT,
+    SERVICES,
+    dotted,
+    imported,
+    layer_of,
+    modules,
+    topic_of,
+)
 
-OPTIONAL = {'nova', 'ray'}
-"""Imported by plug-ins that run inside it only, and by sweeps on a Ray cluster (extra `ray`)."""
+OPTIONAL = ('dask', 'leases', 'ray', 'redfish')
+"""Extras of what is loaded when it is chosen, and then names its extra itself."""
+
+NEEDS = {
+    'nova.api.extra_spec_validators': 'scheduler',
+    'nova_market.scheduler.filters': 'scheduler',
+    'nova_market.scheduler.weighers': 'scheduler',
+    'openstack.cli.extension': '',
+    'openstack.market.v1': '',
+    'oslo.config.opts.defaults': 'controller',
+    'oslo.policy.enforcer': 'controller',
+    'oslo.policy.policies': 'controller',
+}
+"""Group of entry points -> the extras, separated by commas, with which they load; other groups: service."""
+
+WITHOUT_ENTRY_POINT = {
+    'nova_market.adapters.power.redfish': 'controller,redfish',
+    'nova_market.adapters.solver.highs': 'controller,leases',
+    'nova_market.sim.scenario.workers': 'sim,dask,ray',
+    'nova_market.wsgi.api': 'api',
+}
+"""Modules that something else than an entry point of this environment loads -> their extras."""
 
 
 def setup_cfg() -> configparser.ConfigParser:
@@ -43,28 +77,93 @@ def units() -> set[str]:
 
 def requirement_names(*files: str) -> set[str]:
     lines = [line for name in files for line in (ROOT / name).read_text().splitlines()]
+    return named(lines)
+
+
+def normalized(name: str) -> str:
+    return re.sub(r'[-_.]+', '-', name).lower()
+
+
+def extra_lines() -> dict[str, list[str]]:
+    """Extra -> its lines as they are written."""
     return {
-        match[0].lower().replace('_', '-').replace('.', '-')
-        for line in lines
-        if (match := re.match(r'[A-Za-z][\w.-]*', line))
+        extra: [line for line in lines.splitlines() if line]
+        for extra, lines in setup_cfg()['options.extras_require'].items()
     }
 
 
-def third_party_imports() -> dict[str, str]:
-    """Top-level module -> a file that imports it."""
-    found: dict[str, str] = {}
-    for path in sorted((ROOT / PACKAGE).rglob('*.py')):
+def included(extras: Iterable[str]) -> set[str]:
+    """These extras, and those that they name as nova-market[EXTRA]."""
+    found: set[str] = set()
+    waiting = [extra for extra in extras if extra]
+    while waiting:
+        extra = waiting.pop()
+        found.add(extra)
+        for line in extra_lines()[extra]:
+            waiting += re.findall(r'^nova-market\[(\w+)\]', line)
+    return found
+
+
+def named(lines: Iterable[str]) -> set[str]:
+    """The distributions of lines of requirements, normalized, without this one."""
+    found = {match[0] for line in lines if (match := re.match(r'[A-Za-z][\w.-]*', line))}
+    return {normalized(name) for name in found} - {'nova-market'}
+
+
+def required(extras: Iterable[str]) -> set[str]:
+    """What is installed with these extras of the package, without what that needs in turn."""
+    lines = [line for extra in included(extras) for line in extra_lines()[extra]]
+    return named(lines) | requirement_names('requirements.txt')
+
+
+@cache
+def imports() -> dict[str, set[str]]:
+    """Module of ours -> what it imports; `from a import b` is a and a.b, as b may be a module."""
+    found: dict[str, set[str]] = {}
+    for path in modules():
+        names = found[dotted(path)] = set()
         for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
-            names: list[str] = []
             if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-                names = [node.module]
-            for name in names:
-                # the agents in guests are files side by side, which import each other by name
-                if not (path.parent / f'{name}.py').exists():
-                    found[name.split('.')[0]] = str(path.relative_to(ROOT))
-    return {m: p for m, p in found.items() if m not in {PACKAGE, *sys.stdlib_module_names}}
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                assert node.level == 0
+                names |= {node.module, *(f'{node.module}.{alias.name}' for alias in node.names)}
+    return found
+
+
+provided_by = cache(metadata.packages_distributions)
+"""Top-level module -> the distributions that have it."""
+
+
+def third_parties(root: str) -> set[str]:
+    """Normalized distributions of what a module of ours and all below it import, wherever in their code."""
+    seen: set[str] = set()
+    others: set[str] = set()
+    waiting = {root}
+    while waiting:
+        name = waiting.pop()
+        top = name.partition('.')[0]
+        if top == PACKAGE:
+            # with a module its packages are loaded
+            parts = name.split('.')
+            parents = {'.'.join(parts[:count]) for count in range(1, len(parts) + 1)}
+            for module in (parents & imports().keys()) - seen:
+                seen.add(module)
+                waiting |= imports()[module]
+        # the agents in guests are files side by side, which import each other by name
+        elif top not in sys.stdlib_module_names | BESIDE:
+            others.add(top)
+    return {normalized(name) for top in others for name in provided_by().get(top, [top])}
+
+
+def loaded() -> dict[str, list[str]]:
+    """Module that an entry point or WITHOUT_ENTRY_POINT names -> the extras that have what it imports."""
+    found = {module: extras.split(',') for module, extras in WITHOUT_ENTRY_POINT.items()}
+    for group, name, target in declared_entry_points():
+        programs = EXTRAS if group == 'console_scripts' else {}
+        extras = programs.get(name, '') if programs else NEEDS.get(group, 'service')
+        found.setdefault(target.partition(':')[0], extras.split(','))
+    return found
 
 
 def of_this_environment() -> list[tuple[str, str, str]]:
@@ -91,44 +190,66 @@ def test_the_installed_package_has_the_entry_points_of_this_tree() -> None:
     assert set(declared_entry_points()) <= installed, 'install again: pip install -e .'
 
 
-def test_every_import_is_required() -> None:
-    """What the code imports is in requirements.txt, so a user's installation has it."""
-    required = requirement_names('requirements.txt') | {
-        re.split(r'[<>=!~ ]', line)[0]
-        for lines in setup_cfg()['options.extras_require'].values()
-        for line in lines.split()
+def test_every_program_has_an_extra() -> None:
+    """All but the agents in guests, which need the standard library."""
+    programs = {
+        name: target
+        for group, name, target in declared_entry_points()
+        if group == 'console_scripts'
     }
-    provided_by = metadata.packages_distributions()
-    missing = {}
-    for module, path in third_party_imports().items():
-        names = {n.lower().replace('_', '-').replace('.', '-') for n in provided_by.get(module, [])}
-        if module not in OPTIONAL and not names & required:
-            missing[module] = path
-    assert missing == {}
+    in_guests = {name for name, target in programs.items() if layer_of(target) == 'guest_agent'}
+    assert EXTRAS.keys() == programs.keys() - in_guests
+    assert {
+        extra for extras in EXTRAS.values() for extra in extras.split(',')
+    } <= extra_lines().keys()
 
 
-def test_every_requirement_is_imported() -> None:
-    """requirements.txt asks nothing of a user that the code does not use."""
-    provided_by = metadata.packages_distributions()
-    used = {
-        name.lower().replace('_', '-').replace('.', '-')
-        for module in third_party_imports()
-        for name in provided_by.get(module, [])
-    }
-    # pbr builds; keystoneauth1's plug-ins and openstacksdk's session come as one
-    assert requirement_names('requirements.txt') - used <= {'pbr'}
+@pytest.mark.parametrize('module', loaded())
+def test_every_import_is_required(module: str) -> None:
+    """What can be imported is installed with the extras of the program, or of the plug-in, that loads it."""
+    # Nova is there where it loads plug-ins
+    there = required([*loaded()[module], *OPTIONAL]) | {'nova'}
+    assert third_parties(module) - there == set()
+
+
+def test_no_import_is_overlooked() -> None:
+    """A library that no entry point leads to would be in no extra."""
+    names = {name.partition('.')[0] for found in imports().values() for name in found}
+    others = names - {PACKAGE} - sys.stdlib_module_names - BESIDE
+    found = {normalized(name) for top in others for name in provided_by().get(top, [top])}
+    assert found - required(extra_lines()) == {'nova'}
+
+
+@pytest.mark.parametrize('extra', extra_lines())
+def test_every_requirement_is_imported(extra: str) -> None:
+    """An extra asks nothing of a user that what it is for does not use."""
+    used = [
+        third_parties(module) for module, extras in loaded().items() if extra in included(extras)
+    ]
+    assert named(extra_lines()[extra]) - set().union(*used) == set()
+
+
+def test_the_client_asks_for_nothing_else() -> None:
+    """requirements.txt has what the commands and the SDK import. pbr is what everything is built with."""
+    used = [third_parties(name) for name, extras in loaded().items() if extras == ['']]
+    assert requirement_names('requirements.txt') == set().union(*used) | {'pbr'}
 
 
 def test_requirements_state_bound_and_licence() -> None:
-    """Each requirement has a lower bound and its licence."""
-    for line in (ROOT / 'requirements.txt').read_text().splitlines():
-        if line and not line.startswith('#'):
+    """Each requirement has a lower bound and its licence, and the same ones wherever it is named."""
+    lines = (ROOT / 'requirements.txt').read_text().splitlines()
+    stated: dict[str, set[str]] = {}
+    for line in [*lines, *itertools.chain(*extra_lines().values())]:
+        if line and not line.startswith(('#', 'nova-market[')):
             assert re.fullmatch(r'[\w.\[\]-]+>=[\d.]+ # \S.*', line), line
+            stated.setdefault(re.split(r'[\[>]', line)[0], set()).add(line)
+    assert [lines for lines in stated.values() if len(lines) > 1] == []
 
 
 def test_constraints_pin_every_requirement() -> None:
     """The tested version of each direct requirement is known."""
     wanted = requirement_names('requirements.txt', 'test-requirements.txt', 'doc/requirements.txt')
+    wanted |= required(extra_lines().keys() - {'ray'})
     assert wanted - requirement_names('constraints.txt') == set()
 
 
