@@ -16,6 +16,8 @@ SUDO=()
 CAN_BE_ROOT=yes
 LOGS=
 STARTED=$SECONDS
+# what the tests need of the package; tox.ini and tools/pins have the same
+EXTRAS=api,dask,fairness,leases,redfish,sim
 # pip is asked for packages, not for news
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 
@@ -145,8 +147,8 @@ requirement_files() {
         doc/requirements.txt constraints.txt
 }
 
-# fill_venv DIRECTORY FILES... -- PIP ARGUMENTS...: the environment is filled again only when one of the files
-# that it is made from has changed.
+# fill_venv DIRECTORY FILES... -- PIP ARGUMENTS...: the environment is filled again only when the arguments or one
+# of the files that it is made from have changed.
 fill_venv() {
     local venv=$1 python stamp files=()
     shift
@@ -155,7 +157,7 @@ fill_venv() {
         shift
     done
     shift
-    stamp=$(cd "$ROOT" && { pwd; cat tools/build-constraints.txt "${files[@]}"; } | sha256sum)
+    stamp=$(cd "$ROOT" && { printf '%s\n' "$@"; cat tools/build-constraints.txt "${files[@]}"; } | sha256sum)
     (
         flock 9
         [ "$(cat "$venv/.nova-market" 2>/dev/null)" = "$stamp" ] &&
@@ -181,9 +183,8 @@ make_venv() {
     local files
     mapfile -t files < <(requirement_files)
     fill_venv "$VENV" "${files[@]}" -- \
-        -c "$ROOT/constraints.txt" -r "$ROOT/requirements.txt" \
-        -r "$ROOT/test-requirements.txt" -r "$ROOT/doc/requirements.txt" \
-        -e "$ROOT"
+        -c "$ROOT/constraints.txt" -r "$ROOT/test-requirements.txt" -r "$ROOT/doc/requirements.txt" \
+        -e "${ROOT}[$EXTRAS]"
     export PATH="$VENV/bin:$PATH"
 }
 
@@ -191,6 +192,5 @@ make_venv() {
 make_nova_venv() {
     fill_venv "$NOVA_VENV" setup.cfg setup.py pyproject.toml requirements.txt \
         tests/nova/requirements.txt tests/nova/constraints.txt -- \
-        -c "$ROOT/tests/nova/constraints.txt" -r "$ROOT/requirements.txt" \
-        -r "$ROOT/tests/nova/requirements.txt" -e "$ROOT"
+        -c "$ROOT/tests/nova/constraints.txt" -r "$ROOT/tests/nova/requirements.txt" -e "${ROOT}[scheduler]"
 }

@@ -69,8 +69,9 @@ def test_settings_define_the_plugin() -> None:
 
 
 def test_install_is_from_the_tree() -> None:
-    """The install phase installs this tree and nothing else happens there."""
-    assert calls('stack', 'install')[1:] == [f'setup_develop {ROOT}']
+    """The install phase installs this tree with what the services of the node need, and nothing else."""
+    assert calls('stack', 'install')[1:] == [f'setup_develop {ROOT} fairness']
+    assert calls('stack', 'install', services=MARKET)[1:] == [f'setup_develop {ROOT} api']
 
 
 def test_a_compute_node_gets_no_credentials() -> None:

@@ -253,6 +253,18 @@ def test_constraints_pin_every_requirement() -> None:
     assert wanted - requirement_names('constraints.txt') == set()
 
 
+def test_the_tests_have_all_extras() -> None:
+    """One list, which bash, tox and Python read, of what CI installs. A Ray cluster is in no test."""
+    wanted = ','.join(sorted(extra_lines().keys() - {'controller', 'ray', 'scheduler', 'service'}))
+    assert {'controller', 'service', 'api'} <= included(wanted.split(','))
+    bootstrap, pins, tox = (
+        (ROOT / name).read_text() for name in ('tools/bootstrap.sh', 'tools/pins', 'tox.ini')
+    )
+    assert f'\nEXTRAS={wanted}\n' in bootstrap
+    assert f"'.[{wanted}]'" in pins
+    assert f'\nextras = {wanted}\n' in tox
+
+
 def test_metadata_uses_the_names_of_setuptools() -> None:
     """pbr 7 deprecated its own sections and keys; a build must not warn."""
     parser = setup_cfg()

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client alone, from the wheel and PyPI in an empty environment: what it runs, loads and lacks."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from email import message_from_bytes
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.style.test_packaging import ROOT, extra_lines
+from tests.support.market.api_server import PEOPLE, MarketService
+from tests.support.market.shell import granted
+from tests.unit.test_version import built
+
+pytestmark = [pytest.mark.functional, pytest.mark.clock]
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+OF_SERVICES = ('flask', 'libvirt', 'msgspec', 'numpy', 'oslo_messaging', 'sqlalchemy')
+
+INSTALLED = """
+import sys
+from importlib.util import find_spec
+print(*(name for name in sys.argv[1:] if find_spec(name)))
+"""
+
+LOADED = """
+import sys
+from openstackclient.shell import main
+status = main(sys.argv[1:])
+print(*sorted(sys.modules), file=sys.stderr)
+sys.exit(status)
+"""
+
+
+@pytest.fixture(scope='module', name='wheel')
+def wheel_of_this_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tree = tmp_path_factory.mktemp('wheel') / 'tree'
+    ignored = shutil.ignore_patterns('__pycache__')
+    shutil.copytree(ROOT / 'nova_market', tree / 'nova_market', ignore=ignored)
+    for path in ROOT.iterdir():
+        if path.is_file() and path.name != '.git':
+            shutil.copy(path, tree)
+    return built('wheel', tree)
+
+
+@pytest.fixture(scope='module', name='client')
+def environment_of_the_client(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of its programs. pip is that of the tests: the environment has nothing of its own."""
+    directory = tmp_path_factory.mktemp('client')
+    subprocess.run([sys.executable, '-m', 'venv', '--without-pip', directory], check=True)
+    pip = [sys.executable, '-m', 'pip', '-q', '--python', directory / 'bin/python', 'install']
+    options = ['--no-compile', '--disable-pip-version-check', '-c', ROOT / 'constraints.txt']
+    subprocess.run([*pip, *options, 'python-openstackclient', wheel], check=True, timeout=300)
+    return directory / 'bin'
+
+
+@pytest.fixture(name='command')
+def command_in_the_environment(
+    client: Path, tmp_path: Path, market_service: MarketService
+) -> Command:
+    """Runs one of its programs as Alice."""
+    clouds = {'clouds': {name: market_service.cloud(name) for name in PEOPLE}}
+    (tmp_path / 'clouds.yaml').write_text(yaml.safe_dump(clouds))
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(('OS_', 'PYTHON'))
+    }
+
+    def run(program: str, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [client / program, *words],
+            env=kept | {'OS_CLOUD': 'alice', 'PYTHONWARNINGS': 'ignore'},
+            cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+
+    return run
+
+
+def test_the_wheel_has_the_extras(wheel: Path) -> None:
+    """Under their names."""
+    with zipfile.ZipFile(wheel) as file:
+        (name,) = (one for one in file.namelist() if one.endswith('/METADATA'))
+        found = message_from_bytes(file.read(name)).get_all('Provides-Extra')
+    assert sorted(found or ()) == sorted(extra_lines())
+
+
+def test_a_tenant_needs_nothing_of_the_services(
+    command: Command, market_service: MarketService, connect: Any
+) -> None:
+    """The commands of the market are there and work, and nothing is installed that services alone need."""
+    granted(market_service, connect, 'alice', 3)
+    shown = command('openstack', 'market', 'account', 'show', '-f', 'value', '-c', 'balance')
+    assert (shown.returncode, shown.stdout, shown.stderr) == (0, '3000000\n', '')
+    listed = command('openstack', 'help', 'market', 'account')
+    assert 'market account transfer' in listed.stdout, listed.stderr
+    assert command('python', '-c', INSTALLED, 'openstack', *OF_SERVICES).stdout == 'openstack\n'
+
+
+def test_a_program_without_its_extra_names_it(command: Command) -> None:
+    """One line with the module and what to do."""
+    for program, module, extra in (
+        ('nova-market-engine', 'oslo_service', 'controller'),
+        ('nova-fairness', 'oslo_service', 'fairness'),
+    ):
+        done = command(program, '--help')
+        wanted = (
+            f'{program}: the module {module} is not installed: pip install "nova-market[{extra}]"\n'
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (1, '', wanted)
+
+
+ADDED = set()
+"""What a command of the market loads beside ours and what `openstack flavor list` loads."""
+
+
+def test_a_command_loads_little_more_than_one_of_nova(command: Command) -> None:
+    """It starts as fast: beside what `openstack flavor list` loads are few modules of ours."""
+
+    def loaded(*words: str) -> set[str]:
+        done = command('python', '-c', LOADED, *words)
+        assert done.returncode == 0, done.stderr
+        return set(done.stderr.split())
+
+    added = loaded('market', 'account', 'show') - loaded('flavor', 'list')
+    ours = {name for name in added if name.startswith('nova_market')}
+    print(sorted(ours), sorted(added - ours))
+    assert added - ours == ADDED
+    assert len(ours) < 25, sorted(ours)
