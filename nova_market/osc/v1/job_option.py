@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 
 from osc_lib import exceptions
 
-from nova_market.core.job.queue import MAX_ARRAY, MAX_ARRAY_INDEX
 from nova_market.core.job.script import script_options
 from nova_market.errors import BadScript
 from nova_market.osc.v1.columns import count_argument, credit_argument
@@ -112,6 +111,9 @@ def add_size(parser: argparse.ArgumentParser, absent: Any) -> None:
 
 
 def _add_order(parser: argparse.ArgumentParser, absent: Any) -> None:
+    # not above: every run of `openstack` imports this module, and half of its time would be for two numbers
+    from nova_market.core.job.queue import MAX_ARRAY, MAX_ARRAY_INDEX
+
     parser.add_argument(
         '--array',
         metavar='<indices>',
