@@ -160,8 +160,8 @@ def loaded() -> dict[str, list[str]]:
     """Module that an entry point or WITHOUT_ENTRY_POINT names -> the extras that have what it imports."""
     found = {module: extras.split(',') for module, extras in WITHOUT_ENTRY_POINT.items()}
     for group, name, target in declared_entry_points():
-        programs = EXTRAS if group == 'console_scripts' else {}
-        extras = programs.get(name, '') if programs else NEEDS.get(group, 'service')
+        is_program = group == 'console_scripts'
+        extras = EXTRAS.get(name, '') if is_program else NEEDS.get(group, 'service')
         found.setdefault(target.partition(':')[0], extras.split(','))
     return found
 

@@ -11,9 +11,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from nova_market.adapters.control.cpu import CpuShares
-from nova_market.adapters.control.disk import DiskWeight
-from nova_market.adapters.hypervisor.libvirt_host import LibvirtHost
 from nova_market.adapters.hypervisor.supply import SupplySettings
 from nova_market.core.host.sample import Counters
 from nova_market.experiments.guests.recording import Recording
@@ -43,6 +40,9 @@ class Observer:
 
     def __init__(self, uris: Mapping[str, str]) -> None:
         """uris: host -> libvirt connection."""
+        # not above: the simulated experiments run without the extra fairness, which brings libvirt
+        from nova_market.adapters.hypervisor.libvirt_host import LibvirtHost
+
         self._hosts = {
             name: LibvirtHost(uri, SupplySettings(), fallback_owner='unknown')
             for name, uri in uris.items()
@@ -52,6 +52,9 @@ class Observer:
 
     def look(self, moment: float) -> dict[str, float]:
         """One row at `moment` seconds into the experiment; the first look only takes counters."""
+        from nova_market.adapters.control.cpu import CpuShares
+        from nova_market.adapters.control.disk import DiskWeight
+
         row: dict[str, float] = {}
         for host in self._hosts.values():
             sample = host.sample(PATIENCE)
