@@ -25,6 +25,14 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 OF_SERVICES = ('flask', 'libvirt', 'msgspec', 'numpy', 'oslo_messaging', 'sqlalchemy')
 
+EVERY_MODULE = """
+import importlib, pkgutil
+import nova_market.osc, nova_market.sdk
+for package in (nova_market.osc, nova_market.sdk):
+    for found in pkgutil.walk_packages(package.__path__, f'{package.__name__}.'):
+        importlib.import_module(found.name)
+"""
+
 INSTALLED = """
 import sys
 from importlib.util import find_spec
@@ -101,6 +109,8 @@ def test_a_tenant_needs_nothing_of_the_services(
     listed = command('openstack', 'help', 'market', 'account')
     assert 'market account transfer' in listed.stdout, listed.stderr
     assert command('python', '-c', INSTALLED, 'openstack', *OF_SERVICES).stdout == 'openstack\n'
+    imported = command('python', '-c', EVERY_MODULE)
+    assert (imported.returncode, imported.stderr) == (0, '')
 
 
 def test_a_program_without_its_extra_names_it(command: Command) -> None:

@@ -435,29 +435,3 @@ def test_a_microversion_is_asked_for(market_service, run, monkeypatch):
     monkeypatch.setenv('OS_MARKET_API_VERSION', '1.99')
     status, _, err = run('alice', 'bid', 'list')
     assert status == 1 and 'only supports a minimum of 1.1' in err
-
-
-@pytest.mark.clock
-def test_a_tenant_needs_nothing_of_the_service():
-    """What openstackclient brings along is enough: `pip install --no-deps` of this package works."""
-    code = """
-import importlib, pkgutil, sys
-import nova_market.osc, nova_market.sdk
-for package in (nova_market.osc, nova_market.sdk):
-    for found in pkgutil.walk_packages(package.__path__, f'{package.__name__}.'):
-        importlib.import_module(found.name)
-print(*sys.modules)
-"""
-    done = subprocess.run(
-        [sys.executable, '-W', 'ignore', '-c', code],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    loaded = {name.partition('.')[0] for name in done.stdout.split()}
-    assert 'openstack' in loaded
-    service = (
-        'libvirt numpy sqlalchemy alembic flask msgspec zmq pyroute2 tooz oslo_messaging oslo_db'
-    )
-    assert not loaded & set(service.split())
