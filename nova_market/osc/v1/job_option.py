@@ -111,16 +111,7 @@ def add_size(parser: argparse.ArgumentParser, absent: Any) -> None:
 
 
 def _add_order(parser: argparse.ArgumentParser, absent: Any) -> None:
-    # not above: every run of `openstack` imports this module, and half of its time would be for two numbers
-    from nova_market.core.job.queue import MAX_ARRAY, MAX_ARRAY_INDEX
-
-    parser.add_argument(
-        '--array',
-        metavar='<indices>',
-        type=ArrayArgument(MAX_ARRAY, MAX_ARRAY_INDEX),
-        help='Create one job for each index, such as 0-99; the script reads MARKET_ARRAY_INDEX',
-        **absent,
-    )
+    _add_array(parser, absent)
     parser.add_argument(
         '--after',
         metavar='<job>',
@@ -160,6 +151,19 @@ def _add_order(parser: argparse.ArgumentParser, absent: Any) -> None:
         metavar='<n>',
         type=whole_argument,
         help='How often it is run again when its server is lost, default 1',
+        **absent,
+    )
+
+
+def _add_array(parser: argparse.ArgumentParser, absent: Any) -> None:
+    # not above: every run of `openstack` loads this module, and that one takes long
+    from nova_market.core.job.queue import MAX_ARRAY, MAX_ARRAY_INDEX
+
+    parser.add_argument(
+        '--array',
+        metavar='<indices>',
+        type=ArrayArgument(MAX_ARRAY, MAX_ARRAY_INDEX),
+        help='Create one job for each index, such as 0-99; the script reads MARKET_ARRAY_INDEX',
         **absent,
     )
 
