@@ -99,11 +99,12 @@ def _openstack_problem(words: list[str]) -> str:
 
 def _parsed(parser: argparse.ArgumentParser, words: list[str]) -> str:
     printed = io.StringIO()
-    with contextlib.redirect_stderr(printed):
+    with contextlib.redirect_stderr(printed), contextlib.redirect_stdout(io.StringIO()):
         try:
             parser.parse_args(words)
-        except SystemExit:
-            return printed.getvalue().strip().splitlines()[-1]
+        except SystemExit as end:
+            # 0 after --help
+            return printed.getvalue().strip().splitlines()[-1] if end.code else ''
     return ''
 
 
