@@ -12,7 +12,7 @@ from oslo_config import cfg
 from oslo_log import log
 from werkzeug.serving import run_simple
 
-from nova_market.cmd import program
+from nova_market.cmd import command_line, program
 from nova_market.errors import NovaMarketError
 from nova_market.wiring.api import PROGRAM, build, register_opts
 
@@ -28,14 +28,11 @@ def main(argv: Sequence[str] | None = None) -> int:
                 cfg.PortOpt('port', default=8781, help='Port to listen at.'),
             ]
         )
-        conf(
-            sys.argv[1:] if argv is None else argv,
-            project='nova_market',
-            prog=PROGRAM,
-            description='Serves the market API for development and demonstrations, without TLS. In '
+        command_line.parse(
+            conf, argv, PROGRAM,
+            'Serves the market API for development and demonstrations, without TLS. In '
             'production run nova_market.wsgi.api:application in uWSGI, gunicorn or mod_wsgi.',
-            default_config_files=cfg.find_config_files('nova_market', 'nova_market'),
-        )
+        )  # fmt: skip
         log.setup(conf, PROGRAM)
         application: Any = build(conf)
         run_simple(conf.bind, conf.port, application, threaded=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from nova_market.cmd import command_line
 from nova_market.cmd.sim import sqlite_stores
 from nova_market.errors import NovaMarketError
 from nova_market.experiments.guests import (
@@ -69,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         'their own, and writes CSV, PNG and a JSON summary. Needs root and the packages of bindep.txt; '
         'the simulated ones need neither.',
     )
+    parser.add_argument('--version', action='version', version=command_line.version())
     commands = parser.add_subparsers(dest='command', required=True, metavar='EXPERIMENT')
     fig3 = _add(
         commands, 'fairness-fig3', fairness_fig3.from_arguments, interval=10.0, duration=900.0,

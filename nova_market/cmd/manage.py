@@ -15,7 +15,7 @@ from nova_market.adapters.transport.zmq.keys import (
     public_key,
     public_keys_in,
 )
-from nova_market.cmd import manage_db, manage_power
+from nova_market.cmd import command_line, manage_db, manage_power
 from nova_market.conf import database as database_options
 from nova_market.conf import opts
 from nova_market.core.resource import HostName
@@ -57,15 +57,12 @@ def _parse(conf: cfg.ConfigOpts, argv: Sequence[str] | None) -> None:
             cfg.SubCommandOpt('command', title='commands', handler=_add_commands),
         ]
     )
-    conf(
-        sys.argv[1:] if argv is None else argv,
-        project='nova_market',
-        prog=PROGRAM,
-        description='keys: the CURVE keys by which hosts prove to each other who they are in the exchange '
+    command_line.parse(
+        conf, argv, PROGRAM,
+        'keys: the CURVE keys by which hosts prove to each other who they are in the exchange '
         'over ZeroMQ; a running nova-fairness uses every change within seconds, without a restart. '
         'db: the database of the market. power: what switches hosts on and off.',
-        default_config_files=cfg.find_config_files('nova_market', 'nova_market'),
-    )
+    )  # fmt: skip
 
 
 def _add_commands(subparsers: Any) -> None:

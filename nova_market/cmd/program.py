@@ -13,6 +13,7 @@ from oslo_log import log
 from oslo_service import service
 from prometheus_client import CollectorRegistry, start_http_server
 
+from nova_market.cmd import command_line
 from nova_market.conf import opts
 from nova_market.core.set_aside import SetAside
 from nova_market.errors import ConfigurationError, NovaMarketError
@@ -99,13 +100,7 @@ class Program:
             handler=lambda subparsers: self.commands(Commands(subparsers)),
         )
         conf.register_cli_opts([command])
-        conf(
-            sys.argv[1:] if argv is None else argv,
-            project='nova_market',
-            prog=self.name,
-            description=self.description,
-            default_config_files=cfg.find_config_files('nova_market', 'nova_market'),
-        )
+        command_line.parse(conf, argv, self.name, self.description)
         self.check(conf)
 
 

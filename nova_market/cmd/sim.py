@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from nova_market.cmd import command_line
 from nova_market.errors import ConfigurationError, NovaMarketError
 from nova_market.ports import PlanStore
 from nova_market.ports.stores import MarketStores
@@ -107,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
         prog=PROGRAM,
         description='Simulates batch workloads on the market and under batch schedulers.',
     )
+    parser.add_argument('--version', action='version', version=command_line.version())
     commands = parser.add_subparsers(dest='command', required=True, metavar='COMMAND')
     text = 'Run a scenario: tables and summary.json in a directory, the summary on standard output.'
     one = commands.add_parser('run', help=text, description=text)

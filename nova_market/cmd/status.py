@@ -17,6 +17,7 @@ from nova_market.adapters.openstack.session import check_account
 from nova_market.adapters.openstack.user_roles import KeystoneUserRoles
 from nova_market.api.policies import make_enforcer
 from nova_market.api.policies.spending import rules_of_services
+from nova_market.cmd import command_line
 from nova_market.conf import database as database_options
 from nova_market.conf import opts
 from nova_market.db import schema
@@ -33,6 +34,7 @@ from nova_market.wiring.limits_in_use import beyond_limits
 from nova_market.wiring.market_settings import market_settings
 
 PROGRAM = 'nova-market-status'
+DESCRIPTION = 'Would the services of this version run with what is installed here? Changes nothing.'
 EXIT_USAGE = 255
 """As oslo.upgradecheck has it for everything that is no result of a check."""
 
@@ -131,15 +133,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     database_options.register_opts(conf)
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        return int(
-            upgradecheck.main(
-                conf,
-                'nova_market',
-                Checks(conf),
-                words or ['--help'],
-                cfg.find_config_files('nova_market', 'nova_market'),
-            )
-        )
+        upgradecheck.register_cli_options(conf, Checks(conf))
+        command_line.parse(conf, words or ['--help'], PROGRAM, DESCRIPTION)
+        # where --json is looked for
+        upgradecheck.CONF = conf
+        return int(upgradecheck.run(conf))
     except cfg.Error as error:
         print(f'{PROGRAM}: {error}', file=sys.stderr)
         return EXIT_USAGE

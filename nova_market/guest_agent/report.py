@@ -307,8 +307,22 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
+class Version(argparse.Action):
+    """Prints the version of the package; a file that was copied into a guest has none."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        known = 'version unknown: a copy outside of its package'
+        if __package__:
+            from importlib import metadata
+
+            known = metadata.version('nova-market')
+        sys.stdout.write(f'nova-market {known}\n')
+        parser.exit()
+
+
 def add_connection(made: argparse.ArgumentParser) -> None:
     """Options of all agents."""
+    made.add_argument('--version', action=Version, nargs=0, help='print the version and end')
     made.add_argument('--url', required=True, help='the market API, as the catalog has it')
     made.add_argument('--app', help="application's id; default: from the server's metadata")
     made.add_argument('--credential-file', metavar='FILE', help='readable for its owner only')

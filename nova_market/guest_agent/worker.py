@@ -633,6 +633,19 @@ class Agent:
                 pulse.stop()
 
 
+class Version(argparse.Action):
+    """Prints the version of the package; a file that was copied into a guest has none."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        known = 'version unknown: a copy outside of its package'
+        if __package__:
+            from importlib import metadata
+
+            known = metadata.version('nova-market')
+        sys.stdout.write('nova-market {}\n'.format(known))
+        parser.exit()
+
+
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog=PROGRAM,
@@ -642,6 +655,7 @@ def parser() -> argparse.ArgumentParser:
         'left.'.format(CREDENTIAL_VARIABLE),
     )
     add = made.add_argument
+    add('--version', action=Version, nargs=0, help='print the version and end')
     add('--url', required=True, help='of the market API, such as https://cloud.example/market')
     add('--worker', metavar='ID', required=True, help='which worker this is')
     add('--credential-file', metavar='FILE', help='only its owner should be able to read it')

@@ -261,8 +261,8 @@ def test_an_allowed_import_passes(module: str, source: str) -> None:
     assert violations(source, module) == []
 
 
-LONGEST = {'nova_market.guest_agent.worker': 730}
-"""Lines of a file, 400 otherwise. A guest gets this one as a single file."""
+LONGEST = {'nova_market.guest_agent.report': 420, 'nova_market.guest_agent.worker': 750}
+"""Lines of a file, 400 otherwise. A guest gets each of these as a single file."""
 
 
 @pytest.mark.parametrize('path', modules(), ids=dotted)
