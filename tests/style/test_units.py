@@ -42,11 +42,8 @@ def test_the_api_in_uwsgi_is_that_of_the_package() -> None:
     module, _, attribute = found['module'].partition(':')
     source = (ROOT / f'{module.replace(".", "/")}.py').read_text(encoding='utf-8')
     assert f'{attribute}: ' in source
-    assert found['need-app'] == found['master'] == found['lazy-apps'] == 'true'
-    assert 'unix_signal:15' in found['hook-master-start']
-    mercy = int(found['worker-reload-mercy'])
+    assert found['need-app'] == found['die-on-term'] == found['lazy-apps'] == 'true'
     unit = section(ROOT / 'etc/systemd/nova-market-api.service', 'Service')
-    assert mercy < int(unit['timeoutstopsec'])
     assert int(found['processes']) * int(found['threads']) < int(unit['tasksmax'])
 
 
