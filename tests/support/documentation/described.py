@@ -41,6 +41,8 @@ def problem(words: list[str]) -> str:
         return _cloud_problem(rest)
     if program == 'tox':
         return _tox_problem(rest)
+    if program == 'runuser':
+        return problem(rest[rest.index('--') + 1 :])
     if (ROOT / program).is_file():
         return _script_problem(program, rest)
     return _other_problem(program, rest)
