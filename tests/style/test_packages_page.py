@@ -3,6 +3,7 @@
 
 import re
 
+from nova_market.cmd.extras import EXTRAS
 from tests.style.test_layering import ROOT
 from tests.style.test_packaging import declared_entry_points, setup_cfg, units
 from tests.style.test_units import UNITS, section
@@ -28,6 +29,17 @@ def test_every_program_is_in_one_package() -> None:
     declared = [name for group, name, _ in declared_entry_points() if group == 'console_scripts']
     assert sorted(programs) == sorted(declared)
     assert {name for name in units() if packages.get(name) == [name]} == units()
+
+
+def test_packages_need_the_extras_of_their_programs() -> None:
+    """Those that a program names when a library is missing."""
+    for _, programs, extras, _ in rows('Which packages'):
+        needed = {
+            extra
+            for program in re.findall('``(.*?)``', programs)
+            for extra in EXTRAS.get(program, '').split(',')
+        }
+        assert set(re.findall('``(.*?)``', extras)) == needed - {''}, programs
 
 
 def test_directories_and_user_are_those_of_the_units() -> None:
