@@ -2,12 +2,9 @@
 """The client alone, from the wheel and PyPI in an empty environment: what it runs, loads and lacks."""
 
 import os
-import shutil
 import subprocess
 import sys
-import zipfile
 from collections.abc import Callable
-from email import message_from_bytes
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +12,9 @@ import pytest
 import yaml
 
 from tests.style.test_packaging import ROOT, extra_lines
+from tests.support.built import metadata_of, wheel_of_this_tree
 from tests.support.market.api_server import PEOPLE, MarketService
 from tests.support.market.shell import granted
-from tests.unit.test_version import built
 
 pytestmark = [pytest.mark.functional, pytest.mark.clock]
 
@@ -49,14 +46,8 @@ sys.exit(status)
 
 
 @pytest.fixture(scope='module', name='wheel')
-def wheel_of_this_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    tree = tmp_path_factory.mktemp('wheel') / 'tree'
-    ignored = shutil.ignore_patterns('__pycache__')
-    shutil.copytree(ROOT / 'nova_market', tree / 'nova_market', ignore=ignored)
-    for path in ROOT.iterdir():
-        if path.is_file() and path.name != '.git':
-            shutil.copy(path, tree)
-    return built('wheel', tree)
+def path_of_the_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return wheel_of_this_tree(tmp_path_factory.mktemp('wheel'))
 
 
 @pytest.fixture(scope='module', name='client')
@@ -93,9 +84,7 @@ def command_in_the_environment(
 
 def test_the_wheel_has_the_extras(wheel: Path) -> None:
     """Under their names."""
-    with zipfile.ZipFile(wheel) as file:
-        (name,) = (one for one in file.namelist() if one.endswith('/METADATA'))
-        found = message_from_bytes(file.read(name)).get_all('Provides-Extra')
+    found = metadata_of(wheel).get_all('Provides-Extra')
     assert sorted(found or ()) == sorted(extra_lines())
 
 

@@ -1,27 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The version of the package, as pbr builds it of any tree, with nothing in the environment."""
 
-import os
 import re
 import shutil
 import subprocess
-import sys
 import tarfile
-from email import message_from_bytes
 from pathlib import Path
-from zipfile import ZipFile
 
 import pytest
 
 from tests.style.test_packaging import ROOT, setup_cfg
+from tests.support.built import ENVIRONMENT, built, metadata_of
 
 pytestmark = pytest.mark.clock
-
-OTHERS = ('PBR_', 'OSLO_PACKAGE_', 'GIT_')
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(OTHERS)} | {
-    # reno, where it is installed, would look in an sdist for release notes
-    'SKIP_GENERATE_RENO': '1'
-}
 
 
 def declared() -> str:
@@ -37,21 +28,8 @@ def git(tree: Path, *words: str) -> None:
     )
 
 
-def built(kind: str, tree: Path, ceiling: Path | None = None) -> Path:
-    """The sdist or the wheel of a tree, as pip builds it. ceiling: git looks for a repository below it."""
-    code = f"import pbr.build; pbr.build.build_{kind}('dist')"
-    environment = ENVIRONMENT | {'GIT_CEILING_DIRECTORIES': str(ceiling or tree.parent)}
-    subprocess.run(
-        [sys.executable, '-c', code],
-        cwd=tree, env=environment, check=True, capture_output=True, timeout=120,
-    )  # fmt: skip
-    return max((tree / 'dist').iterdir(), key=lambda path: path.stat().st_mtime_ns)
-
-
 def version_of(wheel: Path) -> str:
-    with ZipFile(wheel) as file:
-        name = next(one for one in file.namelist() if one.endswith('/METADATA'))
-        return str(message_from_bytes(file.read(name))['Version'])
+    return str(metadata_of(wheel)['Version'])
 
 
 @pytest.fixture(name='tree')

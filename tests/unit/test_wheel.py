@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheel: what an installation has that has no source tree beside it."""
 
-import shutil
 import subprocess
-from email import message_from_bytes
-from email.message import Message
+from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
 from tests.style.test_layering import ROOT
-from tests.unit.test_version import built
+from tests.support.built import metadata_of, wheel_of_this_tree
 
 pytestmark = pytest.mark.clock
 
@@ -24,24 +22,15 @@ DATA = {
 """Folders of the tree: where an installation has them below its prefix, and which files."""
 
 
-@pytest.fixture(name='wheel', scope='module')
-def wheel_of_this_tree(tmp_path_factory: pytest.TempPathFactory) -> ZipFile:
-    """Of the files that git knows, or will know."""
-    tree = tmp_path_factory.mktemp('wheel')
-    listed = subprocess.run(
-        ['git', 'ls-files', '--cached', '--others', '--exclude-standard'],
-        cwd=ROOT, check=True, capture_output=True, text=True, timeout=30,
-    )  # fmt: skip
-    for name in listed.stdout.splitlines():
-        if (ROOT / name).is_file() and not name.startswith(('tests/', 'doc/')):
-            (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, tree / name)
-    return ZipFile(built('wheel', tree))
+@pytest.fixture(name='path', scope='module')
+def path_of_the_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return wheel_of_this_tree(tmp_path_factory.mktemp('wheel'))
 
 
-def metadata_of(wheel: ZipFile) -> Message:
-    (name,) = (one for one in wheel.namelist() if one.endswith('.dist-info/METADATA'))
-    return message_from_bytes(wheel.read(name))
+@pytest.fixture(name='wheel')
+def content_of_the_wheel(path: Path) -> Iterator[ZipFile]:
+    with ZipFile(path) as file:
+        yield file
 
 
 def test_it_has_the_files_that_no_program_reads(wheel: ZipFile) -> None:
@@ -64,9 +53,9 @@ def test_it_has_the_files_that_no_program_reads(wheel: ZipFile) -> None:
         assert bool(found[name].external_attr >> 16 & 0o100) == bool(path.stat().st_mode & 0o100)
 
 
-def test_its_licence_is_an_expression(wheel: ZipFile) -> None:
+def test_its_licence_is_an_expression(path: Path) -> None:
     """PEP 639: for programs that look at licences, and without the classifier that it replaces."""
-    found = metadata_of(wheel)
+    found = metadata_of(path)
     assert found['License-Expression'] == 'Apache-2.0'
     assert found['License'] is None
     assert found.get_all('License-File') == ['LICENSE']
