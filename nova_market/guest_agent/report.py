@@ -11,6 +11,7 @@ environment, the credential from there or from a file: not from a command line, 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import http.client
 import json
 import math
@@ -315,7 +316,8 @@ class Version(argparse.Action):
         if __package__:
             from importlib import metadata
 
-            known = metadata.version('nova-market')
+            with contextlib.suppress(metadata.PackageNotFoundError):
+                known = metadata.version('nova-market')
         sys.stdout.write(f'nova-market {known}\n')
         parser.exit()
 

@@ -11,6 +11,7 @@ for guests without Python. The credential comes from a file or the environment: 
 
 import argparse
 import base64
+import contextlib
 import ctypes
 import fcntl
 import json
@@ -641,7 +642,8 @@ class Version(argparse.Action):
         if __package__:
             from importlib import metadata
 
-            known = metadata.version('nova-market')
+            with contextlib.suppress(metadata.PackageNotFoundError):
+                known = metadata.version('nova-market')
         sys.stdout.write('nova-market {}\n'.format(known))
         parser.exit()
 

@@ -33,7 +33,7 @@ def wheel_of_this_tree(directory: Path) -> Path:
     """Of the files that git knows, or will know, copied to a directory."""
     listed = subprocess.run(
         ['git', 'ls-files', '--cached', '--others', '--exclude-standard'],
-        cwd=ROOT, check=True, capture_output=True, text=True, timeout=30,
+        cwd=ROOT, env=ENVIRONMENT, check=True, capture_output=True, text=True, timeout=30,
     )  # fmt: skip
     for name in listed.stdout.splitlines():
         if (ROOT / name).is_file() and not name.startswith(('tests/', 'doc/')):
