@@ -17,7 +17,7 @@ CAN_BE_ROOT=yes
 LOGS=
 STARTED=$SECONDS
 # what the tests need of the package; tox.ini and tools/pins have the same
-EXTRAS=api,dask,fairness,leases,redfish,sim
+EXTRAS=api,dask,fairness,leases,redfish,sim,tempest
 # pip is asked for packages, not for news
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 

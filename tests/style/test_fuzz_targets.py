@@ -29,6 +29,7 @@ OURS = {
     'sdk': 'answers of the market API, which its client trusts',
     'sim/scenario': "the experimenter's file",
     'experiments': "the experimenter's file",
+    'tempest_plugin': 'answers of the market API, which it tests',
     'testbed': 'what a test has started',
 }
 """Where something is decoded that no other party writes, and who writes it."""

@@ -37,6 +37,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     'sdk': LEAVES,
     'osc': LEAVES | {'sdk'},
     'sim': LEAVES | {'ports', 'conf', 'adapters', 'services', 'plugins', 'document_check'},
+    'tempest_plugin': frozenset(),
     'testbed': LEAVES,
     'experiments': LEAVES | {'ports', 'conf', 'adapters', 'services', 'plugins', 'sim', 'testbed'},
     'wiring': LEAVES | {'ports', 'conf', 'adapters', 'services', 'plugins', 'sim', 'api', 'db'},
@@ -90,6 +91,7 @@ ONLY_IN: dict[str, frozenset[str]] = {
     'distributed': frozenset({'sim'}),
     'ray': frozenset({'sim'}),
     'nova': frozenset({'scheduler'}),
+    'tempest': frozenset({'tempest_plugin'}),
     'eventlet': frozenset(),
 }
 

@@ -159,6 +159,8 @@ def third_parties(root: str) -> set[str]:
 def loaded() -> dict[str, list[str]]:
     """Module that an entry point or WITHOUT_ENTRY_POINT names -> the extras that have what it imports."""
     found = {module: extras.split(',') for module, extras in WITHOUT_ENTRY_POINT.items()}
+    # its entry point names the plug-in; Tempest finds the tests in a directory, and the client by its name
+    found |= {name: ['tempest'] for name in imports() if layer_of(name) == 'tempest_plugin'}
     for group, name, target in declared_entry_points():
         is_program = group == 'console_scripts'
         extras = EXTRAS.get(name, '') if is_program else NEEDS.get(group, 'service')
