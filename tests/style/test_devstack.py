@@ -15,12 +15,12 @@ from tests.support.documentation.sessions import ROOT
 pytestmark = pytest.mark.clock
 
 STACK = ('stack install', 'stack post-config', 'stack extra', 'stack test-config')
-COMPUTE = Node(services='nova-fairness n-cpu')
+COMPUTE = Node(services='n-cpu')
 MARKET = (
     'nova-market-api nova-market-engine nova-market-controller nova-market-jobs nova-market-leases '
     'nova-market-notices'
 )
-CONTROLLER = Node(services=f'mysql key n-api n-sch nova-fairness {MARKET}')
+CONTROLLER = Node(services=f'mysql key n-api n-sch {MARKET}')
 ALL_IN_ONE = Node(services=f'{CONTROLLER.services} n-cpu tempest')
 
 CONF = '/etc/nova_market/nova_market.conf'
@@ -125,7 +125,7 @@ def test_a_compute_node_gets_no_credentials() -> None:
 
 def test_a_host_with_the_api_reads_quotas() -> None:
     """There an account is made and its credentials are written."""
-    calls = Node(services='nova-fairness n-cpu n-api').run(*STACK)
+    calls = Node(services='n-cpu n-api').run(*STACK)
     assert ('create_service_user', 'nova-market', 'admin') in calls
     written = options(calls, CONF)
     assert written['fairness', 'quota_source'] == 'openstack'
@@ -157,11 +157,17 @@ def test_the_agent_starts_in_the_last_phase() -> None:
     assert ('sudo', 'install', '-d', '-m', '0700', f'{STATE}/fairness') in calls
 
 
-@pytest.mark.parametrize('services', ['nova-fairness', 'n-cpu', 'n-api', 'nova-fairness n-api'])
-def test_nothing_happens_where_it_does_not_belong(services: str) -> None:
+@pytest.mark.parametrize(
+    'node',
+    [
+        Node(services='n-api n-sch'),
+        Node(services='n-cpu n-api', localrc='disable_service nova-fairness'),
+    ],
+)
+def test_nothing_happens_where_it_does_not_belong(node: Node) -> None:
     """A node without n-cpu, or one where nothing of ours is enabled, is left as it is."""
-    calls = Node(services=services).run(*STACK, 'unstack', 'clean')
-    assert {call[0] for call in calls} == {'define_plugin', 'enable_service'}
+    calls = node.run(*STACK, 'unstack', 'clean')
+    assert {call[0] for call in calls} <= {'define_plugin', 'enable_service', 'disable_service'}
 
 
 @pytest.mark.parametrize('service', MARKET.split())
@@ -361,3 +367,50 @@ def test_clean_leaves_nothing() -> None:
 def test_a_script_of_grenade_can_source_it() -> None:
     """Without arguments it defines functions, and does nothing."""
     assert {call[0] for call in ALL_IN_ONE.run('')} == {'define_plugin', 'enable_service'}
+
+
+LOCALRC = re.compile(r'^\[\[local\|localrc\]\]\n(.*?)(?=^\[\[|\Z)', re.MULTILINE | re.DOTALL)
+OF_DEVSTACK = 'key,mysql,rabbit,n-api,n-cpu,n-sch,placement-api,tempest'
+
+
+def samples() -> dict[str, str]:
+    """Every local.conf that we show: file -> its section localrc."""
+    readme = (ROOT / 'devstack/README.rst').read_text()
+    block = re.search(r'^   (\[\[local\|localrc\]\]\n(?:   .*\n|\n)+)', readme, re.MULTILINE)
+    assert block
+    texts = {
+        'README.rst': re.sub(r'^   ', '', block[1], flags=re.MULTILINE),
+        **{
+            name: (ROOT / 'devstack' / name).read_text()
+            for name in ('local.conf.controller', 'local.conf.compute')
+        },
+    }
+    found = {name: LOCALRC.search(text) for name, text in texts.items()}
+    return {name: section[1] for name, section in found.items() if section}
+
+
+@pytest.mark.parametrize('name', ['README.rst', 'local.conf.controller', 'local.conf.compute'])
+def test_a_sample_can_be_used(name: str) -> None:
+    """It names the branch, services that exist and variables that settings has, and the phases run."""
+    sample = samples()[name]
+    calls = Node(services=OF_DEVSTACK.replace(',', ' '), localrc=sample).run(*STACK)
+    (plugin,) = named(calls, 'enable_plugin')
+    assert (plugin[1], plugin[3]) == ('nova-market', 'main')
+    enabled = {word for call in named(calls, 'enable_service') for word in call[1:]}
+    assert enabled <= {'nova-fairness', *MARKET.split()}
+    settings = (ROOT / 'devstack/settings').read_text()
+    ours = re.findall(r'^(NOVA_(?:MARKET|FAIRNESS)\w+)=', sample, re.MULTILINE)
+    assert [one for one in ours if f'\n{one}=' not in settings] == []
+    wanted = {'nova-fairness'} if name.endswith('compute') else enabled
+    assert {call[1] for call in named(calls, 'run_process')} == wanted
+    assert (('database', 'connection') in options(calls, CONF)) is ('nova-market-engine' in enabled)
+
+
+def test_samples_agree() -> None:
+    """Nodes of one cloud have one policy and the same passwords, and a compute host names the controller."""
+    sections = samples()
+    controller, compute = sections['local.conf.controller'], sections['local.conf.compute']
+    for line in re.findall(r'^(?:NOVA_FAIRNESS_POLICY|\w+_PASSWORD)=.*', controller, re.MULTILINE):
+        assert line in compute.splitlines()
+    address = re.search(r'^HOST_IP=(.*)', controller, re.MULTILINE)
+    assert address and f'\nSERVICE_HOST={address[1]}\n' in compute

@@ -22,7 +22,9 @@ CONTRACT: Mapping[str, tuple[int, int]] = {
     'create_service_user': (1, 2),
     'define_plugin': (1, 1),
     'die': (2, 99),
+    'disable_service': (1, 99),
     'echo_summary': (1, 99),
+    'enable_plugin': (2, 3),
     'enable_service': (1, 99),
     'get_or_add_user_project_role': (3, 5),
     'get_or_create_endpoint': (3, 5),
@@ -53,7 +55,7 @@ iniget() { echo "$FILTERS"; }
 is_service_enabled() {
     local service
     for service in "$@"; do
-        [[ " $SERVICES " == *" $service "* ]] && return 0
+        [[ ,$ENABLED_SERVICES, == *",$service,"* ]] && return 0
     done
     return 1
 }
@@ -73,13 +75,32 @@ record() { printf ' %q' "$@" >&3; echo >&3; }
 for name in $NAMES; do
     eval "$name() { record $name \\"\\$@\\"; }"
 done
+enable_service() {
+    local service
+    record enable_service "$@"
+    for service in "$@"; do
+        [[ ,$DISABLED_SERVICES, == *",$service,"* ]] || ENABLED_SERVICES+=",$service"
+    done
+}
+disable_service() {
+    local service
+    record disable_service "$@"
+    for service in "$@"; do
+        DISABLED_SERVICES+=",$service" ENABLED_SERVICES=,$ENABLED_SERVICES,
+        ENABLED_SERVICES=${ENABLED_SERVICES//,$service,/,}
+    done
+}
+run_process() { if is_service_enabled "$1"; then record run_process "$@"; fi }
+stop_process() { if is_service_enabled "$1"; then record stop_process "$@"; fi }
 wait_for_service() { record wait_for_service "$@"; [[ $ANSWERING == yes ]]; }
 die() { record die "$@"; exit 1; }
 """
 
 VARIABLES = """
+ENABLED_SERVICES=$SERVICES DISABLED_SERVICES=
 NOVA_CONF=/etc/nova/nova.conf TEMPEST_CONFIG=/opt/stack/tempest/etc/tempest.conf
-DEST=/opt/stack DATA_DIR=/opt/stack/data STACK_USER=stack ENABLE_DEBUG_LOG_LEVEL=True SERVICE_TIMEOUT=60
+DEST=/opt/stack DATA_DIR=/opt/stack/data STACK_USER=stack ENABLE_DEBUG_LOG_LEVEL=True
+HOST_IP=192.0.2.1 SERVICE_TIMEOUT=60
 KEYSTONE_SERVICE_URI=http://192.0.2.1/identity SERVICE_PASSWORD=secret REGION_NAME=RegionOne
 SERVICE_DOMAIN_NAME=Default SERVICE_PROJECT_NAME=service SERVICE_PROTOCOL=http SERVICE_HOST=192.0.2.1
 DATABASE_BACKENDS="mysql postgresql"
@@ -95,7 +116,7 @@ Call = tuple[str, ...]
 class Node:
     """One machine of a DevStack cloud.
 
-    services: ENABLED_SERVICES
+    services: those that are enabled before local.conf is read
     localrc: lines of local.conf
     filters: what nova.conf has as enabled_filters
     answering: do APIs answer after they were started?
@@ -125,7 +146,13 @@ class Node:
         )
         return self.shell(script, fails=fails)
 
-    def shell(self, script: str, *, fails: bool = False) -> list[Call]:
+    def shell(
+        self,
+        script: str,
+        *,
+        names: Mapping[str, tuple[int, int]] = CONTRACT,
+        fails: bool = False,
+    ) -> list[Call]:
         """The calls that a script makes of what is recorded; descriptor 3 is the record."""
         with tempfile.TemporaryDirectory() as directory:
             bin_dir, record = Path(directory, 'bin'), Path(directory, 'record')
@@ -138,7 +165,7 @@ class Node:
                 program.chmod(0o755)
             done = subprocess.run(
                 ['bash', '-c', f'exec 3>{shlex.quote(str(record))}\n{script}'],
-                env=self._environment(bin_dir),
+                env={**self._environment(bin_dir), 'NAMES': ' '.join(names)},
                 capture_output=True,
                 text=True,
                 timeout=60,
@@ -146,24 +173,23 @@ class Node:
             )
             written = record.read_text().replace(directory, '/usr/local')
         assert (done.stderr, done.returncode) == ('', int(fails))
-        return [checked(shlex.split(line)) for line in written.splitlines()]
+        return [checked(shlex.split(line), names) for line in written.splitlines()]
 
     def _environment(self, bin_dir: Path) -> dict[str, str]:
         return {
             'PATH': f'{bin_dir}:/usr/bin:/bin',
             'BIN': str(bin_dir),
-            'NAMES': ' '.join(CONTRACT),
-            'SERVICES': self.services,
+            'SERVICES': self.services.replace(' ', ','),
             'FILTERS': self.filters,
             'ANSWERING': 'yes' if self.answering else 'no',
         }
 
 
-def checked(call: Sequence[str]) -> Call:
+def checked(call: Sequence[str], names: Mapping[str, tuple[int, int]]) -> Call:
     """:raises AssertionError: DevStack's function would not take it."""
     name, *arguments = call
-    if name in CONTRACT:
-        least, most = CONTRACT[name]
+    if name in names:
+        least, most = names[name]
         assert least <= len(arguments) <= most, f'{name} takes {least} to {most} arguments: {call}'
     if name == 'run_process':
         # systemd starts what has an absolute path, and DevStack refuses sudo
