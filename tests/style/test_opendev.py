@@ -4,6 +4,7 @@
 import configparser
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.style.test_layering import ROOT
@@ -16,7 +17,7 @@ OF_OPENSTACK = {
 }
 """Jobs that are defined elsewhere, and the environment of tox.ini that each runs."""
 
-PARENTS = {'openstack-tox', 'devstack'}
+PARENTS = {'openstack-tox', 'devstack-tempest', 'grenade'}
 
 
 def tox_environments() -> set[str]:
@@ -53,20 +54,35 @@ def test_every_job_is_defined_once_and_run() -> None:
 def test_every_job_of_tox_has_its_environment() -> None:
     """The environments exist; types and style, documentation and tests without daemons are among them."""
     named = {
-        job['vars']['tox_envlist'] for job in zuul('job') if 'tox_envlist' in job.get('vars', {})
+        job['vars']['tox_envlist'] for job in zuul('job') if job['parent'] == 'nova-market-tox'
     }
     named.update(OF_OPENSTACK.values())
     assert named <= tox_environments()
     assert {'py3', 'functional', 'pep8', 'docs'} <= named
 
 
-def test_devstack_gets_this_plugin_and_all_services() -> None:
-    """nova-fairness is enabled by the plugin itself."""
-    (devstack,) = (job['vars'] for job in zuul('job') if job['parent'] == 'devstack')
+@pytest.mark.parametrize('parent', ['devstack-tempest', 'grenade'])
+def test_devstack_gets_this_plugin_and_all_services(parent: str) -> None:
+    """nova-fairness is enabled by the plugin itself; Tempest installs the tests from the checkout."""
+    (job,) = (job for job in zuul('job') if job['parent'] == parent)
+    devstack = job['vars']
     name = setup_cfg()['metadata']['name']
     assert devstack['devstack_plugins'] == {name: f'https://opendev.org/{repository()}'}
-    assert devstack['devstack_services'].keys() == units() - {'nova-fairness'}
+    assert devstack['devstack_services'].keys() == {*units(), 'tempest'} - {'nova-fairness'}
     assert 'enable_service nova-fairness\n' in (ROOT / 'devstack/settings').read_text()
+    assert devstack['tempest_plugins'] == [name]
+    assert {repository(), 'openstack/tempest'} <= {*job['required-projects']}
+
+
+def test_both_clouds_have_the_settings_of_the_market() -> None:
+    """Each kind of job reads them from a variable of its own; they are settings of the plugin."""
+    tempest, grenade = (
+        job['vars'] for job in zuul('job') if job['parent'] in {'devstack-tempest', 'grenade'}
+    )
+    localrc = tempest['devstack_localrc']
+    assert grenade['grenade_devstack_localrc'] == {'shared': localrc}
+    settings = (ROOT / 'devstack/settings').read_text()
+    assert [name for name in localrc if f'\n{name}=' not in settings] == []
 
 
 def test_the_reference_of_the_api_is_no_copy() -> None:
