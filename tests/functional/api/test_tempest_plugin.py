@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plug-in under Tempest itself, on the real API beside a small Keystone and Nova."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-import yaml
 from oslo_config import cfg
 from tempest.lib import auth, exceptions
 from tempest.test_discover import plugins
@@ -19,6 +15,7 @@ from nova_market.tempest_plugin.plugin import NovaMarketTempestPlugin
 from tests.support.market.api import ALICE, OF_ALICE
 from tests.support.market.api_server import PASSWORD, PEOPLE, MarketService
 from tests.support.market.rounds import add_round
+from tests.support.tempest_run import run_tempest
 
 pytestmark = [pytest.mark.functional, pytest.mark.clock]
 
@@ -64,67 +61,24 @@ def test_what_a_round_has_left(market_service):
         alice.list_hosts()
 
 
-ACCOUNTS = ('alice', 'bob', 'root')
-CONF = """
-[DEFAULT]
-log_file = tempest.log
-[oslo_concurrency]
-lock_path = {directory}/locks
-[auth]
-use_dynamic_credentials = false
-test_accounts_file = {directory}/accounts.yaml
-[identity]
-auth_version = v3
-uri_v3 = {url}/identity/v3
-region = RegionOne
-[service_available]
-cinder = false
-glance = false
-horizon = false
-neutron = false
-nova = false
-swift = false
-nova_market = {available}
-[market]
-round_timeout = 30
-[market-feature-enabled]
-rounds = false
-"""
-
-
 def under_tempest(service: MarketService, directory: Path, *, available: bool) -> dict[str, int]:
-    """Of `tempest run`: tests that passed or failed, and classes of which none was run."""
+    """On a cloud that has Keystone and, if it is available, the market."""
     accounts = [
         {
-            'username': PEOPLE[name].name,
+            'username': person.name,
             'password': PASSWORD,
-            'project_name': PEOPLE[name].project,
-            'user_domain_name': PEOPLE[name].domain.capitalize(),
+            'project_name': person.project,
+            'user_domain_name': person.domain.capitalize(),
             'project_domain_name': 'Default',
-            'roles': [PEOPLE[name].role],
+            'roles': [person.role],
         }
-        for name in ACCOUNTS
+        for person in PEOPLE.values()
     ]
-    (directory / 'accounts.yaml').write_text(yaml.safe_dump(accounts))
-    (directory / 'tempest.conf').write_text(
-        CONF.format(directory=directory, url=service.url, available=available)
-    )
-    done = subprocess.run(
-        [
-            str(Path(sys.executable).with_name('tempest')),
-            *('run', '--serial', '--config-file', str(directory / 'tempest.conf')),
-            *('--regex', '^nova_market.tempest_plugin'),
-        ],
-        cwd=directory,
-        env={**os.environ, 'PYTHONPATH': os.getcwd()},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    found = re.findall(r'- (Passed|Skipped|Failed): (\d+)', done.stdout)
-    assert found, done.stdout + done.stderr
-    return {kind: int(number) for kind, number in found}
+    options = {
+        'identity': {'uri_v3': f'{service.url}/identity/v3'},
+        'service_available': {'nova_market': available},
+    }
+    return run_tempest(directory, accounts, options)
 
 
 def test_tempest_finds_configures_and_runs_it(market_service, tmp_path):
