@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from nova_market.core.ledger.posting import account
+from tests.support.devstack.upgrade import STORE
 from tests.support.documentation.sessions import ROOT
 from tests.support.market.api import OPERATOR
 from tests.support.market.api_server import MarketService
@@ -18,11 +19,10 @@ from tests.support.market.rounds import PERIOD, add_round
 
 pytestmark = [pytest.mark.functional, pytest.mark.clock]
 
-FUNCTIONS = """
-resource_save() { echo "$3" >"$SAVE_DIR/$1.$2"; }
-resource_get() { cat "$SAVE_DIR/$1.$2"; }
-die() { echo "line $*" >&2; exit 1; }
-sleep() { :; }
+FUNCTIONS = f"""
+{STORE}
+die() {{ echo "line $*" >&2; exit 1; }}
+sleep() {{ :; }}
 """
 
 

@@ -25,6 +25,10 @@ GRENADE: Mapping[str, tuple[int, int]] = {
 STORE = """
 resource_save() { echo "$3" >"$SAVE_DIR/$1.$2"; }
 resource_get() { cat "$SAVE_DIR/$1.$2"; }
+"""
+"""What plug-ins keep from one phase to the next, in files of SAVE_DIR."""
+
+PLUGINS = """
 declare -A GITREPO=(["nova-market"]=https://example.org/nova-market.git) GITBRANCH=(["nova-market"]=main)
 """
 
@@ -46,7 +50,7 @@ class Upgrade:
 
     def _run(self, command: str) -> list[Call]:
         with tempfile.TemporaryDirectory() as directory:
-            functions = '\n'.join([ANSWERS, RECORDED, VARIABLES, STORE])
+            functions = '\n'.join([ANSWERS, RECORDED, VARIABLES, PLUGINS])
             files = {
                 'grenade': {'grenaderc': '', 'functions': functions},
                 'devstack': {'functions': '', 'stackrc': '', 'lib/apache': '', 'lib/tls': ''},
