@@ -37,14 +37,16 @@ function newest_round {
 
 # What a budget has is what it had, and the engine decides another round than it has decided.
 function verify {
-    local budget balance had before _
+    local budget balance had before after _
     budget=$(resource_get nova-market budget)
     had=$(resource_get nova-market balance)
     balance=$(balance_of "$budget")
     [[ $balance == "$had" ]] || die $LINENO "the balance of budget $budget is $balance, and was $had"
     before=$(newest_round)
     for _ in {1..10}; do
-        [[ $(newest_round) != "$before" ]] && return
+        # of its own: errexit does not see a command that fails within [[ ]]
+        after=$(newest_round)
+        [[ $after != "$before" ]] && return
         sleep 30
     done
     die $LINENO "no round after $before within five minutes: see journalctl --unit devstack@nova-market-engine"

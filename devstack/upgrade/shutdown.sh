@@ -17,8 +17,10 @@ source "$BASE_DEVSTACK_DIR/lib/tls"
 # shellcheck source=/dev/null
 source "$BASE_DEVSTACK_DIR/lib/apache"
 
+# what Grenade has fetched; DevStack's own copies of a side are elsewhere
+NOVA_MARKET_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=devstack/settings
-source "$(dirname "${BASH_SOURCE[0]}")/../settings"
+source "$NOVA_MARKET_DIR/devstack/settings"
 # shellcheck source=devstack/plugin.sh
 source "$NOVA_MARKET_DIR/devstack/plugin.sh"
 

@@ -12,8 +12,6 @@ cleanup() {
 }
 trap cleanup SIGHUP SIGINT SIGTERM
 
-UPGRADE_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-
 # shellcheck source=/dev/null
 source "$GRENADE_DIR/grenaderc"
 # shellcheck source=/dev/null
@@ -27,8 +25,10 @@ source "$TARGET_DEVSTACK_DIR/stackrc"
 source "$TARGET_DEVSTACK_DIR/lib/apache"
 # shellcheck source=/dev/null
 source "$TARGET_DEVSTACK_DIR/lib/tls"
+# what Grenade has fetched, of the branch of the new side, and nobody else need have it
+NOVA_MARKET_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=devstack/settings
-source "$UPGRADE_DIR/../settings"
+source "$NOVA_MARKET_DIR/devstack/settings"
 # shellcheck source=devstack/plugin.sh
 source "$NOVA_MARKET_DIR/devstack/plugin.sh"
 
@@ -39,7 +39,7 @@ set -o xtrace
 install_nova_market_node
 
 # steps of one release: from-<release>/upgrade-nova-market
-upgrade_project nova-market "$UPGRADE_DIR" "$BASE_DEVSTACK_BRANCH" "$TARGET_DEVSTACK_BRANCH"
+upgrade_project nova-market "$NOVA_MARKET_DIR/devstack/upgrade" "$BASE_DEVSTACK_BRANCH" "$TARGET_DEVSTACK_BRANCH"
 
 sync_nova_market_database
 check_nova_market_upgrade

@@ -5,6 +5,7 @@ import pytest
 
 from tests.support.devstack.node import named
 from tests.support.devstack.upgrade import Upgrade
+from tests.support.documentation.sessions import ROOT
 
 pytestmark = pytest.mark.clock
 
@@ -29,6 +30,7 @@ def test_both_sides_have_the_market() -> None:
     for side in ('base', 'target'):
         own = [call[2:] for call in named(calls, 'devstack_localrc') if call[1] == side]
         assert ('enable_plugin', 'nova-market', url, 'main') in own
+        assert ('NOVA_FAIRNESS_POLICY=combined',) in own
         assert {*MARKET} == {*next(words for words in own if words[0] == 'enable_service')[1:]}
 
 
@@ -42,8 +44,14 @@ def test_shutdown_stops_everything_and_waits() -> None:
 
 
 def test_upgrade_migrates_before_it_starts() -> None:
-    """New package, steps of the release, tables, check, services; the old configuration is saved and kept."""
+    """New package, steps of the release, tables, check, services; the old configuration is saved and kept.
+
+    The package is the tree that Grenade has fetched: nobody else fetches one for the new side. What stack.sh
+    alone defines is not defined.
+    """
     calls = SIDES.run('upgrade.sh')
+    assert named(calls, 'setup_develop')[0][1] == str(ROOT)
+    assert ('wait_for_service', '60', 'http://192.0.2.1/market') in calls
     places = [
         next(place for place, call in enumerate(calls) if call[: len(words)] == words)
         for words in (

@@ -99,6 +99,22 @@ def test_an_engine_that_stands_still_fails(grenade):
     grenade.does('force_destroy')
 
 
+def test_an_api_that_breaks_meanwhile_fails(grenade):
+    """A list of rounds that is missing is no new round."""
+    add_round(grenade.service.market)
+    grenade.does('create')
+    asked = []
+
+    def once(request: str) -> None:
+        asked.extend([request] * (request == 'GET /market/v1/rounds'))
+        if len(asked) > 1:
+            raise RuntimeError('the status is 500')
+
+    grenade.service.before = once
+    assert grenade.call('verify').returncode != 0
+    assert len(asked) > 1
+
+
 def test_credits_that_are_lost_fail(grenade):
     """With what is there, and what was there."""
     grenade.rounds_go_on()

@@ -50,7 +50,7 @@ class Upgrade:
 
     def _run(self, command: str) -> list[Call]:
         with tempfile.TemporaryDirectory() as directory:
-            functions = '\n'.join([ANSWERS, RECORDED, VARIABLES, PLUGINS])
+            functions = '\n'.join([ANSWERS, RECORDED, VARIABLES, 'unset SERVICE_PROTOCOL', PLUGINS])
             files = {
                 'grenade': {'grenaderc': '', 'functions': functions},
                 'devstack': {'functions': '', 'stackrc': '', 'lib/apache': '', 'lib/tls': ''},
@@ -68,7 +68,7 @@ class Upgrade:
                     f'export GRENADE_DIR={directory}/grenade SAVE_DIR={directory}/save',
                     f'export BASE_DEVSTACK_DIR={directory}/devstack TARGET_DEVSTACK_DIR={directory}/devstack',
                     'export BASE_DEVSTACK_BRANCH=stable/2026.1 TARGET_DEVSTACK_BRANCH=master',
-                    f'export NOVA_MARKET_DIR={ROOT} NOVA_MARKET_CONF_DIR={directory}/etc/nova_market',
+                    f'export NOVA_MARKET_CONF_DIR={directory}/etc/nova_market',
                     'source "$GRENADE_DIR/functions"' if 'settings' in command else '',
                     command,
                 ]
