@@ -8,7 +8,9 @@ from oslo_config import cfg
 from oslo_log import log
 from oslo_middleware import http_proxy_to_wsgi
 
+from nova_market.cmd.extras import EXTRAS
 from nova_market.conf import database, opts, scheduler
+from tests.style.test_packaging import extra_lines, included
 from tests.support.devstack.node import Call, Node, named, options
 from tests.support.documentation.sessions import ROOT
 
@@ -66,14 +68,14 @@ def test_the_tree_is_installed_once(node: Node, extras: str) -> None:
     }
 
 
-def test_extras_are_those_of_the_package() -> None:
-    """pip only warns of an extra that a package does not have."""
-    written = re.findall(
-        r'extras\+=\((\w+)\)', (ROOT / 'devstack/lib/nova-market-node').read_text()
-    )
-    known = (ROOT / 'setup.cfg').read_text().split('[options.extras_require]')[1]
-    assert [extra for extra in written if f'\n{extra} =\n' not in known] == []
-    assert written
+@pytest.mark.parametrize('node', [COMPUTE, CONTROLLER, ALL_IN_ONE])
+def test_what_a_node_starts_has_its_extra(node: Node) -> None:
+    """Of setup.cfg: pip only warns of an extra that a package does not have."""
+    calls = node.run(*STACK)
+    (install,) = named(calls, 'setup_develop')
+    extras = install[2].split(',')
+    started = {call[1] for call in named(calls, 'run_process')} & {*node.services.split()}
+    assert {EXTRAS[service] for service in started} <= included(extras) <= extra_lines().keys()
 
 
 @pytest.mark.parametrize('node', [COMPUTE, CONTROLLER, ALL_IN_ONE])
@@ -246,6 +248,18 @@ def test_the_endpoint_can_be_elsewhere() -> None:
     assert ('wait_for_service', '60', url) in calls
     assert options(calls, CONF)['jobs', 'worker_url'] == url
     assert named(calls, 'write_uwsgi_config')[0][3] == '/vm-market'
+
+
+@pytest.mark.parametrize(
+    ('localrc', 'protocol'),
+    [('', 'https'), ('NOVA_MARKET_SERVICE_PROTOCOL=http', 'http')],
+)
+def test_the_endpoint_is_encrypted_where_devstack_encrypts(localrc: str, protocol: str) -> None:
+    """With tls-proxy, as for each service of DevStack, unless local.conf has another."""
+    node = Node(services=f'{CONTROLLER.services} tls-proxy', localrc=localrc)
+    calls = node.run('stack post-config')
+    url = f'{protocol}://192.0.2.1/market'
+    assert ('get_or_create_endpoint', 'market', 'RegionOne', url) in calls
 
 
 def test_every_project_of_devstack_gets_credits() -> None:
