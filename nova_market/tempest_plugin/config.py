@@ -31,7 +31,7 @@ FEATURE_OPTIONS: list[cfg.Opt] = [
     cfg.BoolOpt(
         'rounds',
         default=False,
-        help='Does the engine run, and nova-fairness on the compute hosts?',
+        help='Does the engine run, and nova-fairness on the compute hosts, and do projects get credits?',
     ),
 ]
 

@@ -37,11 +37,13 @@ class AllocationsTest(RoundTest):
 
     @decorators.idempotent_id('8a2b9d14-6a5d-4c21-9a0f-6e7d0c5b1f44')
     def test_a_server_with_a_bid_is_allocated_something(self) -> None:
-        """A round after the bid has an allocation of the server, within its flavor."""
+        """A round gives it cores, which need not be the first: its project gets credits in one."""
         server = self.create_server()
         self.set_bid(server, **BID)
-        newest = self.until(
-            lambda: self.market.list_server_allocations(server), f'an allocation of {server}'
-        )[0]
-        self.assertEqual(server, newest['server_id'])
-        self.assertGreater(newest['actual_cpu'], 0)
+        given = self.until(
+            lambda: [
+                one for one in self.market.list_server_allocations(server) if one['actual_cpu'] > 0
+            ],
+            f'cores for {server}, whose project needs credits',
+        )
+        self.assertEqual({server}, {one['server_id'] for one in given})
