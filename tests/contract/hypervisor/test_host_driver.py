@@ -110,9 +110,13 @@ def test_a_guest_that_waits_for_a_cpu_is_ready_all_the_time(world: World):
 
 
 def test_reading_the_disk_is_counted_in_bytes_and_operations(world: World):
+    """However slowly the guest reads beside other work on the machine."""
     world.start(1, 'disk')
-    world.let_pass(4.0)
-    found = counters(world, 1)
+    for _ in range(60):
+        world.let_pass(1.0)
+        found = counters(world, 1)
+        if found.disk_read_bytes > 1 << 20:
+            break
     assert found.disk_read_bytes > 1 << 20
     assert found.disk_read_ops > 100
     assert found.disk_write_bytes == 0
