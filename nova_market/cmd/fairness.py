@@ -21,7 +21,7 @@ from nova_market.wiring import agent
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point; the exit code: 0 done, 1 failed, 3 not running or late (status), 78 bad options."""
+    """Entry point; the exit code: 0 done, 1 failed, 78 bad options; of status also 3 not running, 4 late."""
     return PROGRAM.main(argv)
 
 
@@ -39,12 +39,18 @@ def _register(conf: cfg.ConfigOpts) -> None:
 
 def _commands(commands: program.Commands) -> None:
     commands.add('run', _run, 'Run the service in the foreground (the default).')
-    commands.add_status(
+    shown = commands.add_status(
         _status,
-        "Show this host's VMs: load, heaviness, weights wanted and set, and the reasons. Exit status "
-        f'{program.EXIT_NOT_RUNNING}: the service does not run, or has finished no round for '
-        f'{STALE_INTERVALS} intervals (at least {status.SOONEST:g} s).',
+        "Show this host's VMs: load, heaviness, weights wanted and set, and the reasons. Exit status 0: the "
+        f'service runs, and its rounds end in time; {program.EXIT_NOT_RUNNING}: it does not run; '
+        f'{program.EXIT_LATE}: it runs, and has finished no round for {STALE_INTERVALS} intervals (at least '
+        f'{status.SOONEST:g} s); {program.EXIT_FAILED}: there is no status of it.',
     )
+    shown.add_argument(
+        '--pid', type=int, metavar='PID',
+        help='of the service, when it runs in a container or another mount namespace: its '
+        '[fairness]state_path is looked for in there',
+    )  # fmt: skip
     commands.add(
         'restore', _restore, 'Restore the values that guests had before the service changed them.'
     )
@@ -80,6 +86,8 @@ def _run(conf: cfg.ConfigOpts) -> int:
 
 
 def _status(conf: cfg.ConfigOpts) -> int:
+    if conf.command.pid is not None:
+        _look_into(conf, conf.command.pid)
     path = agent.status_path(conf)
     found, under_way = JsonFile(path).load(), JsonFile(agent.under_way_path(conf)).load()
     alive, now = agent.is_running(conf), time.time()
@@ -89,7 +97,9 @@ def _status(conf: cfg.ConfigOpts) -> int:
                 f'no round has ended yet: {status.under_way_text(under_way, now)}'
             )
         raise NovaMarketError(
-            f'no status in {path}: nova-fairness has not run a round here, or you may not read it'
+            f'no status in {path}: nova-fairness has not run a round here, or you may not read it. When it '
+            'runs in a container or another mount namespace, give its process id: '
+            'nova-fairness status --pid PID'
         )
     under_way = status.still_under_way(found, under_way) if alive else None
     late = status.is_late(found, now)
@@ -99,7 +109,23 @@ def _status(conf: cfg.ConfigOpts) -> int:
         )
     else:
         print(status.render(found, now, alive, under_way))
-    return 0 if alive and not late else program.EXIT_NOT_RUNNING
+    if not alive:
+        return program.EXIT_NOT_RUNNING
+    return program.EXIT_LATE if late else 0
+
+
+def _look_into(conf: cfg.ConfigOpts, pid: int) -> None:
+    """Take state_path as the process with this id sees it.
+
+    :raises NovaMarketError: there is none, or it belongs to somebody else.
+    """
+    root = f'/proc/{pid}/root'
+    if not os.access(f'{root}/', os.R_OK | os.X_OK):
+        raise NovaMarketError(
+            f'--pid {pid}: there is no such process, or you may not look into it; "pgrep -f nova-fairness" '
+            'lists processes, and root may look into all of them'
+        )
+    conf.set_override('state_path', root + conf.fairness.state_path, 'fairness')
 
 
 def _restore(conf: cfg.ConfigOpts) -> int:

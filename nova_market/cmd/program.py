@@ -26,6 +26,9 @@ EXIT_FAILED = 1
 EXIT_NOT_RUNNING = 3
 """As systemctl's for a service that does not run."""
 
+EXIT_LATE = 4
+"""Runs, and its rounds are late."""
+
 EXIT_CONFIGURATION = 78
 """EX_CONFIG of sysexits.h: starting again would not help, so systemd does not."""
 
@@ -47,11 +50,13 @@ class Commands:
         parser.set_defaults(run=run)
         return parser
 
-    def add_status(self, run: Run, text: str) -> None:
+    def add_status(self, run: Run, text: str) -> argparse.ArgumentParser:
         """`status`, for people and programs."""
-        self.add('status', run, text).add_argument(
+        parser = self.add('status', run, text)
+        parser.add_argument(
             '-f', '--format', choices=('table', 'json'), default='table', help='default: table'
         )
+        return parser
 
     def add_once(self, run: Run, text: str) -> None:
         """`once`, which waits to be the leader."""

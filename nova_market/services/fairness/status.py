@@ -5,6 +5,7 @@ The service writes the document each round, and a second one while a round takes
 them, so that looking costs the service nothing and needs no port.
 """
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,14 @@ FORMAT = 1
 
 SOONEST = 5.0
 """Seconds; a round that takes longer than three very short intervals is nothing to report."""
+
+MIB = 1024 * 1024
+
+WIDTH = 120
+"""Columns; no line of the tables is longer."""
+
+GAP, BELOW, CUT = '  ', '    ', '...'
+"""Between two columns; before what stands below a row; at the end of a name that is cut."""
 
 
 def patience(interval: float) -> float:
@@ -169,24 +178,10 @@ def render(
     )
     lines += _taken_lines(supply)
     lines += _market_lines(document)
+    lines = [part for line in lines for part in _wrapped(line)]
     if not document['guests']:
         return '\n'.join([*lines, 'no guests'])
-    rows = [_row(guest, bool(document.get('market'))) for guest in document['guests']]
-    table = _table(
-        (
-            'GUEST',
-            'OWNER',
-            'CPU USED/DUE',
-            'MEM USED/DUE',
-            'HEAVINESS',
-            'OF OWNER',
-            *(['ALLOCATED'] if document.get('market') else []),
-            'CONTROL ASKED/SET',
-            'WHY',
-        ),
-        rows,
-    )
-    return '\n'.join([*lines, '', *table])
+    return '\n'.join([*lines, '', *_guest_lines(document['guests'], bool(document.get('market')))])
 
 
 def _warnings(
@@ -239,28 +234,43 @@ def _market_lines(document: Mapping[str, Any]) -> list[str]:
     return [f'{title}: allocations of {source} {state}; {counts}']
 
 
-def _row(guest: Mapping[str, Any], market: bool) -> tuple[str, ...]:
+def _guest_lines(guests: Sequence[Mapping[str, Any]], market: bool) -> list[str]:
+    """Two lines or more for each guest: its figures, and below them controls and reason."""
+    head = ('GUEST', 'OWNER', 'CPU USED/DUE', 'MEM USED/DUE', 'HEAVINESS', 'OF OWNER')
+    figures = _table(
+        (*head, *(['ALLOCATED'] if market else [])), [_figures(guest, market) for guest in guests]
+    )
+    reasons = ['CONTROL ASKED/SET | WHY', *(f'{_controls(one)} | {one["why"]}' for one in guests)]
+    return [
+        line
+        for row, reason in zip(figures, reasons, strict=True)
+        for line in (row, *_wrapped(reason, BELOW))
+    ]
+
+
+def _figures(guest: Mapping[str, Any], market: bool) -> tuple[str, ...]:
     load, due = guest['load'], guest['endowment']
-    mib = 1024 * 1024
+    return (
+        guest['name'],
+        guest['owner'][:12],
+        f'{load["cpu"]:.2f}/{due["cpu"]:.2f}',
+        f'{load["memory"] / MIB:.0f}/{due["memory"] / MIB:.0f}M',
+        f'{guest["heaviness"]:+.3f}',
+        f'{guest["owner_heaviness"]:+.3f}',
+        *([_allocated(guest['allocation'])] if market else []),
+    )
+
+
+def _controls(guest: Mapping[str, Any]) -> str:
     controls = []
     for name, control in guest['controls'].items():
         if control['reason']:
             controls.append(f'{name}: {control["reason"]}')
         else:
-            scale, unit = (mib, 'M') if name == 'memory' else (1, '')
+            scale, unit = (MIB, 'M') if name == 'memory' else (1, '')
             found = '?' if control['set'] is None else f'{control["set"] // scale}{unit}'
             controls.append(f'{name} {control["wanted"] // scale}{unit}/{found}')
-    return (
-        guest['name'],
-        guest['owner'][:12],
-        f'{load["cpu"]:.2f}/{due["cpu"]:.2f}',
-        f'{load["memory"] / mib:.0f}/{due["memory"] / mib:.0f}M',
-        f'{guest["heaviness"]:+.3f}',
-        f'{guest["owner_heaviness"]:+.3f}',
-        *([_allocated(guest['allocation'])] if market else []),
-        ', '.join(controls) or '-',
-        guest['why'],
-    )
+    return ', '.join(controls) or '-'
 
 
 def _allocated(allocation: Mapping[str, Any] | None) -> str:
@@ -270,8 +280,27 @@ def _allocated(allocation: Mapping[str, Any] | None) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A line for each row; the first column is cut where a line would be longer than WIDTH."""
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    widths[0] = min(widths[0], max(WIDTH - sum(widths[1:]) - len(GAP) * (len(widths) - 1), 1))
     return [
-        '  '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        GAP.join(
+            _cut(cell, width).ljust(width) for cell, width in zip(row, widths, strict=True)
+        ).rstrip()
         for row in [head, *rows]
     ]
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: max(width - len(CUT), 0)] + CUT
+
+
+def _wrapped(line: str, indent: str = '') -> list[str]:
+    """The line, on as many as it takes. indent: of the first of them"""
+    return textwrap.wrap(
+        line,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent + GAP,
+        break_on_hyphens=False,
+    )

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from nova_market.adapters.control.cpu import FILES
+from nova_market.cmd.program import EXIT_LATE
 from nova_market.core.exchange.received_allocations import EffectiveAllocations
 from nova_market.core.fairness.round import FairnessSettings
 from nova_market.core.market.inventory import Allocation
@@ -201,7 +202,7 @@ def test_a_libvirtd_that_hangs(world: WorldOfLibvirt, service: ServiceProcess):
     service.start()
     wait_for(lambda: shares(files)[2] > 1200, 20)
     with frozen(world.bed.libvirtd_pid()):
-        wait_for(lambda: status_of(service).returncode == 3, 30)
+        wait_for(lambda: status_of(service).returncode == EXIT_LATE, 30)
         # between two rounds that hang, none is under way
         shown: dict[str, Any] = {}
         wait_for(
