@@ -13,7 +13,7 @@ from nova_market.conf import database as database_options
 from nova_market.services.app import status
 from nova_market.services.app.closing import abandoned
 from nova_market.wiring import controller
-from nova_market.wiring.database import ready, set_aside_of
+from nova_market.wiring.database import awaited, ready, set_aside_of
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,7 +43,7 @@ def _commands(commands: program.Commands) -> None:
 
 
 def _run(conf: cfg.ConfigOpts) -> int:
-    with closing(controller.build(conf)) as parts:
+    with closing(controller.build(conf, open_database=awaited)) as parts:
         program.serve_metrics(conf, 'controller', parts.collector.registry, parts.database.boundary)
         settings = parts.settings
         log.getLogger(__name__).info(

@@ -14,7 +14,7 @@ from nova_market.errors import NovaMarketError
 from nova_market.services.daemon import TICK, Daemon
 from nova_market.services.market import status
 from nova_market.wiring import engine as engine_wiring
-from nova_market.wiring.database import ready, set_aside_of
+from nova_market.wiring.database import awaited, ready, set_aside_of
 
 BEGINS = '%s: period'
 """How the log begins when the database was found; %s is the name of the engine."""
@@ -40,7 +40,7 @@ def _commands(commands: program.Commands) -> None:
 
 
 def _run(conf: cfg.ConfigOpts) -> int:
-    parts = engine_wiring.build(conf)
+    parts = engine_wiring.build(conf, open_database=awaited)
     try:
         program.serve_metrics(conf, 'market', parts.collector.registry, parts.database.boundary)
         settings = parts.settings

@@ -14,7 +14,7 @@ from nova_market.db.job_states import DatabaseJobStates
 from nova_market.db.leases import DatabaseLeases
 from nova_market.services.lease import status
 from nova_market.wiring import leases
-from nova_market.wiring.database import ready, set_aside_of
+from nova_market.wiring.database import awaited, ready, set_aside_of
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,7 +37,7 @@ def _commands(commands: program.Commands) -> None:
 
 
 def _run(conf: cfg.ConfigOpts) -> int:
-    with closing(leases.build(conf)) as parts:
+    with closing(leases.build(conf, open_database=awaited)) as parts:
         program.serve_metrics(conf, 'leases', parts.registry, parts.database.boundary)
         settings = parts.settings
         log.getLogger(__name__).info('%s: a pass every %g s', settings.name, settings.interval)

@@ -16,7 +16,7 @@ from nova_market.db.job_states import DatabaseJobStates
 from nova_market.db.notice_outbox import DatabaseOutbox
 from nova_market.services.notice import status
 from nova_market.wiring import notices
-from nova_market.wiring.database import ready, set_aside_of
+from nova_market.wiring.database import awaited, ready, set_aside_of
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,7 +43,7 @@ def _commands(commands: program.Commands) -> None:
 
 
 def _run(conf: cfg.ConfigOpts) -> int:
-    with closing(notices.build(conf)) as parts:
+    with closing(notices.build(conf, open_database=awaited)) as parts:
         settings = parts.settings
         log.getLogger(__name__).info('%s: a pass every %g s', settings.name, settings.interval)
         program.serve_loop(conf, parts.delivery, settings.interval)

@@ -29,6 +29,9 @@ EXIT_NOT_RUNNING = 3
 EXIT_LATE = 4
 """Runs, and its rounds are late."""
 
+EXIT_INTERRUPTED = 130
+"""As a shell has it for a program that Ctrl-C has ended."""
+
 EXIT_CONFIGURATION = 78
 """EX_CONFIG of sysexits.h: starting again would not help, so systemd does not."""
 
@@ -92,6 +95,8 @@ class Program:
             return int(conf.command.run(conf) if conf.command.name else self.run(conf))
         except (NovaMarketError, cfg.Error, OSError) as error:
             return failed(self.name, error)
+        except KeyboardInterrupt:
+            return EXIT_INTERRUPTED
 
     def _parse(self, conf: cfg.ConfigOpts, argv: Sequence[str] | None) -> None:
         log.register_options(conf)

@@ -2,6 +2,7 @@
 """Puts the controller of applications together from options."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from oslo_config import cfg
@@ -52,15 +53,22 @@ class Parts:
         self.database.close()
 
 
-def build(conf: cfg.ConfigOpts, *, cloud: OwnerCloud | None = None) -> Parts:
+def build(
+    conf: cfg.ConfigOpts,
+    *,
+    cloud: OwnerCloud | None = None,
+    open_database: Callable[[cfg.ConfigOpts], Database] = ready,
+) -> Parts:
     """Everything of the controller, nothing started. cloud: instead of the real one.
+
+    open_database: database.ready, or awaited for a service
 
     :raises ConfigurationError: an option that cannot work.
     :raises DatabaseUnavailable, SchemaBehind: there is nowhere to read applications.
     """
     settings = load_settings(conf)
     clock = SystemClock()
-    database = ready(conf)
+    database = open_database(conf)
     leads = leadership(conf, settings.name, clock, CONTROLLER)
     collector = ControllerCollector(leads.leading)
     made = Controller(

@@ -75,15 +75,18 @@ def build(
     cloud: OwnerCloud | None = None,
     hosts: JobHosts | None = None,
     flavors: Flavors | None = None,
+    open_database: Callable[[cfg.ConfigOpts], Database] = ready,
 ) -> Parts:
     """Everything of the service, nothing started. cloud, hosts, flavors: instead of the real ones.
+
+    open_database: database.ready, or awaited for a service
 
     :raises ConfigurationError: an option that cannot work.
     :raises DatabaseUnavailable, SchemaBehind: there is nowhere to read jobs.
     """
     settings = load_settings(conf)
     clock = SystemClock()
-    database = ready(conf)
+    database = open_database(conf)
     stores = stores_of(database, clock)
     notices = MessagingNotices(conf, settings.name)
     leads = leadership(conf, settings.name, clock, JOBS)

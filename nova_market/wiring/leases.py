@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the service of leases together from options."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from oslo_config import cfg
@@ -49,15 +50,22 @@ class Parts:
         self.database.close()
 
 
-def build(conf: cfg.ConfigOpts, *, hosts: JobHosts | None = None) -> Parts:
+def build(
+    conf: cfg.ConfigOpts,
+    *,
+    hosts: JobHosts | None = None,
+    open_database: Callable[[cfg.ConfigOpts], Database] = ready,
+) -> Parts:
     """Everything of the service, nothing started. hosts: instead of the real cloud.
+
+    open_database: database.ready, or awaited for a service
 
     :raises ConfigurationError: an option that cannot work.
     :raises DatabaseUnavailable, SchemaBehind: there is nowhere to read leases.
     """
     settings = lease_settings(conf)
     clock = SystemClock()
-    database = ready(conf)
+    database = open_database(conf)
     store, states = DatabaseLeases(database, clock.wall), DatabaseJobStates(database)
     notices = MessagingNotices(conf, settings.name)
     leads = leadership(conf, settings.name, clock, LEASES)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the service of notices together from options."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
 from pathlib import Path
@@ -42,15 +42,17 @@ class Parts:
         self.database.close()
 
 
-def build(conf: cfg.ConfigOpts) -> Parts:
-    """Everything of the service, nothing started.
+def build(
+    conf: cfg.ConfigOpts, *, open_database: Callable[[cfg.ConfigOpts], Database] = ready
+) -> Parts:
+    """Everything of the service, nothing started. open_database: database.ready, or awaited for a service.
 
     :raises ConfigurationError: an option that cannot work.
     :raises DatabaseUnavailable, SchemaBehind: there is nowhere to read notices.
     """
     settings, clock = delivery_settings(conf), SystemClock()
     mail, webhook = SmtpMail(mail_settings(conf)), HttpsWebhook(webhook_settings(conf))
-    database = ready(conf)
+    database = open_database(conf)
     delivery = Delivery(
         notices=DatabaseNotices(database, clock.wall),
         outbox=DatabaseOutbox(database),
