@@ -71,14 +71,12 @@ def build(
     open_database: Callable[[cfg.ConfigOpts], Database] = ready,
 ) -> Parts:
     """Everything of the engine, nothing started. cloud, enforcement: instead of the real ones.
-
-    open_database: database.ready, or awaited for a service
+    open_database: database.ready, or awaited for a service.
 
     :raises ConfigurationError: an option that cannot work.
     :raises DatabaseUnavailable, SchemaBehind: there is no place to keep rounds.
     """
-    settings = market_settings(conf)
-    clock = SystemClock()
+    settings, clock = market_settings(conf), SystemClock()
     database = open_database(conf)
     stores, boundary = stores_of(database, clock), database.boundary
     own_cloud = cloud is None

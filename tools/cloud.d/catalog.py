@@ -13,7 +13,7 @@ SERVICES = (
     ('placement', 'placement', os.environ['URL_PLACEMENT']),
     ('glance', 'image', os.environ['URL_GLANCE']),
     ('neutron', 'network', os.environ['URL_NEUTRON_API']),
-    ('market', 'market', os.environ['URL_MARKET']),
+    ('market', 'market', os.environ['URL_MARKET_API']),
 )
 
 

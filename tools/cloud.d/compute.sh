@@ -123,8 +123,8 @@ open_gate() {
     ip addr replace "$GATE/24" dev "$GATE_DEVICE"
     on "$GATE_HOST" ovs-vsctl --timeout=30 --may-exist add-port br-int gate -- set Interface gate \
         "external_ids:iface-id=$id" "external_ids:attached-mac=$mac" external_ids:iface-status=active
-    service gate socat "TCP-LISTEN:${PORT[market]},bind=$GATE,fork,reuseaddr" \
-        "TCP:127.0.0.1:${PORT[market]}"
+    service gate socat "TCP-LISTEN:${PORT[market-api]},bind=$GATE,fork,reuseaddr" \
+        "TCP:127.0.0.1:${PORT[market-api]}"
     bind_gate "$id"
 }
 

@@ -15,12 +15,15 @@ import openstack
 
 GUEST = Path(os.environ['CLOUD_GUEST'])
 
-# name: MiB and extra specs. One CPU, as the hosts have. Disk 1 GiB: a flavor without a disk is for
-# administrators only.
-FLAVORS: dict[str, tuple[int, dict[str, str]]] = {
-    'tiny': (128, {}),
-    'small': (256, {}),
-    'favoured': (128, {'quota:cpu_shares': '2048'}),
+# name: vCPUs, MiB and extra specs. The hosts have one CPU each unless `up` gives them more, and Nova boots
+# no server with more vCPUs than its host has CPUs. Disk 1 GiB: a flavor without one is for administrators.
+FLAVORS: dict[str, tuple[int, int, dict[str, str]]] = {
+    'tiny': (1, 128, {}),
+    'small': (1, 256, {}),
+    'medium': (1, 512, {}),
+    'large': (1, 1024, {}),
+    'wide': (2, 512, {}),
+    'favoured': (1, 128, {'quota:cpu_shares': '2048'}),
 }
 
 
@@ -48,9 +51,9 @@ def main() -> None:
     image(cloud, 'guest', GUEST / 'disk.qcow2', **guest)
     # there is no metadata service: only a config drive brings user data
     image(cloud, 'worker', GUEST / 'disk.qcow2', **guest, img_config_drive='mandatory')
-    for name, (ram, extra_specs) in FLAVORS.items():
+    for name, (vcpus, ram, extra_specs) in FLAVORS.items():
         if cloud.compute.find_flavor(name) is None:
-            flavor = cloud.compute.create_flavor(name=name, vcpus=1, ram=ram, disk=1)
+            flavor = cloud.compute.create_flavor(name=name, vcpus=vcpus, ram=ram, disk=1)
             cloud.compute.create_flavor_extra_specs(flavor, extra_specs)
     network = cloud.network.find_network('guests') or cloud.network.create_network(
         name='guests', shared=True

@@ -53,7 +53,7 @@ cloud_facts() {
     local project name key
     export SERVICE_PASSWORD CLOUD_PROJECTS="${PROJECTS[*]}" CLOUD_GUEST=$STATE/guest
     export CLOUD_GATE=$GATE CLOUD_GATE_PORT=$STATE/gate
-    for name in placement glance nova-api neutron-api market; do
+    for name in placement glance nova-api neutron-api market-api; do
         key=${name^^}
         export "URL_${key//-/_}=$(api_url "$name")"
     done

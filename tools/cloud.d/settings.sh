@@ -7,10 +7,14 @@
 HERE=$ROOT/tools/cloud.d
 TESTBED=$ROOT/nova_market/testbed
 VENV=$STATE/venv
+MARKET_VENV=$STATE/market-venv
+MARKET_BIN=$STATE/market-bin
 ETC=$STATE/etc
 PID_DIR=$STATE/run/pid
 LOG_DIR=$STATE/log
 CGROUP=nova-market-cloud-$(printf %s "$STATE" | sha256sum | cut -c1-6)
+# else pip's packages, the guests' kernel and what libvirt has learned about QEMU would stay after --purge
+export PIP_CACHE_DIR=${PIP_CACHE_DIR:-$STATE/cache/pip} NOVA_MARKET_CACHE=${NOVA_MARKET_CACHE:-$STATE/cache}
 HOSTS=(h1 h2)
 PROJECTS=(dora emil)
 
@@ -20,7 +24,7 @@ declare -A PORT=(
     [mariadb]=$((3306 + OFFSET)) [rabbitmq]=$((5672 + OFFSET)) [epmd]=$((4369 + OFFSET))
     [erlang]=$((25672 + OFFSET)) [memcached]=$((11211 + OFFSET)) [keystone]=$((5000 + OFFSET))
     [placement]=$((8778 + OFFSET)) [glance]=$((9292 + OFFSET)) [nova-api]=$((8774 + OFFSET))
-    [neutron-api]=$((9696 + OFFSET)) [market]=$((8781 + OFFSET))
+    [neutron-api]=$((9696 + OFFSET)) [market-api]=$((8781 + OFFSET))
 )
 # what a compute host reaches of these, on its own 127.0.0.1
 FORWARDED=(keystone rabbitmq placement glance nova-api neutron-api)
@@ -66,12 +70,12 @@ openstack_environment() {
     OS_AUTH_URL=$(api_url keystone)/v3
     export OS_USER_DOMAIN_NAME=Default OS_PROJECT_DOMAIN_NAME=Default OS_REGION_NAME=RegionOne
     export OS_IDENTITY_API_VERSION=3 OS_COMPUTE_API_VERSION=2.latest OS_PLACEMENT_API_VERSION=1.39
-    export PATH=$VENV/bin:$PATH PYTHONWARNINGS=ignore
+    export PATH=$VENV/bin:$MARKET_BIN:$PATH PYTHONWARNINGS=ignore
     [ "$1" = admin ] || return 0
-    # what the services of nova-market are configured with; nobody starts them here
+    # what services of nova-market are configured with that are not those of `up --market`
     export NOVA_MARKET_TRANSPORT_URL=$BROKER_URL NOVA_MARKET_DATABASE_URL NOVA_MARKET_API_URL
-    export NOVA_MARKET_WORKER_URL=http://$GATE:${PORT[market]}
+    export NOVA_MARKET_WORKER_URL=http://$GATE:${PORT[market-api]}
     export NOVA_MARKET_SERVICE_PASSWORD=$SERVICE_PASSWORD
     NOVA_MARKET_DATABASE_URL=$(database_url nova_market)
-    NOVA_MARKET_API_URL=$(api_url market)
+    NOVA_MARKET_API_URL=$(api_url market-api)
 }

@@ -68,6 +68,10 @@ class Cloud:
     def is_up(self) -> bool:
         return self.attempt('status').returncode == 0
 
+    def has_market(self) -> bool:
+        """One that `up --market` has started."""
+        return 'market-api ' in self.attempt('status').stdout
+
     def is_free(self) -> bool:
         """No `up` or `down` is at work, nor a command that one has started before it was killed."""
         lock = STATE / 'run' / 'lock'
@@ -191,6 +195,10 @@ def whole_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
     cloud = Cloud()
     until(cloud.is_free)
     keep = cloud.is_up() and not OF_TESTS.exists()
+    if keep and cloud.has_market():
+        pytest.exit(
+            'the cloud has a market, and the tests run one of their own: run tools/cloud down', 1
+        )
     if not keep:
         OF_TESTS.parent.mkdir(parents=True, exist_ok=True)
         OF_TESTS.touch()
