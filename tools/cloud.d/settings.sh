@@ -13,8 +13,9 @@ ETC=$STATE/etc
 PID_DIR=$STATE/run/pid
 LOG_DIR=$STATE/log
 CGROUP=nova-market-cloud-$(printf %s "$STATE" | sha256sum | cut -c1-6)
-# else pip's packages, the guests' kernel and what libvirt has learned about QEMU would stay after --purge
-export PIP_CACHE_DIR=${PIP_CACHE_DIR:-$STATE/cache/pip} NOVA_MARKET_CACHE=${NOVA_MARKET_CACHE:-$STATE/cache}
+# else pip's packages, stevedore's entry points, the guests' kernel and what libvirt has learned about QEMU would
+# stay after --purge
+export XDG_CACHE_HOME=$STATE/cache NOVA_MARKET_CACHE=${NOVA_MARKET_CACHE:-$STATE/cache}
 HOSTS=(h1 h2)
 PROJECTS=(dora emil)
 

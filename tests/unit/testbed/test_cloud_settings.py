@@ -11,7 +11,7 @@ pytestmark = pytest.mark.clock
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = (
-    'VENV', 'MARKET_VENV', 'MARKET_BIN', 'ETC', 'PID_DIR', 'LOG_DIR', 'PIP_CACHE_DIR', 'NOVA_MARKET_CACHE',
+    'VENV', 'MARKET_VENV', 'MARKET_BIN', 'ETC', 'PID_DIR', 'LOG_DIR', 'XDG_CACHE_HOME', 'NOVA_MARKET_CACHE',
 )  # fmt: skip
 SHOW = f"""
 set -euo pipefail
@@ -30,9 +30,9 @@ def directories(**environment: str) -> dict[str, str]:
 
 
 def test_all_that_it_makes_is_in_the_directory_that_purge_deletes() -> None:
-    """Caches too: those of pip and of the test bed are elsewhere by default."""
+    """Caches too: those of pip, of stevedore and of the test bed are elsewhere by default."""
     assert [one for one in directories().values() if not one.startswith('/srv/a-cloud/')] == []
 
 
 def test_a_cache_that_somebody_has_chosen_is_used() -> None:
-    assert directories(PIP_CACHE_DIR='/srv/pip')['PIP_CACHE_DIR'] == '/srv/pip'
+    assert directories(NOVA_MARKET_CACHE='/srv/c')['NOVA_MARKET_CACHE'] == '/srv/c'
