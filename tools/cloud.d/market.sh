@@ -15,8 +15,9 @@ start_market() {
     say "the market"
     nova-market-manage db sync >"$LOG_DIR/market-databases.log" 2>&1 ||
         die "the market's tables could not be made; see $LOG_DIR/market-databases.log"
-    api market-api nova_market.wsgi.api "UWSGI_VIRTUALENV=$MARKET_VENV" \
-        "NOVA_MARKET_CONFIG_FILE=$ETC/nova_market/nova_market.conf"
+    claim market-api
+    service market-api env "UWSGI_VIRTUALENV=$MARKET_VENV" \
+        "NOVA_MARKET_CONFIG_FILE=$ETC/nova_market/nova_market.conf" uwsgi --ini "$ETC/nova_market/uwsgi.ini"
     for name in "${MARKET_SERVICES[@]}"; do service "market-$name" "nova-market-$name"; done
     for host in "${HOSTS[@]}"; do
         configure_fairness "$host" "${cpus[number]}"
@@ -38,9 +39,8 @@ stop_market() {
 }
 
 install_market() {
-    local files
-    mapfile -t files < <(requirement_files)
-    fill_venv "$MARKET_VENV" "${files[@]}" -- -c "$ROOT/constraints.txt" -e "$ROOT" PyMySQL
+    fill_venv "$MARKET_VENV" setup.cfg setup.py pyproject.toml requirements.txt constraints.txt -- \
+        -c "$ROOT/constraints.txt" -e "${ROOT}[api,fairness]" PyMySQL
 }
 
 configure_market() {
@@ -76,6 +76,10 @@ coordination_url = file://$STATE/market/coordination
 [jobs]
 worker_url = http://$GATE:${PORT[market-api]}
 END
+    # the file that the package installs, for the port and the uWSGI of this cloud, with one process
+    sed -e '/^plugins/d' -e "s/^http-socket = .*/http-socket = 127.0.0.1:${PORT[market-api]}/" \
+        -e 's/^processes = .*/processes = 1/' "$ROOT/etc/nova_market/nova-market-api-uwsgi.ini" \
+        >"$ETC/nova_market/uwsgi.ini"
 }
 
 # configure_fairness HOST CPUS: what differs from nova_market.conf
