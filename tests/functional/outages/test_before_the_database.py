@@ -3,10 +3,14 @@
 
 import logging
 import shutil
+import signal
+import subprocess
+import sys
 
 import pytest
 from oslo_config import cfg
 
+from nova_market.cmd.program import EXIT_INTERRUPTED
 from nova_market.conf import database as database_options
 from nova_market.errors import DatabaseUnavailable, SchemaBehind
 from nova_market.testbed.broker import free_ports
@@ -79,3 +83,24 @@ def test_tables_of_another_version_are_not_waited_for(tmp_path):
     """They do not come by themselves."""
     with pytest.raises(SchemaBehind, match='nova-market-manage db sync'):
         awaited(configured(f'sqlite:///{tmp_path}/market.sqlite'))
+
+
+@pytest.mark.clock
+@pytest.mark.timeout(60)
+def test_somebody_who_waits_too_may_end_it(tmp_path):
+    """Ctrl-C ends the service as it ends other programs: without a traceback."""
+    (port,) = free_ports(1)
+    file = tmp_path / 'nova_market.conf'
+    file.write_text(f'[database]\nconnection = mysql+pymysql://m:p@127.0.0.1:{port}/market\n')
+    program = [sys.executable, '-m', 'nova_market.cmd.notices', f'--config-file={file}']
+    with subprocess.Popen(
+        program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        printed = []
+        for line in process.stdout:
+            printed.append(line)
+            if 'the service waits for its database' in line:
+                process.send_signal(signal.SIGINT)
+    assert process.returncode == EXIT_INTERRUPTED
+    assert 'Traceback' not in ''.join(printed)
