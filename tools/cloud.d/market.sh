@@ -7,8 +7,9 @@
 
 MARKET_SERVICES=(engine controller jobs leases notices)
 
+# start_market CPUS...: those of each host
 start_market() {
-    local name host number=0
+    local name host
     install_market
     configure_market
     market_commands
@@ -20,8 +21,8 @@ start_market() {
         "NOVA_MARKET_CONFIG_FILE=$ETC/nova_market/nova_market.conf" uwsgi --ini "$ETC/nova_market/uwsgi.ini"
     for name in "${MARKET_SERVICES[@]}"; do service "market-$name" "nova-market-$name"; done
     for host in "${HOSTS[@]}"; do
-        configure_fairness "$host" "${cpus[number]}"
-        number=$((number + 1))
+        configure_fairness "$host" "$1"
+        shift
         service "market-$host" "nova-fairness-$host"
     done
     until_ok 60 market-api answers market-api
