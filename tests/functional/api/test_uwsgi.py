@@ -68,5 +68,5 @@ def test_it_reports_that_it_listens_serves_and_ends(
                 status = process.wait(SECONDS)
             finally:
                 end(process)
-    assert answer.status_code == 200
+    assert (answer.status_code, answer.headers['Connection']) == (200, 'close')
     assert status == 0
