@@ -30,6 +30,7 @@ NO_PROGRAMS = frozenset(
         'nova-market',
         'openstack market',
         '/tmp/nova-market-experiment',
+        '/var/cache/nova-market',
     }
 )
 """Names of other things, which pages have beside those of programs."""
