@@ -55,7 +55,7 @@ def awaited(conf: cfg.ConfigOpts, sleep: Callable[[float], None] = time.sleep) -
     """
     outage = OutageLog(
         LOG,
-        lost='the service waits for its database',
+        lost='the service waits to start',
         back='the database answers, the service starts',
     )
     database, pause = connect(conf), FIRST_PAUSE

@@ -55,7 +55,7 @@ def test_it_looks_less_and_less_often_and_reports_it_once(refused, caplog):
         awaited(refused, sleep)
     assert pauses == [1.0, 2.0, 4.0, 8.0, 15.0, 15.0, 15.0]
     (line,) = warnings(caplog)
-    assert 'the service waits for its database: the database does not answer' in line
+    assert 'the service waits to start: the database does not answer' in line
     assert 'geheim' not in line
 
 
@@ -100,7 +100,7 @@ def test_somebody_who_waits_too_may_end_it(tmp_path):
         printed = []
         for line in process.stdout:
             printed.append(line)
-            if 'the service waits for its database' in line:
+            if 'the service waits to start' in line:
                 process.send_signal(signal.SIGINT)
     assert process.returncode == EXIT_INTERRUPTED
     assert 'Traceback' not in ''.join(printed)

@@ -24,7 +24,7 @@ from tests.support.openstack.nova import FakeNova, serving
 pytestmark = [pytest.mark.integration('setpriv', 'rabbitmq-server', 'epmd')]
 
 SERVICES = ('engine', 'controller', 'jobs', 'leases', 'notices')
-WAITS = 'the service waits for its database: the database does not answer'
+WAITS = 'the service waits to start: the database does not answer'
 STARTS = 'the database answers, the service starts'
 TOKEN = 'a long random text'
 
