@@ -209,7 +209,7 @@ def _taken_lines(supply: Mapping[str, Any]) -> list[str]:
     taken = []
     for name, scale, digits, unit in (
         ('cores', 1, 2, 'cores'),
-        ('memory_bytes', 1 << 20, 0, 'MiB'),
+        ('memory_bytes', MIB, 0, 'MiB'),
     ):
         offered = supply.get(f'offered_{name}', supply[name])
         if supply[name] < offered:
