@@ -41,7 +41,8 @@ stop_market() {
 
 install_market() {
     fill_venv "$MARKET_VENV" setup.cfg setup.py pyproject.toml requirements.txt constraints.txt -- \
-        -c "$ROOT/constraints.txt" -e "${ROOT}[api,fairness]" PyMySQL
+        -c "$ROOT/constraints.txt" -e "${ROOT}[api,fairness]" PyMySQL \
+        "$(grep '^python-memcached==' "$HERE/requirements.lock")"
 }
 
 configure_market() {
@@ -53,10 +54,7 @@ transport_url = $BROKER_URL
 connection = $(database_url nova_market)
 [openstack]
 $(auth market)
-[keystone_authtoken]
-$(auth market)
-www_authenticate_uri = $(api_url keystone)/v3
-service_token_roles_required = true
+$(accept_tokens market)
 [fairness]
 exchange = oslo
 [exchange]
