@@ -17,6 +17,7 @@ from keystonemiddleware.exceptions import (  # type: ignore[import-untyped]
 from oslo_config import cfg
 
 from nova_market.core.service_type import SERVICE_TYPE
+from nova_market.errors import ConfigurationError
 
 AWAY = (ConnectFailure, DiscoveryFailure, RequestTimeout)
 SERVICE_ERROR = 'ServiceError'
@@ -31,6 +32,14 @@ class TokenCheck(AuthProtocol):  # type: ignore[misc]
     def __init__(self, inner: Wsgi, options: dict[str, Any], unavailable: Callable[[], Exception]):
         super().__init__(inner, options)
         self._unavailable = unavailable
+        try:
+            # else the first request loads it, and each would fail
+            self._token_cache.initialize({})
+        except ImportError as error:
+            raise ConfigurationError(
+                f'[keystone_authtoken]memcached_servers: {error}: install python-memcached '
+                '(Debian: python3-memcache), or leave the option out'
+            ) from error
 
     def fetch_token(self, *arguments: Any, **named: Any) -> Any:
         try:
@@ -46,6 +55,8 @@ def checked_tokens(inner: Wsgi, conf: cfg.ConfigOpts, unavailable: Callable[[], 
     """The application behind the check, as configured in [keystone_authtoken].
 
     unavailable: makes the response, a WebOb exception, for when Keystone is away
+
+    :raises ConfigurationError: what talks to memcached is not installed.
     """
     options = {
         'oslo_config_config': conf,

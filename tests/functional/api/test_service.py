@@ -108,6 +108,21 @@ def test_an_application_is_made_with_a_trust_of_keystone(file, market_service):
     assert 'full_deadline or horizontal or hybrid' in wrong.json['message']
 
 
+def test_a_cache_of_tokens_whose_package_is_missing_is_reported_at_the_start(file, monkeypatch):
+    """Not by each request."""
+    file.write_text(
+        file.read_text().replace('memcached_servers =', 'memcached_servers = 127.0.0.1:9')
+    )
+    for name in ('memcache', 'oslo_cache._memcache_pool'):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    # as where it is not installed
+    monkeypatch.setitem(sys.modules, 'memcache', None)
+    with pytest.raises(
+        ConfigurationError, match=r'memcached_servers: .*memcache.*python-memcached'
+    ):
+        command.build(configured(file))
+
+
 def test_owners_and_flavors_are_novas(file, market_service):
     """By id or name; what Nova does not know is None."""
     directory = ComputeDirectory.from_conf(configured(file))
