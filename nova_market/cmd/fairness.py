@@ -19,6 +19,15 @@ from nova_market.services.fairness.rounds import FairnessRounds
 from nova_market.services.fairness.settings import load_settings
 from nova_market.wiring import agent
 
+ELSEWHERE = (
+    'When it runs in a container or another mount namespace, give its process id: '
+    'nova-fairness status --pid PID'
+)
+LINKED = (
+    'Where a part of [fairness]state_path is a symbolic link in there, run "nova-fairness status" inside: '
+    'from here an absolute link leads to a directory of this machine'
+)
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; the exit code: 0 done, 1 failed, 78 bad options; of status also 3 not running, 4 late."""
@@ -97,9 +106,8 @@ def _status(conf: cfg.ConfigOpts) -> int:
                 f'no round has ended yet: {status.under_way_text(under_way, now)}'
             )
         raise NovaMarketError(
-            f'no status in {path}: nova-fairness has not run a round here, or you may not read it. When it '
-            'runs in a container or another mount namespace, give its process id: '
-            'nova-fairness status --pid PID'
+            f'no status in {path}: nova-fairness has not run a round here, or you may not read it. '
+            + (ELSEWHERE if conf.command.pid is None else LINKED)
         )
     under_way = status.still_under_way(found, under_way) if alive else None
     late = status.is_late(found, now)

@@ -3,6 +3,7 @@
 
 import fcntl
 import json
+import os
 import subprocess
 import sys
 import time
@@ -90,3 +91,11 @@ def test_a_process_that_is_none(state):
     found = status(state, '--pid', str(2**22 + 1))
     assert found.returncode == EXIT_FAILED
     assert '--pid 4194305: there is no such process, or you may not look into it' in found.stderr
+
+
+def test_a_process_without_a_status_in_there(state):
+    """It is not asked for a process id again, but told of links, which lead out of a container."""
+    found = status(state, '--pid', str(os.getpid()))
+    assert (found.returncode, found.stdout) == (EXIT_FAILED, '')
+    assert f'no status in /proc/{os.getpid()}/root{state}/status.json' in found.stderr
+    assert 'symbolic link' in found.stderr and 'status --pid PID' not in found.stderr
