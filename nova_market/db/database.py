@@ -62,6 +62,13 @@ AWAY = re.compile(
 )
 """It does not answer."""
 
+REFUSED = re.compile(
+    r'\b(1044|1045|1698)\b.*denied'  # MariaDB and MySQL
+    r'|authentication failed|no password supplied|no pg_hba\.conf entry|role ".*" does not exist',
+    re.IGNORECASE,
+)
+"""It answers, and does not let the account in."""
+
 NAMED = oslo_error.DBError | DBAPIError | ResourceClosedError
 """SQLAlchemy says that a connection is closed when it loses one with its first look at a database."""
 
@@ -288,6 +295,10 @@ def translated() -> Iterator[None]:
     ) as error:  # fmt: skip
         reason = str(error).splitlines()[0]
         gone = oslo_error.DBConnectionError | oslo_error.DBNonExistentDatabase | PoolTimeout
+        if isinstance(error, NAMED) and REFUSED.search(reason):
+            raise DatabaseUnavailable(
+                f'the database refuses the user and password of [database]connection: {reason}'
+            ) from error
         if isinstance(error, gone) or passes(error):
             raise DatabaseUnavailable(f'the database does not answer: {reason}') from error
         if isinstance(error, oslo_error.DBNonExistentTable) or NO_TABLE.search(reason):
