@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, cast
 
 from jsonschema import Draft202012Validator, TypeChecker, ValidationError, validators
@@ -116,11 +117,17 @@ def _problem(error: ValidationError) -> str:
     match error.validator:
         case 'required':
             missing = next(name for name in value if name not in instance)
-            return f'{missing} is missing: give it'
+            known = schema.get('properties', {})
+            what = wanted(known.get(missing, {}))
+            near = get_close_matches(missing, [str(n) for n in instance if n not in known], n=1)
+            instead = f', {shown(near[0])} is not known' if near else ''
+            return f'{missing} is missing{instead}: give it{what and f", {what}"}'
         case 'additionalProperties' if value is False:
             known = schema.get('properties', {})
             unknown = next(name for name in instance if name not in known)
-            return f'{shown(unknown)} is not known: give {", ".join(known) or "none"}'
+            near = get_close_matches(str(unknown), known, n=1)
+            meant = f'did you mean {near[0]}? Give ' if near else 'give '
+            return f'{shown(unknown)} is not known: {meant}{", ".join(known) or "none"}'
         case 'dependentRequired':
             name, needed = next(
                 (name, one)
@@ -134,15 +141,18 @@ def _problem(error: ValidationError) -> str:
             how = 'at least one' if error.validator == 'anyOf' else 'one'
             found = ', '.join(name for name in names if name in instance) or 'none'
             return f'give {how} of {", ".join(filter(None, names))}; found {found}'
-    given = shown(instance)
+        case 'type' if schema.get('type') == 'array' and not isinstance(instance, Mapping):
+            if DocumentSchema(schema).allows([instance]):
+                return f'{_given(instance)}: give {wanted({**schema, "examples": [[instance]]})}'
+    given = _given(instance)
     if error.validator == 'maxLength':  # what is too long may be a file, and hold secrets
         given = f'a text of {len(instance)} characters'
     return f'{given}: give {wanted(schema)}'
 
 
 def wanted(schema: Schema) -> str:
-    """What a value may be, in words."""
-    text = _form(schema)
+    """What a value may be, in words; '' where a schema tells nothing."""
+    text = _form(schema) if schema else ''
     description = schema.get('description')
     if 'pattern' in schema and description:
         return str(description)
@@ -155,6 +165,10 @@ def _form(schema: Schema) -> str:
     if 'enum' in schema:
         return f'one of {", ".join(str(one) for one in schema["enum"])}'
     for several in ('anyOf', 'oneOf'):
+        if several in schema and _is_choice(schema[several]):
+            names = ', '.join(_alternatives(schema[several]))
+            how = 'at least one' if several == 'anyOf' else 'one'
+            return f'an object with {how} of {names}{_such_as(schema)}'
         if several in schema and 'type' not in schema:
             return ' or '.join(wanted(one) for one in schema[several])
     match schema.get('type'):
@@ -166,9 +180,9 @@ def _form(schema: Schema) -> str:
             return f'a text{_length(schema, "Length", " characters")}{_pattern(schema)}'
         case 'array':
             once = ', each once' if schema.get('uniqueItems') else ''
-            return f'a list{_length(schema, "Items", "")}{once}'
+            return f'a list{_length(schema, "Items", "")}{once}{_such_as(schema)}'
         case 'object':
-            return f'an object{_length(schema, "Properties", " entries")}'
+            return f'an object{_entries(schema)}{_length(schema, "Properties", " entries")}{_such_as(schema)}'
         case 'boolean':
             return 'true or false'
     return str(schema.get('type', 'another value'))
@@ -189,6 +203,8 @@ def _length(schema: Schema, of: str, unit: str) -> str:
         return ''
     if most is None:
         return f' of at least {least}{unit}'
+    if least == most:
+        return f' of {most}{unit}'
     return f' of {least} to {most}{unit}' if least else f' of at most {most}{unit}'
 
 
@@ -198,3 +214,66 @@ def _pattern(schema: Schema) -> str:
 
 def _number(value: float) -> str:
     return str(value) if isinstance(value, int) else f'{value:g}'
+
+
+def _is_choice(branches: Iterable[Schema]) -> bool:
+    """Are all alternatives objects, each known by its first entry?"""
+    return all(one.get('type') == 'object' and one.get('required') for one in branches)
+
+
+def _entries(schema: Schema) -> str:
+    """Which entries an object has: those it needs, and the others."""
+    needed = list(schema.get('required', ()))
+    others = [name for name in schema.get('properties', {}) if name not in needed]
+    if not needed:
+        return f' with any of {", ".join(others)}' if others else ''
+    more = f' and, if you like, {", ".join(others)}' if others else ''
+    return f' with {", ".join(needed)}{more}'
+
+
+def _such_as(schema: Schema) -> str:
+    example = _example(schema)
+    return '' if example in (None, {}) else f', such as {_flow(example)}'
+
+
+def _example(schema: Schema) -> Any:
+    """A value that the schema allows, as small as it may be; None where none is known."""
+    if 'examples' in schema:
+        return schema['examples'][0]
+    if 'const' in schema or 'enum' in schema:
+        return schema.get('const', next(iter(schema.get('enum', ())), None))
+    for several in ('oneOf', 'anyOf'):
+        if several in schema:
+            found = (_example(one) for one in schema[several])
+            return next((one for one in found if one is not None), None)
+    match schema.get('type'):
+        case 'integer' | 'number':
+            least, most = schema.get('minimum', 0), schema.get('maximum', math.inf)
+            return min(max(least, 1), most)
+        case 'object':
+            parts = {
+                name: _example(schema['properties'][name]) for name in schema.get('required', ())
+            }
+            return None if None in parts.values() else parts
+        case 'array' if schema.get('minItems', 0) <= 1:
+            one = _example(schema.get('items', {}))
+            return None if one is None else [one]
+    return None
+
+
+def _given(value: object) -> str:
+    """A refused value as people write it."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, (Mapping, list)) and not value:
+        return _flow(value)
+    return shown(value)
+
+
+def _flow(value: object) -> str:
+    """A small value as YAML has it on one line."""
+    if isinstance(value, Mapping):
+        return '{' + ', '.join(f'{name}: {_flow(one)}' for name, one in value.items()) + '}'
+    if isinstance(value, list):
+        return '[' + ', '.join(_flow(one) for one in value) + ']'
+    return value[:40] if isinstance(value, str) else json.dumps(value)

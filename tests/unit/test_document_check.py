@@ -30,7 +30,7 @@ SCHEMA = record(
         (3, '', '3: give an object'),
         ({'colour': 1}, '', "'colour' is not known: give count, size,"),
         ({'count': 10}, 'count', '10: give a whole number from 1 to 9'),
-        ({'count': True}, 'count', 'True: give a whole number'),
+        ({'count': True}, 'count', 'true: give a whole number'),
         ({'size': 0}, 'size', '0: give a number above 0, at most 1.5'),
         ({'size': math.nan}, 'size', 'nan: give a number above 0'),
         ({'size': math.inf}, 'size', 'inf: give a number above 0'),
@@ -38,15 +38,19 @@ SCHEMA = record(
         ({'kind': 'z'}, 'kind', "'z': give one of x, y"),
         ({'word': 'A'}, 'word', "'A': give a text of the form ^[a-z]+$"),
         ({'word': 'a\n'}, 'word', "'a\\n': give a text of the form ^[a-z]+$"),
-        ({'list': []}, 'list', 'a value of type list: give a list of at least 1, each once'),
+        ({'list': []}, 'list', '[]: give a list of at least 1, each once, such as [{a: 1}]'),
         ({'list': [{}]}, 'list[0]', 'give one of a, b; found none'),
         ({'list': [{'a': 1, 'b': ''}]}, 'list[0]', 'give one of a, b; found a, b'),
         ({'list': [{'a': 'x'}]}, 'list[0].a', "'x': give a whole number"),
         ({'list': [{'b': '', 'c': 1}]}, 'list[0]', "'c' is not known: give b"),
-        ({'list': [{'a': 1}, 2]}, 'list[1]', '2: give an object or an object'),
-        ({'maybe': {}}, 'maybe', 'n is missing: give it'),
+        ({'list': [{'a': 1}, 2]}, 'list[1]', '2: give an object with one of a, b, such as {a: 1}'),
+        ({'maybe': {}}, 'maybe', 'n is missing: give it, a whole number'),
         ({'maybe': {'n': 'x'}}, 'maybe.n', "'x': give a whole number"),
-        ({'maybe': 7}, 'maybe', '7: give an object or null'),
+        ({'colors': 1}, '', "'colors' is not known: give count, size,"),
+        ({'cuont': 1}, '', "'cuont' is not known: did you mean count? Give count, size,"),
+        ({'list': {'a': 1}}, 'list', 'a value of type dict: give a list of at least 1'),
+        ({'list': 'x'}, 'list', "'x': give a list of at least 1, each once, such as [{a: 1}]"),
+        ({'maybe': 7}, 'maybe', '7: give an object with n, such as {n: 1} or null'),
     ],
     ids=str,
 )
@@ -71,3 +75,9 @@ def test_a_missing_partner_is_named():
     schema = DocumentSchema({'type': 'object', 'dependentRequired': {'money': ['cloud']}})
     with pytest.raises(BadDocument, match='money needs cloud: give both, or none'):
         schema.check({'money': 1})
+
+
+def test_a_missing_entry_that_is_misspelt_is_named():
+    """Of two problems the reader needs both."""
+    with pytest.raises(BadDocument, match=r"jobs is missing, 'job' is not known: give it, a whole"):
+        DocumentSchema(record({'jobs': {'type': 'integer'}})).check({'job': 60})

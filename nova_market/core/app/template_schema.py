@@ -89,7 +89,7 @@ START = record(
             record({'cpu': ABOVE_ZERO, 'memory': ABOVE_ZERO}, optional=('cpu', 'memory')),
             'micro-credits per core or MiB and period',
         ),
-        'before': described(WHEN, f'cancel it when it has not started by then; {FORM}'),
+        'before': described(WHEN, f'{FORM}; it is cancelled if it has not started by then'),
         'else': {'const': 'cancel'},
     },
     optional=('price_below', 'before', 'else'),
@@ -106,9 +106,14 @@ COMPONENT = {
         'type': 'string',
         'pattern': f'^{COMPONENT_NAME}$',
         'description': '1 to 32 of a-z, 0-9 and -, as a host name has',
+        'examples': ['web'],
     },
-    'flavor': described(NAME, 'name or id, a printable text of 1 to 255 characters'),
-    'image': described(NAME, 'name or id, a printable text of 1 to 255 characters'),
+    **{
+        name: described(
+            NAME, 'name or id, a printable text of 1 to 255 characters', examples=[example]
+        )
+        for name, example in (('flavor', 'm1.small'), ('image', 'debian-13'))
+    },
     'networks': described(
         {'type': 'array', 'items': NAME, 'maxItems': MAX_NETWORKS},
         'names or ids; none: what Nova chooses',
