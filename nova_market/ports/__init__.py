@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the services need of the world, as Protocols: adapters implement them, and stores of `db`."""
 
-from nova_market.ports.app import AppStore, EventStore, OwnerCloud, SlotStore, Trusts
+from nova_market.ports.app import AppStore, EventStore, OwnerCloud, OwnerNames, SlotStore, Trusts
 from nova_market.ports.bag import BagStore, OwnBags
 from nova_market.ports.exchange import (
     Allocations,
@@ -80,6 +80,7 @@ __all__ = [
     'OfferStore',
     'OwnBags',
     'OwnerCloud',
+    'OwnerNames',
     'PlanStore',
     'PowerActuator',
     'PowerStore',

@@ -4,9 +4,10 @@
 Any method of a store may raise errors.DatabaseUnavailable.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from nova_market.core.app.cloud_name import CloudName, UnknownName
 from nova_market.core.app.record import (
     AppEvent,
     AppReport,
@@ -161,6 +162,18 @@ class OwnerCloud(Protocol):
 
     def forget(self, access: OwnerAccess) -> None:
         """Delete the trust; nothing when it is gone."""
+
+
+class OwnerNames(Protocol):
+    """Names of flavors, images and networks, as an owner means them. May raise errors.CloudUnavailable."""
+
+    def unknown(
+        self, token: str, project_id: str, names: Iterable[CloudName]
+    ) -> Sequence[UnknownName]:
+        """Of these names, those that stand for nothing that he may use, or for several things.
+
+        token: his, of this project. What he may not look at is not checked.
+        """
 
 
 class Trusts(Protocol):

@@ -20,7 +20,7 @@ DECODERS = (
     'nova_market.core.scheduler.snapshot_reader.read_answer',
     'nova_market.core.tender.region_answer.read_answer',
     'nova_market.osc.v1.bag_file.bag_of',
-    'nova_market.osc.v1.app.template_of',
+    'nova_market.osc.v1.app_file.template_of',
     'nova_market.osc.v1.job_option.script_values',
     'nova_market.adapters.notice.webhook.HttpsWebhook',
     'nova_market.adapters.power.redfish.RedfishPower',

@@ -9,7 +9,7 @@ from osc_lib import exceptions
 
 from nova_market.core.job.script import check_script
 from nova_market.errors import BadScript, BadWorkload
-from nova_market.osc.v1.app import template_of
+from nova_market.osc.v1.app_file import template_of
 from nova_market.osc.v1.bag_file import bag_of
 from nova_market.osc.v1.job_option import script_values
 from nova_market.sim.workload.swf import read_log
@@ -78,7 +78,7 @@ TARGETS = {
         'seeds': (BAG, BAG_JSON),
         'errors': (exceptions.CommandError,),
     },
-    'nova_market.osc.v1.app.template_of': {
+    'nova_market.osc.v1.app_file.template_of': {
         'decode': of_file(lambda path: template_of(str(path))),
         'seeds': (TEMPLATE,),
         'errors': (exceptions.CommandError,),

@@ -10,6 +10,7 @@ is asked for one, or for the first of all; pages of a list (`limit`, `marker`) l
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -23,7 +24,13 @@ from nova_market.adapters.openstack.answers import (
     translated,
     unavailable,
 )
+from nova_market.adapters.openstack.owner_names import (
+    flavor_named,
+    image_named,
+    networks_named,
+)
 from nova_market.adapters.openstack.trust_session import TrustSessions
+from nova_market.core.app.cloud_name import NO_NETWORK
 from nova_market.core.market.extra_spec import limits
 from nova_market.core.market.owner_server import (
     NewServer,
@@ -50,7 +57,6 @@ STOPPED = ('SHUTOFF', 'ERROR')
 GONE = ('DELETED', 'SOFT_DELETED')
 MAX_ADDRESS = 45
 """Characters of the longest text of an IPv6 address."""
-NO_NETWORK = ('none',)
 
 
 class NovaOwnerCloud:
@@ -95,12 +101,7 @@ class NovaOwnerCloud:
             return None if found['status'] in GONE else self._server(found)
 
     def flavor(self, access: OwnerAccess, name: str) -> ServerFlavor | None:
-        answer = self._ask(access, 'GET', f'/flavors/{quote(name, safe="")}')
-        with translated():
-            found = answer['flavor'] if answer is not None else None
-            if found is None:
-                named = self._items(access, '/flavors/detail', 'flavors')
-                found = next((one for one in named if one['name'] == name), None)
+        found = flavor_named(partial(self._ask, access), name)
         if found is None:
             return None
         with translated():
@@ -171,21 +172,10 @@ class NovaOwnerCloud:
         self._ask(access, 'POST', f'/servers/{server_id}/action', {action: None})
 
     def _image(self, access: OwnerAccess, name: str) -> str:
-        """By id, else the newest of that name: the project's own, then a public one.
-
-        An administrator's roles show the images of all projects: what others name so is never meant.
-        """
-        path = f'/images/{quote(name, safe="")}'
-        found = self._ask(access, 'GET', path, service='image', refused=False)
-        named = f'/images?name=in:{quote(_quoted(name), safe="")}&sort=created_at:desc&limit=1'
-        for whose in (f'owner={quote(access.project_id, safe="")}', 'visibility=public'):
-            if found is None:
-                answer = self._ask(access, 'GET', f'{named}&{whose}', service='image') or {}
-                found = next(iter(answer.get('images', ())), None)
+        found = image_named(partial(self._ask, access), access.project_id, name)
         if found is None:
             raise CloudRefused(f'there is no image {name!r:.100} of the project or for everybody')
-        with translated():
-            return str(found['id'])
+        return found
 
     def _networks(self, access: OwnerAccess, names: Sequence[str]) -> Any:
         if not names:
@@ -195,22 +185,14 @@ class NovaOwnerCloud:
         return [{'uuid': self._network(access, name)} for name in names]
 
     def _network(self, access: OwnerAccess, name: str) -> str:
-        """By id, else by name: the project's own, then one that is shared with it.
-
-        A network that another project shares, unasked, never takes the place of one of the project's own.
-        """
-        wanted = quote(name, safe='')
-        own = f'project_id={quote(access.project_id, safe="")}'
-        for query in (f'id={wanted}', f'name={wanted}&{own}', f'name={wanted}&shared=true'):
-            answer = self._ask(
-                access, 'GET', f'/v2.0/networks?{query}&fields=id', service='network'
+        found = networks_named(partial(self._ask, access), access.project_id, name)
+        if len(found) > 1:
+            raise CloudRefused(f'{len(found)} networks are named {name!r:.100}: give the id')
+        if not found:
+            raise CloudRefused(
+                f'there is no network {name!r:.100} of the project or shared with it'
             )
-            found = (answer or {}).get('networks', ())
-            if len(found) > 1:
-                raise CloudRefused(f'{len(found)} networks are named {name!r:.100}: give the id')
-            if found:
-                return str(found[0]['id'])
-        raise CloudRefused(f'there is no network {name!r:.100} of the project or shared with it')
+        return found[0]
 
     def _items(self, access: OwnerAccess, path: str, key: str) -> Iterator[Mapping[str, Any]]:
         """Without a limit: Nova leaves servers of cells that do not answer out of pages with one."""
@@ -295,8 +277,3 @@ def _state(answer: Mapping[str, Any]) -> ServerState:
     # Nova powers off a server whose guest has shut itself down
     stopped = task == 'powering-off' or (task is None and status in STOPPED)
     return ServerState.STOPPED if stopped else ServerState.BUSY
-
-
-def _quoted(name: str) -> str:
-    """As one value of Glance's `in:`."""
-    return '"' + name.replace('\\', '\\\\').replace('"', '\\"') + '"'

@@ -9,7 +9,7 @@ from typing import Any
 from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_query
 from nova_market.api.handlers.app_view import event, shown, summary
-from nova_market.api.microversion import DRAINING, RESTING
+from nova_market.api.microversion import CHECKED_APPS, DRAINING, RESTING
 from nova_market.api.schemas import app as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, SERVER_ID, marker
 from nova_market.core.app.record import DesiredState, StoredApp
@@ -43,8 +43,19 @@ def create(call: Call) -> Any:
             call.needs(DRAINING, f'components[{n}].drain_timeout')
     if 'slo' not in call.body:
         call.needs(RESTING, 'an application without slo')
-    app, credential = _requests(call).create(call.body, call.root)
+    app, credential = _requests(call).create(
+        call.body, call.root, look_up=call.version >= CHECKED_APPS
+    )
     return Answer(body={'app': {**shown(call, app), 'credential': credential}}, status=201)
+
+
+@takes_body(TEMPLATE)
+@gives(200, schemas.CHECKED)
+def validate(call: Call) -> Any:
+    """Check a template as `create` does, and make nothing; the answer is the template with its defaults."""
+    call.authorize('apps:create', call.project_id)
+    app = _requests(call).checked(call.body, call.root)
+    return {'template': dict(app.template)}
 
 
 @gives(200, schemas.APP)
@@ -121,6 +132,7 @@ def _requests(call: Call) -> AppRequests:
             apps=stores.apps,
             app_events=stores.app_events,
             trusts=stores.trusts,
+            names=stores.names,
             wall=stores.wall,
         ),
         RequestSettings(

@@ -17,8 +17,9 @@ RULES = (
     documented(
         'apps:create',
         MEMBER,
-        'Have an application run; the caller hands his roles on to the controller.',
+        'Have an application run; the caller hands his roles on to the controller. Check a template.',
         ('POST', '/v1/apps'),
+        ('POST', '/v1/apps/validate'),
     ),
     documented('apps:update', MEMBER, 'Its objective, budget, parameters.', ('PATCH', ONE)),
     documented('apps:suspend', MEMBER, 'Suspend its servers.', ('POST', f'{ONE}/suspend')),

@@ -7,9 +7,10 @@ RULES = (
     documented(
         'prices:show',
         ANYBODY,
-        'Prices now and in the past, and what a flavor would cost.',
+        'Prices now and in the past, what a flavor would cost, and what to bid.',
         ('GET', '/v1/prices'),
         ('GET', '/v1/prices/history'),
         ('GET', '/v1/prices/quote'),
+        ('GET', '/v1/bids/suggestion'),
     ),
 )

@@ -87,6 +87,7 @@ SPENDING = (
 
 MOVES_NOTHING = (
     ('DELETE', '/v1/budgets/{budget_id}'),
+    ('POST', '/v1/apps/validate'),
     ('DELETE', '/v1/queues/{queue_id}'),
     ('PUT', '/v1/queues/{queue_id}/acceptance'),
     ('DELETE', '/v1/queues/{queue_id}/acceptance'),

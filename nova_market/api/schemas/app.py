@@ -154,6 +154,21 @@ SHOWN = record(
     optional=('when_suspended', 'credential'),
 )
 APP = wrapped('app', SHOWN)
+CHECKED = wrapped(
+    'template',
+    record(
+        {
+            'name': TEXT,
+            'policy': TEXT,
+            'parameters': PARAMETERS,
+            'slo': described({'type': 'object'}, 'empty: it has none'),
+            'budget': record(RENEWAL),
+            'start': {'type': 'object'},
+            'components': {'type': 'array', 'items': record(COMPONENT)},
+            'when_suspended': described(nullable(REST), 'null: as the operator has it'),
+        }
+    ),
+)
 EVENTS = listed(
     'events',
     record(

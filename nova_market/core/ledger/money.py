@@ -17,6 +17,10 @@ DIGITS = 6
 MAX_AMOUNT = 2**53
 """Largest amount that is taken from outside: every JSON library reads it exactly, and a float holds it."""
 
+AMOUNT_PARAMETERS = ('cpu', 'memory', 'cpu_price', 'memory_price', 'disk_price')
+"""Parameters of policies, of applications and of queues, that are amounts, whichever policy takes them:
+micro-credits here and in the API, credits where people write them."""
+
 MONEY = (0, MAX_AMOUNT)
 """Bounds of what is stored, as core.row_check takes them."""
 

@@ -4,22 +4,18 @@
 import argparse
 import math
 from collections.abc import Mapping
-from datetime import date, datetime
-from pathlib import Path
 from typing import Any
 
-import yaml
 from osc_lib import exceptions
 
+from nova_market.core.ledger.money import AMOUNT_PARAMETERS
 from nova_market.osc.v1.account import add_projects, of_projects
-from nova_market.osc.v1.app_columns import CREDENTIAL, LIST, OF_PROJECTS, SHOW
+from nova_market.osc.v1.app_columns import CREDENTIAL, LIST, OF_PROJECTS, SHOW, TEMPLATE
+from nova_market.osc.v1.app_file import parameter_written, template_of
 from nova_market.osc.v1.budget import add_renewal
 from nova_market.osc.v1.columns import listed, shown
 from nova_market.osc.v1.lookup import app_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
-
-LARGEST = 200_000
-"""Bytes of a template; the service takes fewer."""
 
 THRESHOLDS = ('low', 'reference', 'high')
 
@@ -28,46 +24,24 @@ def add_app(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('app', metavar='<app>', help='Name or id of an application')
 
 
-def template_of(path: str) -> dict[str, Any]:
-    """The document of a YAML file; what YAML takes for times as the text that the service takes."""
-    try:
-        with Path(path).open('rb') as file:
-            text = file.read(LARGEST + 1)
-        if len(text) > LARGEST:
-            raise exceptions.CommandError(f'{path} has more than {LARGEST} bytes')
-        document = _plain(yaml.safe_load(text))
-    except OSError as error:
-        raise exceptions.CommandError(f'{path}: {error.strerror}') from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise exceptions.CommandError(f'{path} is no YAML: {error}') from None
-    if not isinstance(document, dict):
-        raise exceptions.CommandError(f'{path} holds no template: give entries such as "name: x"')
-    return document
-
-
 def parameter_argument(text: str) -> tuple[str, float]:
-    """NAME=NUMBER."""
+    """NAME=NUMBER, of a policy; an amount is in credits, as in a template."""
     name, _, value = text.partition('=')
     try:
+        if name in AMOUNT_PARAMETERS:
+            return name, parameter_written(name, value)
         number = float(value)
-    except ValueError:
+    except ValueError as error:
+        if name in AMOUNT_PARAMETERS:
+            raise argparse.ArgumentTypeError(str(error)) from None
         number = math.nan
     if not name or not math.isfinite(number):
-        raise argparse.ArgumentTypeError(f'{text!r:.80}: give <name>=<number>')
+        raise argparse.ArgumentTypeError(f'{text!r:.80}: give <name>=<number>, such as resume=1.2')
     return name, number
 
 
-class CreateApp(MarketShowOne):
-    """Create an application from a template
-
-    The controller creates its servers in your project when its policy decides so, and deletes them with it.
-    For that you delegate roles of yours in the project by a trust of Keystone. The credential, which its
-    monitors need for reports, is shown only now.
-
-    Example::
-
-        openstack market app create zephyr.yaml
-    """
+class OfTemplate(MarketShowOne):
+    """A command on a template."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -79,11 +53,41 @@ class CreateApp(MarketShowOne):
         )
         return parser
 
+    def template(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
+        """As it is sent."""
+        found = template_of(parsed_args.template)
+        return {**found, 'name': parsed_args.name} if parsed_args.name else found
+
+
+class CreateApp(OfTemplate):
+    """Create an application from a template
+
+    The controller creates its servers in your project when its policy decides so, and deletes them with it.
+    For that you delegate roles of yours in the project by a trust of Keystone. The credential, which its
+    monitors need for reports, is shown only now. Amounts in a template are credits.
+
+    Example::
+
+        openstack market app create zephyr.yaml
+    """
+
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        template = template_of(parsed_args.template)
-        if parsed_args.name:
-            template['name'] = parsed_args.name
-        return shown((*SHOW, *CREDENTIAL), self.market.create_app(**template))
+        made = self.market.create_app(**self.template(parsed_args))
+        return shown((*SHOW, *CREDENTIAL), made)
+
+
+class ValidateApp(OfTemplate):
+    """Check a template as "app create" does, without creating anything
+
+    Shows the template with its defaults. Flavors, images and networks are looked up in your project.
+
+    Example::
+
+        openstack market app validate zephyr.yaml
+    """
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        return shown(TEMPLATE, self.market.validate_app(**self.template(parsed_args)))
 
 
 class ListApp(MarketLister):
@@ -157,7 +161,8 @@ class SetApp(MarketShowOne):
             metavar='<name>=<number>',
             type=parameter_argument,
             action='append',
-            help='Set a parameter of the policy (repeat for several); others keep their values',
+            help='Set a parameter of the policy (repeat for several; amounts in credits); others keep '
+            'their values',
         )
         parser.add_argument(
             '--no-parameters', action='store_true', help='Remove all parameters that are set'
@@ -287,18 +292,3 @@ def _objective(
     if kind == 'queue':
         raise exceptions.CommandError('its objective is its queue: it has no thresholds')
     return {kind: {**values, **band}}
-
-
-def _plain(value: Any) -> Any:
-    """JSON's kinds of values only."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
-    if isinstance(value, datetime):
-        # without microseconds and with a zone, as the service takes it
-        whole = value.replace(microsecond=0)
-        return whole.isoformat().replace('+00:00', 'Z')
-    if isinstance(value, date):
-        return f'{value.isoformat()}T00:00:00Z'
-    return value

@@ -7,7 +7,7 @@ from typing import Any
 from cliff.columns import FormattableColumn
 
 from nova_market.core.ledger.money import credit_text
-from nova_market.osc.v1.columns import Amount, Column, Credits, Fields
+from nova_market.osc.v1.columns import Amount, Column, Credits, Fields, Parameters, Price
 
 
 class Clusters(FormattableColumn[Any]):
@@ -36,6 +36,17 @@ class Reports(FormattableColumn[Any]):
         )
 
 
+class Start(FormattableColumn[Any]):
+    """The terms of a start; prices in credits."""
+
+    def human_readable(self) -> str:
+        terms = dict(self._value or {})
+        if 'price_below' in terms:
+            below = terms['price_below'].items()
+            terms['price_below'] = {name: Price(value).human_readable() for name, value in below}
+        return Fields(terms).human_readable()
+
+
 LIST: tuple[Column, ...] = (
     ('ID', 'id', None),
     ('Name', 'name', None),
@@ -50,9 +61,9 @@ SHOW: tuple[Column, ...] = (
     ('Name', 'name', None),
     ('Project', 'project_id', None),
     ('Policy', 'policy', None),
-    ('Parameters', 'parameters', Fields),
+    ('Parameters', 'parameters', Parameters),
     ('Objective', 'slo', Fields),
-    ('Start', 'start', Fields),
+    ('Start', 'start', Start),
     ('When Suspended', 'when_suspended', None),
     ('State', 'state', None),
     ('Reason', 'reason', None),
@@ -69,6 +80,17 @@ SHOW: tuple[Column, ...] = (
     ('Reports', 'reports', Reports),
     ('Created At', 'created_at', None),
     ('Changed At', 'changed_at', None),
+)
+TEMPLATE: tuple[Column, ...] = (
+    ('Name', 'name', None),
+    ('Policy', 'policy', None),
+    ('Parameters', 'parameters', Parameters),
+    ('Objective', 'slo', Fields),
+    ('Start', 'start', Start),
+    ('When Suspended', 'when_suspended', None),
+    ('Renew Amount', 'renew_amount', Credits),
+    ('Renew Every', 'renew_every', None),
+    ('Components', 'clusters', Clusters),
 )
 CREDENTIAL: tuple[Column, ...] = (('Credential', 'credential', None),)
 

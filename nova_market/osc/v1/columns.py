@@ -10,7 +10,7 @@ from typing import Any
 
 from cliff.columns import FormattableColumn
 
-from nova_market.core.ledger.money import MICRO, credit_text, micro_credits
+from nova_market.core.ledger.money import AMOUNT_PARAMETERS, MICRO, credit_text, micro_credits
 from nova_market.errors import BadAmount
 
 
@@ -63,6 +63,17 @@ class Fields(FormattableColumn[Any]):
 
     def human_readable(self) -> str:
         return _line(self._value or {})
+
+
+class Parameters(FormattableColumn[Any]):
+    """Of a policy, as name=value; amounts in credits."""
+
+    def human_readable(self) -> str:
+        amounts = {
+            name: value / MICRO if name in AMOUNT_PARAMETERS else value
+            for name, value in (self._value or {}).items()
+        }
+        return Fields(amounts).human_readable()
 
 
 class Prices(FormattableColumn[Any]):

@@ -6,7 +6,7 @@ from typing import Any
 
 from cliff.columns import FormattableColumn
 
-from nova_market.osc.v1.columns import Amount, Column, Credits, Fields, Percent, Price
+from nova_market.osc.v1.columns import Amount, Column, Credits, Fields, Parameters, Percent, Price
 from nova_market.osc.v1.job_argument import duration_text
 
 TIMES = (
@@ -113,7 +113,7 @@ QUEUE: tuple[Column, ...] = (
     ('Share', 'share', Percent),
     ('Aggregate', 'aggregate', None),
     ('Policy', 'policy', None),
-    ('Parameters', 'parameters', Fields),
+    ('Parameters', 'parameters', Parameters),
     ('Short Below', 'short_below', Duration),
     ('Flavors', 'flavors', Names),
     ('Image', 'image', None),

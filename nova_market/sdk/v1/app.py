@@ -7,7 +7,7 @@ from openstack.resource import URI, Body, QueryParameters
 
 from nova_market.sdk.v1.market_resource import MarketResource
 
-MICROVERSION = '1.3'
+MICROVERSION = '1.17'
 
 
 class App(MarketResource):

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
+from nova_market.core.app.cloud_name import check_names, names_of
 from nova_market.core.app.record import AppEvent, DesiredState, StoredApp
 from nova_market.core.app.request import AppChange, NewApp, Policies, changed_columns, new_app
-from nova_market.core.app.template import rest_of
+from nova_market.core.app.template import parsed, rest_of
 from nova_market.core.ledger.posting import NO_PERIOD, Posting, Reason, account, posting_key
 from nova_market.errors import (
     Conflict,
@@ -25,7 +26,14 @@ from nova_market.errors import (
     TooManyBudgets,
     UnknownApp,
 )
-from nova_market.ports import AccountStore, AppStore, EventStore, LedgerStore, Trusts
+from nova_market.ports import (
+    AccountStore,
+    AppStore,
+    EventStore,
+    LedgerStore,
+    OwnerNames,
+    Trusts,
+)
 from nova_market.services.owner import Owner, delegated, end_trust
 
 LOG = logging.getLogger(__name__)
@@ -56,6 +64,7 @@ class RequestStores:
     apps: AppStore
     app_events: EventStore
     trusts: Trusts
+    names: OwnerNames
     wall: Callable[[], float]
 
 
@@ -67,24 +76,15 @@ class AppRequests:
         self._settings = settings
         self._owner = owner
 
-    def create(self, template: Mapping[str, Any], url: str) -> tuple[StoredApp, str]:
-        """(the application, its credential). url: of the market, for its monitors.
+    def create(
+        self, template: Mapping[str, Any], url: str, *, look_up: bool = True
+    ) -> tuple[StoredApp, str]:
+        """(the application, its credential). url: of the market, for its monitors; look_up: as `checked`
 
         :raises BadTemplate, TrustRefused, TooManyApps, TooManyBudgets: nothing was made.
         """
         credential = secrets.token_urlsafe(CREDENTIAL_BYTES)
-        wanted = new_app(
-            template,
-            self._settings.policies,
-            app_id=str(uuid4()),
-            project_id=self._owner.project_id,
-            user_id=self._owner.user_id,
-            credential=credential,
-            url=url,
-            now=self._stores.wall(),
-        )
-        # before anybody is asked for a trust
-        self._stores.apps.check(self._owner.project_id, self._settings.max_apps)
+        wanted = self._wanted(template, url, credential, look_up)
         try:
             self._stores.accounts.open_budget(wanted.budget, self._settings.max_budgets)
         except Conflict as error:
@@ -93,6 +93,37 @@ class AppRequests:
         self._fill(made, wanted.budget.renew_amount or 0)
         self._record(made, 'created')
         return made, credential
+
+    def checked(self, template: Mapping[str, Any], url: str) -> StoredApp:
+        """The application that `create` would make of it; nothing is made.
+
+        Flavors, images and networks are looked up as the owner sees them.
+
+        :raises BadTemplate, TooManyApps, CloudUnavailable: as create does.
+        """
+        return self._wanted(template, url, '', look_up=True).app
+
+    def _wanted(
+        self, template: Mapping[str, Any], url: str, credential: str, look_up: bool
+    ) -> NewApp:
+        """What is to be stored, checked before anybody is asked for a trust."""
+        stores, owner = self._stores, self._owner
+        wanted = new_app(
+            template,
+            self._settings.policies,
+            app_id=str(uuid4()),
+            project_id=owner.project_id,
+            user_id=owner.user_id,
+            credential=credential,
+            url=url,
+            now=stores.wall(),
+        )
+        stores.apps.check(owner.project_id, self._settings.max_apps)
+        if look_up:
+            read = parsed(wanted.app.template)
+            names = names_of(read).values()
+            check_names(read, stores.names.unknown(owner.token, owner.project_id, names))
+        return wanted
 
     def update(
         self, app: StoredApp, body: Mapping[str, Any], generation: int | None

@@ -5,8 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from nova_market.api.microversion import HEADER
 from nova_market.api.request_rates import RequestRates
 from nova_market.api.token_bucket import Rate
+from nova_market.core.app.cloud_name import NameKind
 from nova_market.core.app.policies.traits import PolicyTraits
 from nova_market.core.app.record import AppEvent, AppState, DesiredState
 from nova_market.core.app.template import Goal
@@ -578,3 +580,65 @@ def test_a_budget_of_nobody_is_closed_as_before(market):
     """Only those of applications are held."""
     market.stores.accounts.open([Account(id='budget:x', project_id=ALICE)])
     assert market.call('DELETE', '/v1/budgets/budget:x', MEMBER).status_code == 204
+
+
+UNKNOWN = [
+    ({'flavor': 'smal'}, "components[0].flavor: 'smal': there is no such flavor", 'mean small?'),
+    (
+        {'image': 'debian-12'},
+        "components[0].image: 'debian-12': there is no such image",
+        'debian-13?',
+    ),
+    ({'networks': ['private', 'x']}, "components[0].networks[1]: 'x'", '"openstack network list"'),
+    ({'networks': ['twice']}, "'twice': 2 are named so: give the id of one", 'network list'),
+]
+
+
+@pytest.fixture
+def named(market):
+    """A cloud whose names are known."""
+    market.names.known = {
+        NameKind.FLAVOR: ['small', 'big'], NameKind.IMAGE: ['debian-13', 'cirros'],
+        NameKind.NETWORK: ['private', 'twice', 'twice'],
+    }  # fmt: skip
+    return market
+
+
+@pytest.mark.parametrize(('wrong', 'where', 'meant'), UNKNOWN)
+def test_unknown_names_are_refused_at_once(named, wrong, where, meant):
+    """With those that are like them, and nothing is made; validation says the same."""
+    parts = {'components': [{**TEMPLATE['components'][0], **wrong}]}
+    error = create(named, 400, **parts)
+    assert error['code'] == 'market.template.invalid'
+    assert where in error['detail'] and meant in error['detail']
+    checked = named.call('POST', '/v1/apps/validate', MEMBER, json={**TEMPLATE, **parts})
+    assert checked.json['errors'][0]['detail'] == error['detail']
+    assert list(named.stores.apps.list(ALICE)) == [] and named.trusts.trusts == {}
+    assert named.call('GET', '/v1/budgets', MEMBER).json['budgets'] == []
+
+
+def test_names_are_looked_up_from_version_17_on(named):
+    """As before, the controller finds out for older clients."""
+    parts = {**TEMPLATE, 'components': [{**TEMPLATE['components'][0], 'flavor': 'none'}]}
+    headers = {HEADER: 'market 1.16'}
+    assert named.call('POST', '/v1/apps', MEMBER, json=parts, headers=headers).status_code == 201
+
+
+def test_without_nova_no_application_is_made(named):
+    """503, and the same request can be sent again."""
+    named.names.available = False
+    assert create(named, 503)['code'] == 'market.cloud.unavailable'
+    assert list(named.stores.apps.list(ALICE)) == []
+
+
+def test_a_template_is_checked_without_making_anything(named):
+    """The answer is the template with its defaults; who may not create may not ask."""
+    answer = named.call('POST', '/v1/apps/validate', MEMBER, json=TEMPLATE)
+    assert answer.status_code == 200, answer.json
+    found = answer.json['template']
+    assert found['budget'] == {'renew_amount': 5_000_000, 'renew_every': 1}
+    assert found['components'][0]['least_count'] == 1 and 'user_data' not in found['components'][0]
+    assert list(named.stores.apps.list(ALICE)) == [] and named.trusts.trusts == {}
+    wrong = {**TEMPLATE, 'policy': 'nothing'}
+    refused = named.call('POST', '/v1/apps/validate', MEMBER, json=wrong).json['errors'][0]
+    assert 'policy: nothing is not installed' in refused['detail']

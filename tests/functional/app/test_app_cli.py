@@ -6,6 +6,7 @@ import json
 import pytest
 from openstack.exceptions import ConflictException, HttpException, NotFoundException
 
+from nova_market.core.app.cloud_name import NameKind
 from nova_market.core.app.record import (
     AppEvent,
     AppState,
@@ -27,7 +28,7 @@ policy: full_deadline
 parameters: {resume: 1.2}
 slo:
   deadline: 2096-11-22T06:00:00Z
-budget: {renew_amount: 2000000}
+budget: {renew_amount: 2}
 start:
   before: 2096-11-21T20:00:00
 components:
@@ -198,8 +199,10 @@ def test_it_is_changed_while_it_runs(market_service, run, template):
 )
 def test_refusals_say_what_to_do(market_service, run, template, words, expected):
     """One line on stderr."""
-    shown(run, 'alice', 'app', 'create', template(json.dumps({**TEMPLATE, 'name': 'web'})))
-    free = {**TEMPLATE, 'name': 'free', 'policy': 'best_effort'}
+    budget = {'renew_amount': 5}
+    web = {**TEMPLATE, 'name': 'web', 'budget': budget}
+    shown(run, 'alice', 'app', 'create', template(json.dumps(web)))
+    free = {**web, 'name': 'free', 'policy': 'best_effort'}
     del free['slo']
     shown(run, 'alice', 'app', 'create', template(json.dumps(free)))
     status, _, err = run('alice', 'app', *words)
@@ -234,3 +237,29 @@ def test_two_of_one_name_need_an_id(market_service, run, template):
     assert status == 1 and '2 applications are named zephyr: give the id of one' in err
     assert run('alice', 'app', 'delete', ids[0])[0] == 0
     assert [shown(run, 'alice', 'app', 'show', one)['wish'] for one in ids] == ['delete', 'run']
+
+
+def test_a_template_is_checked_by_command(market_service, run, template):
+    """What create would refuse is refused, with names like the wrong one; nothing is made."""
+    market_service.market.names.known = {NameKind.FLAVOR: ['m1.small', 'm1.large']}
+    found = shown(run, 'alice', 'app', 'validate', template(), '--name', 'other')
+    assert (found['name'], found['renew_amount'], found['renew_every']) == ('other', 2 * MICRO, 1)
+    text = YAML.replace('m1.small', 'm1.smal').replace('{resume: 1.2}', '{resume: 1.2}')
+    for word in ('validate', 'create'):
+        status, _, err = run('alice', 'app', word, template(text))
+        assert status == 1 and "components[0].flavor: 'm1.smal'" in err
+        assert 'did you mean m1.small' in err
+    assert shown(run, 'alice', 'app', 'list') == []
+
+
+def test_amounts_are_credits_to_people(market_service, run, template):
+    """As they are written, so they are shown; programs read micro-credits."""
+    text = YAML.replace('full_deadline', 'stop').replace('{resume: 1.2}', '{cpu_price: 0.4}')
+    text = text.replace('start:\n', 'start:\n  price_below: {cpu: 0.5, memory: 0.000002}\n')
+    made = shown(run, 'alice', 'app', 'create', template(text))
+    assert made['parameters'] == {'cpu_price': 400_000.0}
+    assert made['start']['price_below'] == {'cpu': 500_000.0, 'memory': 2.0}
+    changed = shown(run, 'alice', 'app', 'set', 'zephyr', '--parameter', 'cpu_price=0.8')
+    assert changed['parameters'] == {'cpu_price': 800_000.0}
+    _, out, _ = run('alice', 'app', 'show', 'zephyr')
+    assert 'cpu_price=0.8' in out and 'price_below=cpu=0.5 memory=0.000002' in out

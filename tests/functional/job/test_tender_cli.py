@@ -20,7 +20,7 @@ def lab(market_service, run):
     """A queue of policy tender, whose prices have had two steps."""
     words = (
         'queue', 'create', 'lab', '--policy', 'tender', '--flavor', 'small', '--image', 'debian',
-        '--price', '1', '--price-rule', 'anchored', '--parameter', 'memory_price=2',
+        '--price', '1', '--price-rule', 'anchored', '--parameter', 'memory_price=0.000002',
     )  # fmt: skip
     made = shown(run, 'alice', *words)
     prices = QueuePrices(at=1.8e9, prices=(2.0 * MICRO, 2.0, 0.0), load=LOAD, history=HISTORY)

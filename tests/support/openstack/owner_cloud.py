@@ -58,6 +58,9 @@ class OwnerNova:
         self.spoiled: dict[str, dict] = {}
         """What is shown of a server instead, by its id."""
         self.asked: list[str] = []
+        self.tokens: dict[str, str] = {}
+        """That were shown, by path."""
+
         self.url = ''
 
     def answer(self, method, target, body, token):
@@ -66,6 +69,7 @@ class OwnerNova:
         path, query = unquote(parts.path), {k: v[0] for k, v in parse_qs(parts.query).items()}
         with self.lock:
             self.asked.append(f'{method} {target}')
+            self.tokens[path] = token
             if path.startswith('/v3'):
                 return self._keystone(method, path, body, token)
             if self.broken:
@@ -275,7 +279,7 @@ class OwnerNova:
 
     def _images(self, access, query, body):
         wanted = {key: query[key] for key in ('owner', 'visibility') if key in query}
-        named = (one for one in self.images if query['name'] == f'in:"{one["name"]}"')
+        named = (one for one in self.images if query.get('name') in (None, f'in:"{one["name"]}"'))
         found = [one for one in named if wanted.items() <= one.items()]
         return 200, {'images': found[: int(query['limit'])]}
 
@@ -288,7 +292,7 @@ class OwnerNova:
         found = [one for one in self.networks if wanted.items() <= one.items()]
         if query.get('shared') == 'true':
             found = [one for one in found if one['shared']]
-        return 200, {'networks': [{'id': one['id']} for one in found]}
+        return 200, {'networks': [{query['fields']: one[query['fields']]} for one in found]}
 
 
 @contextmanager

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of the cloud in a template: flavors, images and networks, and how an unknown one is refused.
+
+For the virtual clusters of Merkat (INRIA RR-8648), section 2.3.1.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+
+from nova_market.core.app.template import AppTemplate
+from nova_market.errors import BadTemplate
+
+NO_NETWORK = ('none',)
+"""In place of networks: servers without any."""
+
+MOST_NEAR = 3
+
+
+class NameKind(StrEnum):
+    """What a name is of."""
+
+    FLAVOR = 'flavor'
+    IMAGE = 'image'
+    NETWORK = 'network'
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CloudName:
+    """A name or an id."""
+
+    kind: NameKind
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownName:
+    """why: in a few words; near: names that there are and that it may stand for"""
+
+    name: CloudName
+    why: str
+    near: Sequence[str] = ()
+
+
+def names_of(template: AppTemplate) -> Mapping[str, CloudName]:
+    """Where a template has a name -> the name."""
+    found = {}
+    for n, one in enumerate(template.components):
+        where = f'components[{n}]'
+        found[f'{where}.flavor'] = CloudName(NameKind.FLAVOR, one.flavor)
+        found[f'{where}.image'] = CloudName(NameKind.IMAGE, one.image)
+        networks = () if one.networks == NO_NETWORK else one.networks
+        for place, network in enumerate(networks):
+            found[f'{where}.networks[{place}]'] = CloudName(NameKind.NETWORK, network)
+    return found
+
+
+def near(name: str, names: Iterable[str]) -> Sequence[str]:
+    """Of these names, those that are most like this one."""
+    return get_close_matches(name, sorted(set(names)), n=MOST_NEAR)
+
+
+def check_names(template: AppTemplate, unknown: Iterable[UnknownName]) -> None:
+    """:raises BadTemplate: the first name that is unknown: the entry, the name and those near it."""
+    found = {one.name: one for one in unknown}
+    for where, name in names_of(template).items():
+        if (one := found.get(name)) is not None:
+            meant = f'did you mean {" or ".join(one.near)}? ' if one.near else ''
+            raise BadTemplate(
+                f'{where}: {name.name!r:.100}: {one.why}: {meant}"openstack {name.kind} list" has those '
+                'that you may use'
+            )
