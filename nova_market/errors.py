@@ -143,6 +143,10 @@ class TooManyBudgets(Conflict):
     """A project has as many budgets as it may have."""
 
 
+class BudgetNameTaken(Conflict):
+    """Another budget of the project has this name."""
+
+
 class AppDeleting(Conflict):
     """An application is being deleted."""
 

@@ -31,7 +31,7 @@ NAMES: Mapping[int, str] = {
         account_index account_statement budget_index bid_index app_index app_events queue_index queue_stats
         job_index job_events offer_index bag_index bag_tasks bag_events lease_index lease_events notice_index
         history_index history_show history_allocations history_allocations_of_server history_hosts plan_index
-        limit_show set_aside_index
+        limit_show set_aside_index suggestion_show app_validate
     """,
     CHANGE: """
         account_update transfer_grant transfer_revoke transfer_create

@@ -42,6 +42,7 @@ CODES: Mapping[type[errors.NovaMarketError], tuple[int, str]] = {
     errors.PeriodPurged: (409, 'market.period.purged'),
     errors.TooManyApps: (409, 'market.app.too_many'),
     errors.TooManyBudgets: (409, 'market.budget.too_many'),
+    errors.BudgetNameTaken: (409, 'market.budget.name_taken'),
     errors.AppDeleting: (409, 'market.app.deleting'),
     errors.AppEnded: (409, 'market.app.ended'),
     errors.TooManyQueues: (409, 'market.queue.too_many'),

@@ -13,7 +13,7 @@ from nova_market.core.service_type import SERVICE_TYPE
 HEADER = 'OpenStack-API-Version'
 MAJOR = 1
 MIN_MINOR = 1
-MAX_MINOR = 16
+MAX_MINOR = 17
 FORM = re.compile(r'(\d{1,3})\.(\d{1,6})', re.ASCII)
 
 
@@ -44,6 +44,7 @@ OWN_WORKERS = Version(13)
 SET_ASIDE = Version(14)
 LIMITS = Version(15)
 STOPPED_NOTICES = CLAIMS = Version(16)
+PARTIAL_BIDS = SUGGESTIONS = CHECKED_APPS = OWN_ACCOUNTS = Version(17)
 
 
 def requested(header: str | None) -> Version:

@@ -25,6 +25,7 @@ from nova_market.api.handlers import (
     queue,
     scheduler,
     set_aside,
+    suggestion,
     transfer,
     version,
     worker,
@@ -32,6 +33,7 @@ from nova_market.api.handlers import (
 from nova_market.api.microversion import (
     APPS,
     BAGS,
+    CHECKED_APPS,
     JOBS,
     LEASES,
     LIMITS,
@@ -40,6 +42,7 @@ from nova_market.api.microversion import (
     OFFERS,
     OWN_WORKERS,
     SET_ASIDE,
+    SUGGESTIONS,
     Version,
 )
 from nova_market.api.schemas.job import QUEUE_REF
@@ -109,11 +112,13 @@ ROUTES = (
     Route('PATCH', '/v1/budgets/{budget_id}', budget.update),
     Route('DELETE', '/v1/budgets/{budget_id}', budget.delete),
     Route('GET', '/v1/bids', bid.index),
+    Route('GET', '/v1/bids/suggestion', suggestion.show, since=SUGGESTIONS),
     Route('GET', '/v1/bids/{server_id}', bid.show),
     Route('PUT', '/v1/bids/{server_id}', bid.update),
     Route('DELETE', '/v1/bids/{server_id}', bid.delete),
     Route('GET', '/v1/apps', app.index, since=APPS),
     Route('POST', '/v1/apps', app.create, since=APPS),
+    Route('POST', '/v1/apps/validate', app.validate, since=CHECKED_APPS),
     Route('GET', '/v1/apps/{app_id}', app.show, since=APPS),
     Route('PATCH', '/v1/apps/{app_id}', app.update, since=APPS),
     Route('DELETE', '/v1/apps/{app_id}', app.delete, since=APPS),

@@ -25,6 +25,7 @@ from nova_market.ports import (
     NoticeStore,
     OfferStore,
     OwnBags,
+    OwnerNames,
     PlanStore,
     QueueStore,
     RefusalStore,
@@ -72,6 +73,7 @@ class ApiStores:
     refusals: RefusalStore
     set_aside: SetAsideStore
     trusts: Trusts
+    names: OwnerNames
     owners: ServerOwners
     flavors: Flavors
     wall: Callable[[], float]
@@ -92,6 +94,7 @@ class Settings:
     """period: seconds of a market round; response_validation: `error`, `warn` or `ignore`.
 
     new_weight:      of a project for which nobody has set one
+    reserve:         least prices of a core and a MiB, micro-credits per period
     policies:        the scaling policies that are installed, and what each declares
     trust_roles:     roles of a caller that are handed on to the controller; none: all of them
     job_policies:    the policies that queues may have, with their parameters
@@ -106,6 +109,7 @@ class Settings:
 
     period: float = 60.0
     new_weight: float = 0.0
+    reserve: tuple[float, float] = (0.0, 0.0)
     max_limit: int = 1000
     max_budgets: int = 100
     max_apps: int = 100

@@ -35,7 +35,7 @@ from nova_market.db.ledger import MAX_PAGE, lock_accounts, slices
 from nova_market.db.ledger_tables import ID_LENGTH, accounts, postings
 from nova_market.db.market_tables import bids
 from nova_market.db.sound_rows import sound_page, sound_row
-from nova_market.errors import BadAmount, Conflict, UnknownAccount
+from nova_market.errors import BadAmount, BudgetNameTaken, Conflict, UnknownAccount
 
 NAME = re.compile(rf'[!-~]{{1,{ID_LENGTH}}}')
 UNUSED = and_(
@@ -62,15 +62,18 @@ class DatabaseAccounts:
             _check(one)
         return self._database.write(_open, tuple(wanted))
 
-    def open_budget(self, budget: Account, most: int) -> None:
+    def open_budget(self, budget: Account, most: int, *, alone: bool = False) -> None:
         """Open a budget, and its project's account; of those that ask at once only `most` budgets result.
 
+        alone: no other budget of the project may have its name
+
         :raises Conflict: the project has that many.
+        :raises BudgetNameTaken: another one has its name.
         """
         _check(budget)
         own = Account(id=account_id('project', budget.project_id), project_id=budget.project_id)
         self.open([own])
-        self._database.write(_open_budget, own.id, budget, most)
+        self._database.write(_open_budget, own.id, budget, most, alone)
 
     def account(self, name: AccountId) -> Account | None:
         """One account, None when it was never opened."""
@@ -85,13 +88,16 @@ class DatabaseAccounts:
             query = query.where(accounts.c.project_id == project_id)
         return self._database.read(_some, query.order_by(accounts.c.id), min(limit, MAX_PAGE))
 
-    def set(self, name: AccountId, changed: Mapping[str, Any]) -> Account:
+    def set(self, name: AccountId, changed: Mapping[str, Any], *, alone: bool = False) -> Account:
         """Change what is named of SETTINGS, nothing else; the account as it is then.
 
+        alone: no other budget of the project may have its new name
+
+        :raises BudgetNameTaken: another one has it.
         :raises UnknownAccount: it does not exist or is closed.
         :raises BadAmount: no such setting, or out of range.
         """
-        return self._database.write(_set, name, dict(changed))
+        return self._database.write(_set, name, dict(changed), alone)
 
     def claim(self, claims: Mapping[str, int]) -> None:
         """Project -> what is claimed of it now, all others: nothing."""
@@ -137,23 +143,42 @@ def _open(connection: Connection, wanted: Sequence[Account]) -> int:
     return len(rows)
 
 
-def _open_budget(connection: Connection, own: AccountId, budget: Account, most: int) -> None:
+def _open_budget(
+    connection: Connection, own: AccountId, budget: Account, most: int, alone: bool
+) -> None:
     # before anything is read: whoever comes second sees what the first one has opened
     lock_accounts(connection, [own])
-    query = select(accounts.c.id).where(
-        accounts.c.project_id == budget.project_id,
-        accounts.c.id.between('budget:', 'budget;'),
-        accounts.c.closed.is_(False),
-    )
-    there = set(connection.execute(query).scalars())
+    there = _budgets(connection, budget.project_id)
     if budget.id in there:
         return  # ours, when the answer to an earlier try got lost
     if len(there) >= most:
         raise Conflict(f'the project has {most} budgets: delete one first')
+    if alone:
+        _check_alone(there, budget)
     _open(connection, [budget])
 
 
-def _set(connection: Connection, name: AccountId, changed: Mapping[str, Any]) -> Account:
+def _budgets(connection: Connection, project_id: str) -> Mapping[str, str]:
+    """Names of the budgets of a project that are open, by id."""
+    query = select(accounts.c.id, accounts.c.name).where(
+        accounts.c.project_id == project_id,
+        accounts.c.id.between('budget:', 'budget;'),
+        accounts.c.closed.is_(False),
+    )
+    return {row.id: row.name for row in connection.execute(query)}
+
+
+def _check_alone(there: Mapping[str, str], budget: Account) -> None:
+    for name, text in sorted(there.items()):
+        if text == budget.name and name != budget.id:
+            raise BudgetNameTaken(
+                f'{name} of the project is named {budget.name!r:.100} already: give another name, or use it'
+            )
+
+
+def _set(
+    connection: Connection, name: AccountId, changed: Mapping[str, Any], alone: bool
+) -> Account:
     if unknown := sorted(changed.keys() - set(SETTINGS)):
         raise BadAmount(f'{unknown[0]!r:.80} of {name}: give one of {", ".join(SETTINGS)}')
     row = lock_accounts(connection, [name])[name]
@@ -162,6 +187,8 @@ def _set(connection: Connection, name: AccountId, changed: Mapping[str, Any]) ->
         raise UnknownAccount(f'account {name} is closed')
     stored = replace(found, **changed)
     _check(stored)
+    if alone and stored.name != found.name:
+        _check_alone(_budgets(connection, found.project_id), stored)
     if changed:
         values = dict(changed)
         if 'weight' in changed:

@@ -64,7 +64,7 @@ class DatabaseBids:
 
 def _check(bid: StoredBid) -> None:
     for name, amount in (('cpu', bid.cpu), ('memory', bid.memory)):
-        if not isinstance(amount, int) or not 0 <= amount <= MAX_AMOUNT:
+        if amount is not None and not (isinstance(amount, int) and 0 <= amount <= MAX_AMOUNT):
             raise BadAmount(f'{name} bid {amount!r:.80}: give 0 to {MAX_AMOUNT} micro-credits')
     for name, limit in (('max_cpu', bid.max_cpu), ('max_memory_mib', bid.max_memory_mib)):
         least, most = BID_BOUNDS[name]

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from nova_market.core.market.inventory import CloudHost, CloudMigration, CloudServer
+from nova_market.core.market.owner_server import OwnedServer
 from nova_market.core.resource import HostName
 
 
@@ -64,10 +65,10 @@ class ProviderTraits(Protocol):
 
 
 class ServerOwners(Protocol):
-    """Whose servers are."""
+    """Whose servers are, and how large."""
 
-    def owner(self, server_id: str) -> str | None:
-        """The project of a server; None when there is none, or it is deleted.
+    def server(self, server_id: str) -> OwnedServer | None:
+        """A server; None when there is none, or it is deleted.
 
         :raises errors.CloudUnavailable: Nova does not answer.
         """

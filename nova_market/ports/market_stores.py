@@ -62,10 +62,13 @@ class AccountStore(Protocol):
     def open(self, wanted: Sequence[Account]) -> int:
         """Open accounts with nothing in them; how many were new."""
 
-    def open_budget(self, budget: Account, most: int) -> None:
+    def open_budget(self, budget: Account, most: int, *, alone: bool = False) -> None:
         """Open a budget, and its project's account when there is none.
 
+        alone: no other budget of the project may have its name
+
         :raises errors.Conflict: the project has `most` budgets that are open.
+        :raises errors.BudgetNameTaken: another one has its name.
         """
 
     def account(self, name: AccountId) -> Account | None:
@@ -76,9 +79,12 @@ class AccountStore(Protocol):
     ) -> Sequence[Account]:
         """Open accounts by id; `after`: last id of a page."""
 
-    def set(self, name: AccountId, changed: Mapping[str, Any]) -> Account:
+    def set(self, name: AccountId, changed: Mapping[str, Any], *, alone: bool = False) -> Account:
         """Change those of name, weight, renew_amount and renew_every that are given; what it is then.
 
+        alone: no other budget of the project may have its new name
+
+        :raises errors.BudgetNameTaken: another one has it.
         :raises errors.UnknownAccount: it does not exist or is closed.
         :raises errors.BadAmount: no such setting, or out of range.
         """

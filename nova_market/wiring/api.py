@@ -14,7 +14,9 @@ from oslo_config import cfg
 from oslo_log import log
 from webob.exc import HTTPServiceUnavailable
 
+from nova_market import ports
 from nova_market.adapters.openstack.directory import ComputeDirectory
+from nova_market.adapters.openstack.owner_names import OwnerNames
 from nova_market.adapters.openstack.region_apis import RegionApis
 from nova_market.adapters.openstack.token_check import checked_tokens
 from nova_market.adapters.openstack.trusts import KeystoneTrusts
@@ -51,6 +53,7 @@ from nova_market.services.tender.bag_requests import BagLimits
 from nova_market.wiring.database import connect_api
 from nova_market.wiring.job_settings import job_limits, worker_pace
 from nova_market.wiring.lease_settings import lease_settings
+from nova_market.wiring.market_settings import reserve_prices
 from nova_market.wiring.notice_limits import notice_limits
 from nova_market.wiring.offer_settings import offer_settings
 from nova_market.wiring.policies import job_policies, traits_by_policy
@@ -77,7 +80,9 @@ def build(conf: cfg.ConfigOpts) -> Wsgi:
     directory = ComputeDirectory.from_conf(conf)
     trusts = KeystoneTrusts.from_conf(conf)
     regions = RegionApis.from_conf(conf, f'{SERVICE_TYPE} {NEWEST}')
-    stores = database_stores(connect_api(conf), directory, directory, trusts, regions=regions)
+    names = OwnerNames.from_conf(conf)
+    database = connect_api(conf)
+    stores = database_stores(database, directory, directory, trusts, names, regions=regions)
     authenticate = functools.partial(checked_tokens, conf=conf, unavailable=keystone_away)
     return make_application(conf, stores, settings(conf), authenticate, metrics_token(conf))
 
@@ -98,6 +103,7 @@ def database_stores(
     owners: ServerOwners,
     flavors: Flavors,
     trusts: Trusts,
+    names: ports.OwnerNames,
     wall: Callable[[], float] = time.time,
     *,
     regions: ChildRegions | None = None,
@@ -122,6 +128,7 @@ def database_stores(
         refusals=DatabaseRefusals(database),
         set_aside=DatabaseSetAside(database, wall),
         trusts=trusts,
+        names=names,
         owners=owners,
         flavors=flavors,
         wall=wall,
@@ -134,6 +141,7 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
     return Settings(
         period=float(conf.market.period),
         new_weight=conf.market.new_project_weight,
+        reserve=reserve_prices(conf),
         max_limit=conf.api.max_limit,
         max_budgets=conf.api.max_budgets,
         max_apps=conf.api.max_apps,

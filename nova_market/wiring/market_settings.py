@@ -27,10 +27,7 @@ def market_settings(conf: cfg.ConfigOpts) -> MarketSettings:
         period=options.period,
         pricing=pricing,
         currency=currency,
-        reserve=(
-            float(_amount(conf, 'reserve_price_cpu')),
-            _amount(conf, 'reserve_price_memory') / MIB_PER_GIB,
-        ),
+        reserve=reserve_prices(conf),
         host_reserve=(options.host_reserve_cores, options.host_reserve_memory_mib),
         total=_amount(conf, 'total_credits'),
         renew_every=options.renew_every,
@@ -41,6 +38,17 @@ def market_settings(conf: cfg.ConfigOpts) -> MarketSettings:
         breaker=options.price_breaker,
         notice=options.notice_periods,
         options={'pricing': options.pricing, 'currency': options.currency},
+    )
+
+
+def reserve_prices(conf: cfg.ConfigOpts) -> tuple[float, float]:
+    """Of a core and of a MiB, micro-credits per period.
+
+    :raises ConfigurationError: names the option, its value and what to do.
+    """
+    return (
+        float(_amount(conf, 'reserve_price_cpu')),
+        _amount(conf, 'reserve_price_memory') / MIB_PER_GIB,
     )
 
 

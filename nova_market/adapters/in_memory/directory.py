@@ -1,21 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers and flavors that somebody has written down."""
 
+import math
+from collections.abc import Mapping
+
+from nova_market.core.market.owner_server import OwnedServer
 from nova_market.errors import CloudUnavailable
 
 
 class StaticDirectory:
     """Servers and flavors that somebody has written down: a fake for tests."""
 
-    def __init__(self, owners: dict[str, str], flavors: dict[str, tuple[float, float]]) -> None:
-        """The mappings are read at each call, so they may change; available = False: Nova is down."""
+    def __init__(
+        self,
+        owners: dict[str, str],
+        flavors: dict[str, tuple[float, float]],
+        sizes: Mapping[str, tuple[float, float]] | None = None,
+    ) -> None:
+        """owners: projects of servers; sizes: cores and MiB of servers, of others it is not known.
+
+        The mappings are read at each call, so they may change; available = False: Nova is down.
+        """
         self.available = True
         self.owners = owners
         self.flavors = flavors
+        self.sizes = sizes or {}
 
-    def owner(self, server_id: str) -> str | None:
+    def server(self, server_id: str) -> OwnedServer | None:
         self._check()
-        return self.owners.get(server_id)
+        if server_id not in self.owners:
+            return None
+        vcpus, memory_mib = self.sizes.get(server_id, (math.inf, math.inf))
+        return OwnedServer(project_id=self.owners[server_id], vcpus=vcpus, memory_mib=memory_mib)
 
     def flavor(self, name: str) -> tuple[float, float] | None:
         self._check()

@@ -17,6 +17,7 @@ from oslo_config import cfg
 
 from nova_market.adapters.openstack.answers import translated
 from nova_market.adapters.openstack.session import connector
+from nova_market.core.market.owner_server import OwnedServer
 from nova_market.errors import CloudUnavailable
 
 FLAVOR_SECONDS = 300.0
@@ -61,13 +62,20 @@ class ComputeDirectory:
         """
         return cls(connector(conf, 'the market API'))
 
-    def owner(self, server_id: str) -> str | None:
+    def server(self, server_id: str) -> OwnedServer | None:
         with translated():
             try:
                 found = self._cloud.compute.get_server(server_id)
             except sdk_errors.NotFoundException:
                 return None
-            return None if found.status in DELETED else str(found.project_id)
+            if found.status in DELETED:
+                return None
+            size = found.flavor or {}
+            return OwnedServer(
+                project_id=str(found.project_id),
+                vcpus=float(size.get('vcpus') or math.inf),
+                memory_mib=float(size.get('ram') or math.inf),
+            )
 
     def flavor(self, name: str) -> tuple[float, float] | None:
         """As `size`, without the disk."""

@@ -5,11 +5,11 @@ from typing import Any
 
 from nova_market.api.call import Call
 from nova_market.api.contract import gives, takes_body, takes_query
-from nova_market.api.microversion import CLAIMS
+from nova_market.api.microversion import CLAIMS, OWN_ACCOUNTS
 from nova_market.api.schemas import account as schemas
 from nova_market.api.schemas.shape import ACCOUNT_ID, ALL_PROJECTS, LIMIT, OF_PROJECT, marker
 from nova_market.core.ledger.account import Account, StatementLine
-from nova_market.core.ledger.posting import AccountId, Posting, kind_of
+from nova_market.core.ledger.posting import AccountId, Posting, account, kind_of
 from nova_market.core.timestamp import stamp
 
 
@@ -20,6 +20,8 @@ from nova_market.core.timestamp import stamp
 def index(call: Call) -> Any:
     """Accounts that are open, by id."""
     project = call.whose('accounts:list')
+    if project and project == call.project_id and 'marker' not in call.query:
+        _open_own(call)
     found = call.stores.accounts.list(project, call.query.get('marker', ''), call.limit + 1)
     return call.page('accounts', [shown(one, call) for one in found], found, lambda one: one.id)
 
@@ -53,12 +55,26 @@ def statement(call: Call) -> Any:
 
 
 def visible(call: Call, name: str) -> Account:
-    """An account that the caller may see.
+    """An account that the caller may see; that of his own project is opened when there is none.
 
     :raises ApiError: 404, there is none or it is not for him.
     """
     found = call.stores.accounts.account(AccountId(name))
+    own = account('project', call.project_id)
+    if found is None and name == own and call.may('accounts:show', call.project_id):
+        found = _open_own(call)
     return call.seen('accounts:show', 'account', name, found)
+
+
+def _open_own(call: Call) -> Account | None:
+    """The account of the caller's project. One that is not there is opened as the engine would open it.
+
+    That is with nothing in it and without a weight of its own: credits come when servers run, or by grants.
+    """
+    accounts, own = call.stores.accounts, account('project', call.project_id)
+    if accounts.account(own) is None and call.version >= OWN_ACCOUNTS:
+        accounts.open([Account(id=own, project_id=call.project_id)])
+    return accounts.account(own)
 
 
 def shown(one: Account, call: Call) -> dict[str, object]:

@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bids of servers (rule B1). Nova knows the project of a server."""
+"""Bids of servers (rule B1). Nova knows the project and the size of a server."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_query
 from nova_market.api.errors import ApiError, not_found
 from nova_market.api.handlers.columns import columns
+from nova_market.api.microversion import PARTIAL_BIDS
 from nova_market.api.schemas import bid as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, SERVER_ID, marker
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import AccountId, account
-from nova_market.core.market.bid import StoredBid
+from nova_market.core.market.bid import MARKET_RESOURCES, StoredBid
+from nova_market.core.market.owner_server import OwnedServer
 from nova_market.errors import Conflict
 
 TRIES = 5
 """For a caller who does not care what he replaces."""
+
+NOWHERE = 'none'
+"""The source of a bid that nobody has placed."""
 
 
 @takes_query(
@@ -26,26 +32,51 @@ def index(call: Call) -> Any:
     """Bids, by server."""
     project = call.whose('bids:list')
     found = call.stores.bids.list(project, call.query.get('marker', ''), call.limit + 1)
-    return call.page('bids', [columns(one) for one in found], found, lambda one: one.server_id)
+    lines = [_shown(call, one) for one in found]
+    return call.page('bids', lines, found, lambda one: one.server_id)
 
 
 @gives(200, schemas.BID)
 def show(call: Call) -> Any:
-    """The bid of one server."""
-    return {'bid': columns(_visible(call))}
+    """The bid of one server, and from 1.17 on what the newest round counted for it, and whence.
+
+    From 1.17 on a server without a bid has one that sets nothing.
+    """
+    if call.version < PARTIAL_BIDS:
+        return {'bid': _shown(call, _visible(call))}
+    found = call.stores.bids.bid(call.path['server_id'])
+    if found is None:
+        project = server_of(call, call.path['server_id']).project_id
+        found = StoredBid(
+            server_id=call.path['server_id'],
+            project_id=project,
+            payer=account('project', project),
+            cpu=None,
+            memory=None,
+            source=NOWHERE,
+        )
+    elif not call.may('bids:show', found.project_id):
+        raise not_found('server', call.path['server_id'])
+    return {'bid': {**_shown(call, found), 'in_force': _in_force(call, found)}}
 
 
 @takes_body(schemas.BID_NEW)
 @gives(200, schemas.BID)
 def update(call: Call) -> Any:
     """Set the bid of a server, from the next round on."""
-    project = _owner(call)
-    call.authorize('bids:set', project)
-    payer = _payer(call, project)
+    if call.version < PARTIAL_BIDS:
+        for name in MARKET_RESOURCES:
+            if call.body.get(name) is None:
+                call.needs(PARTIAL_BIDS, f'a bid without {name}')
+    server = server_of(call, call.path['server_id'])
+    call.authorize('bids:set', server.project_id)
+    if call.version >= PARTIAL_BIDS:
+        check_size(server, call.body.get('max_cpu'), call.body.get('max_memory_mib'))
+    payer = _payer(call, server.project_id)
     for _ in range(TRIES):
         try:
-            stored = call.stores.bids.put(_wanted(call, project, payer))
-            return {'bid': columns(stored)}
+            stored = call.stores.bids.put(_wanted(call, server.project_id, payer))
+            return {'bid': _shown(call, stored)}
         except Conflict as error:
             refusal = ApiError(409, 'market.bid.generation', str(error))
             if 'generation' in call.body:
@@ -62,19 +93,61 @@ def delete(call: Call) -> Any:
     return Answer(status=204)
 
 
+def server_of(call: Call, server_id: str) -> OwnedServer:
+    """A server that the caller may see; another's is as unknown as a deleted one.
+
+    :raises ApiError: 404.
+    """
+    found = call.stores.owners.server(server_id)
+    return call.seen('bids:show', 'server', server_id, found)
+
+
+def check_size(server: OwnedServer, cpu: float | None, memory_mib: float | None) -> None:
+    """Refuse what is more than a server can use.
+
+    :raises ApiError: 400; names the entry, its value and the limit.
+    """
+    for name, value, most, unit in (
+        ('max_cpu', cpu, server.vcpus, 'vCPUs'),
+        ('max_memory_mib', memory_mib, server.memory_mib, 'MiB'),
+    ):
+        if value is not None and value > most:
+            raise ApiError(
+                400,
+                'market.bid.too_large',
+                f'{name}: {value:g} is more than the {most:g} {unit} of the server: '
+                f'give at most {most:g}, or nothing for all of them',
+            )
+
+
 def _visible(call: Call) -> StoredBid:
     found = call.stores.bids.bid(call.path['server_id'])
-    if not call.may('bids:show', found.project_id if found else '') or found is None:
-        raise not_found('bid', call.path['server_id'])
+    return call.seen('bids:show', 'bid', call.path['server_id'], found)
+
+
+def _shown(call: Call, bid: StoredBid) -> dict[str, Any]:
+    """A client of an older version does not know bids that set one resource only."""
+    found = columns(bid)
+    if call.version < PARTIAL_BIDS:
+        found |= {name: found[name] or 0 for name in MARKET_RESOURCES}
     return found
 
 
-def _owner(call: Call) -> str:
-    """The server's project; another's server is as unknown as a deleted one."""
-    project = call.stores.owners.owner(call.path['server_id'])
-    if not call.may('bids:show', project or '') or project is None:
-        raise not_found('server', call.path['server_id'])
-    return project
+def _in_force(call: Call, bid: StoredBid) -> dict[str, Any] | None:
+    """What the newest round counted; None: it did not see the server, or there was none."""
+    rounds = call.stores.history.rounds(limit=1)
+    if not rounds:
+        return None
+    explained = call.documents.of_project(rounds[0].period, bid.project_id)
+    line: Mapping[str, Any] = explained.lines.get(bid.server_id, {}) if explained else {}
+    if not {'bid', 'source'} <= line.keys():
+        return None
+    parts = zip(MARKET_RESOURCES, line['bid'], line['source'], strict=True)
+    return {
+        'period': rounds[0].period,
+        'payer': line.get('payer'),
+        **{name: {'bid': amount, 'source': source} for name, amount, source in parts},
+    }
 
 
 def _payer(call: Call, project: str) -> AccountId:
@@ -97,8 +170,8 @@ def _wanted(call: Call, project: str, payer: AccountId) -> StoredBid:
         server_id=call.path['server_id'],
         project_id=project,
         payer=payer,
-        cpu=call.body['cpu'],
-        memory=call.body['memory'],
+        cpu=call.body.get('cpu'),
+        memory=call.body.get('memory'),
         max_cpu=call.body.get('max_cpu'),
         max_memory_mib=call.body.get('max_memory_mib'),
         generation=generation,

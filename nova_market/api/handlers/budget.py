@@ -8,11 +8,12 @@ from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_query
 from nova_market.api.errors import ApiError
 from nova_market.api.handlers.account import shown
+from nova_market.api.microversion import OWN_ACCOUNTS
 from nova_market.api.schemas import account as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, BUDGET_ID, LIMIT, OF_PROJECT, marker
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import AccountId, account
-from nova_market.errors import Conflict, UnknownAccount
+from nova_market.errors import BudgetNameTaken, Conflict, UnknownAccount
 
 PREFIX = 'budget:'
 
@@ -37,7 +38,9 @@ def create(call: Call) -> Any:
     call.authorize('budgets:create', project)
     made = Account(id=account('budget', str(uuid4())), project_id=project, **wanted)
     try:
-        call.stores.accounts.open_budget(made, call.settings.max_budgets)
+        call.stores.accounts.open_budget(made, call.settings.max_budgets, alone=_alone(call))
+    except BudgetNameTaken:
+        raise
     except Conflict as error:
         raise ApiError(409, 'market.budget.too_many', str(error)) from None
     return Answer(body={'budget': shown(made, call)}, status=201)
@@ -55,7 +58,8 @@ def update(call: Call) -> Any:
     """Change a budget's name or renewal."""
     found = _visible(call)
     call.authorize('budgets:update', found.project_id)
-    return {'budget': shown(call.stores.accounts.set(found.id, call.body), call)}
+    changed = call.stores.accounts.set(found.id, call.body, alone=_alone(call))
+    return {'budget': shown(changed, call)}
 
 
 @gives(204)
@@ -75,6 +79,11 @@ def delete(call: Call) -> Any:
     except UnknownAccount:
         pass  # somebody else was faster
     return Answer(status=204)
+
+
+def _alone(call: Call) -> bool:
+    """Whether a name may be given to one budget of a project only."""
+    return call.version >= OWN_ACCOUNTS
 
 
 def _budgets(call: Call, project: str | None, after: str, limit: int) -> list[Account]:

@@ -94,7 +94,8 @@ def allocations_of_server(call: Call) -> Any:
     """What one server got, newest first."""
     server = call.path['server_id']
     found = call.stores.history.allocations_of(server, call.query.get('marker'), call.limit + 1)
-    project = found[0].project_id if found else call.stores.owners.owner(server)
+    known = None if found else call.stores.owners.server(server)
+    project = found[0].project_id if found else known and known.project_id
     if not call.may('allocations:show_server', project or '') or project is None:
         raise not_found('server', server)
     return call.page('allocations', _lines(call, found), found, lambda one: one.period)

@@ -8,7 +8,7 @@ from nova_market.api.contract import gives
 from nova_market.api.microversion import LOWEST, NEWEST
 from nova_market.api.schemas import version as schemas
 
-UPDATED = '2026-11-22T00:00:00Z'
+UPDATED = '2026-11-28T00:00:00Z'
 
 
 @gives(200, schemas.VERSIONS)

@@ -125,13 +125,16 @@ BID_BOUNDS: Bounds = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredBid:
-    """What one server bids per period until it is changed (B1)."""
+    """What one server bids per period until it is changed (B1).
+
+    cpu, memory: None: not set here, so the next place of B1 counts
+    """
 
     server_id: str
     project_id: str
     payer: AccountId
-    cpu: int
-    memory: int
+    cpu: int | None
+    memory: int | None
     max_cpu: float | None = None
     max_memory_mib: float | None = None
     source: str = 'tenant'
@@ -139,3 +142,8 @@ class StoredBid:
 
     generation: int = 0
     """Grows with each change; 0: not stored yet."""
+
+    @property
+    def bid(self) -> Bid:
+        """What it sets, ABSENT where it sets nothing."""
+        return tuple(ABSENT if one is None else one for one in (self.cpu, self.memory))

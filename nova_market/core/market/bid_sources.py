@@ -70,7 +70,7 @@ def bids_of(
     for row, server in enumerate(servers):
         bid = _own(server, stored.get(server.id))
         if bid is not None:
-            sources[0, :, row] = bid.cpu, bid.memory
+            sources[0, :, row] = bid.bid
         stated = stated_bids(
             metadata=server.metadata, hints=server.hints, extra_specs=server.extra_specs
         )

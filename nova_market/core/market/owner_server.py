@@ -8,6 +8,7 @@ A server carries two marks in its metadata: whose it is (an application, a queue
 there (a slot, a worker).
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -47,6 +48,20 @@ ACTIONS: Mapping[tuple[ServerState, ServerState], str] = {
 
 A shelved server that is to be suspended stays shelved: it would have to boot for that.
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnedServer:
+    """Whose a server is, and the most that it can use; inf where that is not known."""
+
+    project_id: str
+    vcpus: float = math.inf
+    memory_mib: float = math.inf
+
+    @property
+    def is_known(self) -> bool:
+        """Is its size known?"""
+        return math.isfinite(self.vcpus) and math.isfinite(self.memory_mib)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -153,6 +153,19 @@ def charges(bids: Array, taken: Array, price: float) -> Array:
     return due
 
 
+def bid_for(amount: Array, others: Array, capacity: Array, reserve: Array) -> Array:
+    """The bid that gets `amount` while the others bid what they do: eq. (1) solved, b = A * B_o / (C - A).
+
+    others: what they bid together. At least the reserve price; inf for the whole capacity or more, unless
+    nobody else wants any.
+    """
+    rest = capacity - amount
+    scarce = np.divide(amount * others, rest, out=np.full_like(amount, np.inf), where=rest > 0)
+    alone = (others <= 0) & (rest >= 0)
+    needed: Array = np.maximum(np.where(alone, 0.0, scarce), reserve * amount)
+    return np.where(amount > 0, needed, 0.0)
+
+
 def quote(prices: Array, amount: float, parts: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Array:
     """P3: what `amount` units would have cost per period in a window: quantiles of its prices.
 

@@ -5,6 +5,7 @@ MariaDB commits each table by itself, so an interrupted run is completed by runn
 keep its meaning: migrations of years ago use it.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -42,6 +43,20 @@ def add(table: str, column: sa.Column[Any]) -> None:
     """A column, unless it is there."""
     if column.name not in _columns(table):
         op.add_column(table, column)
+
+
+def allow_nothing(
+    table: str,
+    columns: Mapping[str, sa.types.TypeEngine[Any]],
+    checks: Sequence[sa.CheckConstraint] = (),
+) -> None:
+    """Columns that may be empty from now on, by name with their type.
+
+    checks: all that the table has: SQLite, which cannot change a column, makes it anew and forgets them
+    """
+    with op.batch_alter_table(table, table_args=tuple(checks)) as batch:
+        for name, kind in columns.items():
+            batch.alter_column(name, existing_type=kind, nullable=True)
 
 
 def _columns(table: str) -> set[str]:

@@ -2,15 +2,39 @@
 """`openstack market bid`: what a server bids per period for its CPU and its memory (rule B1)."""
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
-from openstack.exceptions import NotFoundException
+from cliff.columns import FormattableColumn
+from openstack.exceptions import HttpException, NotFoundException
 from osc_lib import exceptions
 
+from nova_market.core.ledger.money import credit_text
 from nova_market.osc.v1.account import add_projects, of_projects
 from nova_market.osc.v1.columns import Amount, Column, Credits, credit_argument, listed, shown
 from nova_market.osc.v1.lookup import account_id, server_id_of
-from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
+from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne, refusal
+
+SOURCES = {
+    'tenant': 'this bid',
+    'server': 'metadata or a scheduler hint of the server',
+    'flavor': 'extra specs of its flavor',
+    'sustainable': 'the default: its part of what the project can spend per period for ever',
+}
+
+
+class Counted(FormattableColumn[Any]):
+    """What the newest round counted for each resource, and where it comes from."""
+
+    def human_readable(self) -> str:
+        if not self._value:
+            return 'nothing yet: the next round counts the bid, and the default for what it does not set'
+        return '\n'.join(
+            f'{name}: {credit_text(one["bid"])}, {SOURCES[one["source"]]}'
+            for name, one in self._value.items()
+            if name in ('cpu', 'memory')
+        )
+
 
 COLUMNS: tuple[Column, ...] = (
     ('Server', 'server_id', None),
@@ -21,24 +45,34 @@ COLUMNS: tuple[Column, ...] = (
     ('Payer', 'payer', None),
     ('Source', 'source', None),
 )
-SHOW: tuple[Column, ...] = (
+SET: tuple[Column, ...] = (
     *COLUMNS,
     ('Project', 'project_id', None),
     ('Generation', 'generation', None),
 )
-KEPT = ('cpu', 'memory', 'max_cpu', 'max_memory_mib', 'payer', 'generation')
+SHOW: tuple[Column, ...] = (*SET, ('In Force', 'in_force', Counted))
+AMOUNTS = ('cpu', 'memory', 'max_cpu', 'max_memory_mib')
+KEPT = (*AMOUNTS, 'payer', 'generation')
+PARTS = (
+    ('--cpu', 'cpu', 'the bid for CPU'),
+    ('--memory', 'memory', 'the bid for memory'),
+    ('--max-cpu', 'max_cpu', 'the limit of cores'),
+    ('--max-memory', 'max_memory_mib', 'the limit of memory'),
+)
+"""What can be withdrawn by itself: option, entry of a bid, and text."""
 
 
 class SetBid(MarketShowOne):
     """Bid for a server; the bid is valid until it is changed
 
-    Bids are credits per period. What is not given stays as it was. A server gets a part of each resource in
-    proportion to its bid. It is charged for what it gets, and never more than its bid.
+    Bids are credits per period. What is not given stays as it was; what was never given has its default,
+    which "bid show" shows. A server gets a part of each resource in proportion to its bid. It is charged for
+    what it gets, and never more than its bid.
 
     Examples::
 
-        openstack market bid set --cpu 2 --memory 0.5 web-1
-        openstack market bid set --cpu 10 --budget nightly-build web-1
+        openstack market bid set --cpu 2 web-1
+        openstack market bid set --cpu 10 --memory 0.5 --budget nightly-build web-1
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -75,28 +109,27 @@ class SetBid(MarketShowOne):
         }
         changes = {name: value for name, value in given.items() if value is not None}
         if not changes and not parsed_args.no_max:
-            raise exceptions.CommandError('nothing to bid: give --cpu, --memory, or both')
+            raise exceptions.CommandError(
+                'nothing to bid: give --cpu, --memory, --max-cpu, --max-memory, --no-max or --budget'
+            )
         before = self._standing(server_id)
         if parsed_args.no_max:
             before.update(max_cpu=None, max_memory_mib=None)
-        bid = {**before, **changes}
-        if not {'cpu', 'memory'} <= set(bid):
-            raise exceptions.CommandError(
-                f'there is no bid for {server_id} yet: give --cpu and --memory'
-            )
-        return shown(SHOW, self.market.set_bid(server_id, **bid))
+        return shown(SET, self.market.set_bid(server_id, **{**before, **changes}))
 
     def _standing(self, server_id: str) -> dict[str, Any]:
         """The bid as it is, with its generation: a change of somebody else in between is noticed."""
         try:
             bid = self.market.get_bid(server_id)
-        except NotFoundException:
+        except NotFoundException:  # of a service before 1.17
             return {}
         return {name: getattr(bid, name) for name in KEPT if getattr(bid, name) is not None}
 
 
 class ShowBid(MarketShowOne):
-    """Show the bid for a server
+    """Show the bid for a server, and what the newest round counted
+
+    A server without a bid has a default one. "In Force" has where each part comes from.
 
     Example::
 
@@ -130,18 +163,63 @@ class ListBid(MarketLister):
 
 
 class UnsetBid(MarketCommand):
-    """Withdraw bids: metadata, flavor or price are used again
+    """Withdraw bids, or parts of them: metadata, flavor or the default count again
 
-    Example::
+    Without options the whole bid is withdrawn. Nothing is changed unless each server has a bid.
+
+    Examples::
 
         openstack market bid unset web-1 web-2
+        openstack market bid unset --memory --max-cpu web-1
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('server', metavar='<server>', nargs='+', help='Name or id of a server')
+        for option, name, text in PARTS:
+            parser.add_argument(
+                option,
+                dest='parts',
+                action='append_const',
+                const=name,
+                help=f'Withdraw only {text}',
+            )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        for text in parsed_args.server:
-            self.market.delete_bid(server_id_of(self.conn, text), ignore_missing=False)
+        parts = tuple(parsed_args.parts or ())
+        found = {text: self._bid(text, parts) for text in dict.fromkeys(parsed_args.server)}
+        done: list[str] = []
+        for text, bid in found.items():
+            try:
+                self._unset(bid, parts)
+            except HttpException as error:
+                raise exceptions.CommandError(
+                    f'{text} could not be changed: {refusal(error)}; unset: {", ".join(done) or "none"}; '
+                    f'not unset: {", ".join(list(found)[len(done) :])}'
+                ) from None
+            done.append(text)
+            what = ', '.join(parts) or 'the whole bid'
+            print(f'{text}: unset {what}', file=self.app.stdout)
+
+    def _bid(self, text: str, parts: Sequence[str]) -> Any:
+        """The bid of a server, which has what is to be withdrawn."""
+        server_id = server_id_of(self.conn, text)
+        bid = self.market.get_bid(server_id)
+        lacks = [name for name in parts if getattr(bid, name) is None]
+        if not bid.generation or lacks:
+            raise exceptions.CommandError(
+                f'{text} has no {" and no ".join(lacks) or "bid"} that is set: nothing was unset'
+            )
+        return bid
+
+    def _unset(self, bid: Any, parts: Sequence[str]) -> None:
+        left = {
+            name: getattr(bid, name)
+            for name in KEPT
+            if name not in parts and getattr(bid, name) is not None
+        }
+        if parts and any(name in left for name in AMOUNTS):
+            self.market.set_bid(bid.server_id, **left)
+        else:
+            self.market.delete_bid(bid.server_id, ignore_missing=False)

@@ -14,7 +14,8 @@ from openstack import exceptions
 from nova_market.sdk.v1.account import Account, Budget, Movement, Posting
 from nova_market.sdk.v1.app import MICROVERSION, App, AppEvent
 from nova_market.sdk.v1.bag_proxy import BagProxy
-from nova_market.sdk.v1.bid import Bid
+from nova_market.sdk.v1.bid import MICROVERSION as BIDS_VERSION
+from nova_market.sdk.v1.bid import Bid, BidSuggestion
 from nova_market.sdk.v1.cloud_state import Heaviness, Host
 from nova_market.sdk.v1.economy import MICROVERSION as ECONOMY_VERSION
 from nova_market.sdk.v1.economy import (
@@ -130,12 +131,25 @@ class Proxy(BagProxy, JobProxy, LeaseProxy, NoticeProxy):
         return self._pages(Bid, **query)
 
     def get_bid(self, server_id: str) -> Bid:
-        """What is bid for a server."""
+        """What is bid for a server: set, and in force."""
         return self._get(Bid, server_id)
 
     def set_bid(self, server_id: str, **bid: Any) -> Bid:
-        """Replace a server's bid; with `generation` only if it is still the one that was read."""
-        return self._read(Bid, self.put(f'/bids/{server_id}', json=bid))
+        """Replace a server's bid; with `generation` only if it is still the one that was read.
+
+        `cpu`, `memory`: None or left out: the server's default counts for this resource.
+        """
+        answer = self.put(f'/bids/{server_id}', json=bid, microversion=self._newest(BIDS_VERSION))
+        return self._read(Bid, answer)
+
+    def suggest_bid(self, **query: Any) -> BidSuggestion:
+        """What to bid for `cpu` cores and `memory_mib`, or for a `share` of the cloud, 0 to 1.
+
+        `server_id`: for this server, whose present part is not counted as others'; alone: for all it can use.
+        """
+        params = {name: value for name, value in query.items() if value is not None}
+        answer = self.get('/bids/suggestion', params=params, microversion=BIDS_VERSION)
+        return self._read(BidSuggestion, answer)
 
     def delete_bid(self, server_id: str, *, ignore_missing: bool = True) -> None:
         """Withdraw a bid: the server's defaults count again."""
@@ -197,6 +211,11 @@ class Proxy(BagProxy, JobProxy, LeaseProxy, NoticeProxy):
         return self._read(
             App, self.post('/apps', json=template, microversion=self._newest(MICROVERSION))
         )
+
+    def validate_app(self, **template: Any) -> App:
+        """Check a template as `create_app` does, and make nothing; its entries with their defaults."""
+        answer = self.post('/apps/validate', json=template, microversion=MICROVERSION)
+        return self._read(App, answer)
 
     def update_app(self, app_id: str, **changes: Any) -> App:
         """Change `slo`, `budget` or `parameters`; with `generation` only what was read.

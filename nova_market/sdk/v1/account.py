@@ -17,7 +17,7 @@ class Account(MarketResource):
     allow_commit = True
     commit_method = 'PATCH'
     _query_mapping = QueryParameters('project_id', 'all_projects')
-    _max_microversion = '1.16'
+    _max_microversion = '1.17'
 
     kind = Body('kind')
     project_id = Body('project_id')

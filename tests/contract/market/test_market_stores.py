@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from oslo_db.exception import DBError
 from sqlalchemy import delete, insert, text, update
 
 from nova_market.core.job.record import JobState
@@ -320,6 +321,11 @@ def test_what_is_claimed_is_neither_promised_nor_given(
 
 # bids
 
+BID_ROW = (
+    'INSERT INTO bids (server_id, project_id, payer, cpu, memory, source, generation, changed_at) '
+    "VALUES ('{server}', 'x', 'project:x', {cpu}, 3, 'tenant', 1, 0)"
+)
+
 
 def test_a_bid_stays_until_it_is_changed(book, database):
     """Of two changes of the same bid the second one is told; a bid can be read, listed and removed."""
@@ -337,6 +343,29 @@ def test_a_bid_stays_until_it_is_changed(book, database):
     assert [bid.server_id for bid in store.list(after='vm')] == ['vm2']
     assert store.remove(['vm', 'gone']) == 1
     assert store.bid('vm') is None
+
+
+def test_a_bid_may_leave_a_resource_to_its_default(book, database):
+    """B1: nothing is stored of it, and it can be set later."""
+    store = DatabaseBids(database, Wall())
+    first = store.put(
+        StoredBid(server_id='vm', project_id='alice', payer=ALICE, cpu=5, memory=None)
+    )
+    assert store.of(['vm']) == {'vm': first} and first.memory is None
+    assert store.put(replace(first, memory=3)).memory == 3
+
+
+def test_bids_outlast_the_step_that_lets_them_leave_out_a_resource(empty):
+    """A step from the first revision keeps bids, their ranges and their index."""
+    schema.sync(empty, '7d14e8b3f960')
+    with empty.engine.begin() as connection:
+        connection.execute(text("INSERT INTO accounts (id, project_id) VALUES ('project:x', 'x')"))
+        connection.execute(text(BID_ROW.format(server='vm', cpu=5)))
+    schema.sync(empty)
+    found = DatabaseBids(empty, Wall()).list('x')
+    assert [(one.server_id, one.cpu, one.memory) for one in found] == [('vm', 5, 3)]
+    with pytest.raises(DBError), empty.engine.begin() as connection:
+        connection.execute(text(BID_ROW.format(server='vm2', cpu=-1)))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 
 import pytest
 
+from nova_market.api.microversion import HEADER
 from tests.support.market.api import (
     ALICE,
     ALSO_OF_ALICE,
@@ -12,11 +13,15 @@ from tests.support.market.api import (
     OF_BOB,
     OPERATOR,
 )
+from tests.support.market.rounds import PERIOD, add_round
 
 pytestmark = pytest.mark.functional
 
 MEMBER, READER, ADMIN = f'member@{ALICE}', f'reader@{ALICE}', f'admin@{OPERATOR}'
 PATH = f'/v1/bids/{OF_ALICE}'
+
+
+NEW = {HEADER: 'market latest'}
 
 
 def code(response):
@@ -112,3 +117,96 @@ def test_without_nova_no_bid_is_set(market):
     answer = market.call('PUT', PATH, MEMBER, json={'cpu': 1, 'memory': 1})
     assert code(answer) == (503, 'market.cloud.unavailable')
     assert market.call('GET', '/v1/bids', MEMBER).status_code == 200
+
+
+def test_a_bid_may_set_one_resource(market):
+    """From 1.17 on; older versions need both, and see 0 for what is not set."""
+    assert code(market.call('PUT', PATH, MEMBER, json={'cpu': 2})) == (
+        400,
+        'market.request.invalid',
+    )
+    made = market.call('PUT', PATH, MEMBER, json={'cpu': 2}, headers=NEW).json['bid']
+    assert (made['cpu'], made['memory'], made['generation']) == (2, None, 1)
+    assert market.call('GET', PATH, MEMBER).json['bid']['memory'] == 0
+    assert market.call('GET', '/v1/bids', MEMBER, headers=NEW).json['bids'] == [made]
+
+
+def test_a_bid_is_shown_with_what_is_in_force_and_whence(market):
+    """Without a bid too: what the newest round counted, once one has seen the server."""
+    none = market.call('GET', PATH, READER, headers=NEW).json['bid']
+    assert (none['cpu'], none['memory'], none['source'], none['in_force']) == (
+        None,
+        None,
+        'none',
+        None,
+    )
+    add_round(market)
+    found = market.call('GET', PATH, READER, headers=NEW).json['bid']['in_force']
+    assert found == {
+        'period': PERIOD, 'payer': f'project:{ALICE}', 'cpu': {'bid': 300, 'source': 'tenant'},
+        'memory': {'bid': 20, 'source': 'flavor'},
+    }  # fmt: skip
+    assert (
+        'in_force' not in market.call('PUT', PATH, MEMBER, json={'cpu': 1, 'memory': 1}).json['bid']
+    )
+    for server in (OF_BOB, DELETED):
+        path = f'/v1/bids/{server}'
+        assert code(market.call('GET', path, READER, headers=NEW)) == (
+            404,
+            'market.server.not_found',
+        )
+
+
+@pytest.mark.parametrize(
+    ('body', 'detail'),
+    [
+        ({'max_cpu': 99}, 'max_cpu: 99 is more than the 4 vCPUs of the server: give at most 4'),
+        ({'max_memory_mib': 5000}, 'max_memory_mib: 5000 is more than the 4096 MiB of the server'),
+    ],
+)
+def test_a_limit_above_what_the_server_has_is_refused(market, body, detail):
+    """With the value and the limit; older versions take it, and it limits nothing."""
+    wanted = {'cpu': 1, 'memory': 1, **body}
+    refused = market.call('PUT', PATH, MEMBER, json=wanted, headers=NEW)
+    assert code(refused) == (400, 'market.bid.too_large') and detail in refused.json['message']
+    assert market.call('PUT', PATH, MEMBER, json=wanted).status_code == 200
+
+
+def suggestion(market, query, status=200):
+    answer = market.call('GET', f'/v1/bids/suggestion?{query}', READER)
+    assert answer.status_code == status, answer.json
+    return answer.json['suggestion'] if status == 200 else answer.json['errors'][0]
+
+
+def test_a_bid_is_suggested_for_cores_or_a_share(market):
+    """By the prices of the newest round; what a server has itself is not counted as others'."""
+    assert suggestion(market, 'cpu=1', 404)['code'] == 'market.price.not_found'
+    add_round(market)
+    found = suggestion(market, 'cpu=2')
+    price = market.call('GET', '/v1/prices', READER).json['prices'][0]['price']
+    # others have 8 of 10 cores: 2 of them cost b with b / (b + 8 p) = 2 / 10
+    assert found['cpu']['bid'] == pytest.approx(2 * price, abs=1) and found['memory'] is None
+    assert found['why'][0].startswith('cpu: ') and found['period'] == PERIOD
+    own = suggestion(market, f'cpu=2&server_id={OF_ALICE}')
+    assert own['cpu']['others'] == pytest.approx(found['cpu']['others'] - 2 * price)
+    assert suggestion(market, 'share=0.25')['cpu']['amount'] == 2.5
+    # all that the server can use: 4 cores, and more memory than this cloud has
+    whole = suggestion(market, f'server_id={OF_ALICE}', 400)
+    assert 'memory: 4096 MiB: the cloud sells 10' in whole['detail']
+
+
+@pytest.mark.parametrize(
+    ('query', 'status', 'detail'),
+    [
+        ('', 400, 'give either cpu and memory_mib'),
+        ('cpu=1&share=0.1', 400, 'give either cpu and memory_mib'),
+        ('cpu=10', 400, 'give less than 10'),
+        (f'cpu=5&server_id={OF_ALICE}', 400, 'more than the 4 vCPUs of the server'),
+        (f'cpu=1&server_id={OF_BOB}', 404, 'there is no server'),
+        ('share=25', 400, 'share'),
+    ],
+)
+def test_a_suggestion_that_cannot_be_made(market, query, status, detail):
+    """With the value and the limit."""
+    add_round(market)
+    assert detail in suggestion(market, query, status)['detail']

@@ -8,6 +8,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import Client
 
+from nova_market.api.microversion import HEADER
 from nova_market.db.database import Database
 from tests.support.market.api import ALICE, BOB, OPERATOR, make_market
 
@@ -296,3 +297,40 @@ def test_one_key_in_many_threads_moves_once(funded):
         found = sorted(pool.map(ask, range(16)))
     assert found == [200] * 15 + [201]
     assert (balance(funded, OWN), balance(funded, OTHER)) == (700, 800)
+
+
+NEW = {HEADER: 'market latest'}
+
+
+def test_a_budget_has_a_name_of_its_own(market):
+    """From 1.17 on a second budget of a project with this name is refused, made or renamed."""
+    made = market.call('POST', '/v1/budgets', MEMBER, json={'name': 'web'}, headers=NEW)
+    first = made.json['budget']['id']
+    again = market.call('POST', '/v1/budgets', MEMBER, json={'name': 'web'}, headers=NEW)
+    assert code(again) == (409, 'market.budget.name_taken') and first in again.json['message']
+    other = market.call('POST', '/v1/budgets', MEMBER, json={'name': 'db'}, headers=NEW)
+    path = f'/v1/budgets/{other.json["budget"]["id"]}'
+    renamed = market.call('PATCH', path, MEMBER, json={'name': 'web'}, headers=NEW)
+    assert code(renamed) == (409, 'market.budget.name_taken')
+    kept = market.call('PATCH', path, MEMBER, json={'name': 'db', 'renew_amount': 1}, headers=NEW)
+    assert kept.status_code == 200, kept.json
+    theirs = market.call('POST', '/v1/budgets', f'member@{BOB}', json={'name': 'web'}, headers=NEW)
+    assert theirs.status_code == 201
+    market.call('DELETE', f'/v1/budgets/{first}', MEMBER)
+    assert market.call('PATCH', path, MEMBER, json={'name': 'web'}, headers=NEW).status_code == 200
+    old = market.call('POST', '/v1/budgets', MEMBER, json={'name': 'web'})
+    assert old.status_code == 201
+
+
+@pytest.mark.parametrize('path', ['/v1/accounts', f'/v1/accounts/{OWN}'])
+def test_a_project_has_its_account_before_its_first_server(market, path):
+    """From 1.17 on it is opened when its own people ask, as the engine would; nobody opens another's."""
+    assert market.stores.accounts.account(OWN) is None
+    for token, headers in ((READER, {}), (f'reader@{BOB}', NEW), (ADMIN, NEW)):
+        market.call('GET', path, token, headers=headers)
+        assert market.stores.accounts.account(OWN) is None
+    answer = market.call('GET', path, READER, headers=NEW)
+    assert answer.status_code == 200
+    found = market.stores.accounts.account(OWN)
+    assert (found.project_id, found.balance, found.weight) == (ALICE, 0, None)
+    assert market.call('GET', f'/v1/accounts/{OWN}', READER).json['account']['balance'] == 0

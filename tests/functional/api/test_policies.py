@@ -109,11 +109,13 @@ MATRIX = {
     ('GET', f'/v1/bids?project_id={ALICE}', None): (TOKEN, NO, OK, OK, OK, NO, OK, OK),
     ('GET', '/v1/bids?all_projects=true', None): (TOKEN, NO, NO, NO, NO, NO, OK, OK),
     ('GET', f'/v1/bids/{OF_ALICE}', None): SEEN_BY_SERVICES,
+    ('GET', '/v1/bids/suggestion?cpu=1', None): EVERYBODY,
     ('PUT', f'/v1/bids/{ALSO_OF_ALICE}', text(BID)): (TOKEN, MISSING, NO, OK, OK, MISSING, NO, OK),
     ('DELETE', f'/v1/bids/{OF_ALICE}', None): (TOKEN, MISSING, NO, GONE, GONE, MISSING, NO, GONE),
     ('GET', f'/v1/apps?project_id={ALICE}', None): (TOKEN, NO, OK, OK, OK, NO, NO, OK),
     ('GET', '/v1/apps?all_projects=true', None): ADMINS,
     ('POST', '/v1/apps', text(TEMPLATE)): (TOKEN, NO, NO, MADE, MADE, MADE, NO, MADE),
+    ('POST', '/v1/apps/validate', text(TEMPLATE)): (TOKEN, NO, NO, OK, OK, OK, NO, OK),
     ('GET', f'/v1/apps/{APP}', None): OF_TENANTS,
     ('GET', f'/v1/apps/{APP}/events', None): OF_TENANTS,
     ('PATCH', f'/v1/apps/{APP}', text({'slo': {'queue': True}})): (

@@ -126,8 +126,8 @@ def test_a_cache_of_tokens_whose_package_is_missing_is_reported_at_the_start(fil
 def test_owners_and_flavors_are_novas(file, market_service):
     """By id or name; what Nova does not know is None."""
     directory = ComputeDirectory.from_conf(configured(file))
-    assert directory.owner(OF_ALICE) == ALICE
-    assert directory.owner(DELETED) is None
+    assert directory.server(OF_ALICE).project_id == ALICE
+    assert directory.server(DELETED) is None
     assert directory.flavor('small') == directory.flavor('m1.small') == FLAVORS['small']
     assert directory.size('m1.small') == (*FLAVORS['small'], 3.5), 'disk, ephemeral disk and swap'
     assert directory.flavor('nothing') is directory.size('nothing') is None
@@ -142,7 +142,7 @@ def test_a_cloud_that_is_down_is_reported(file):
     file.write_text('\n'.join(lines))
     directory = ComputeDirectory.from_conf(configured(file))
     with pytest.raises(CloudUnavailable):
-        directory.owner(OF_ALICE)
+        directory.server(OF_ALICE)
     with pytest.raises(CloudUnavailable):
         directory.flavor('small')
 

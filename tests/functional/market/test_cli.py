@@ -8,9 +8,9 @@ from typing import Any
 
 import openstack
 import pytest
-from openstack.exceptions import ConflictException, NotFoundException
+from openstack.exceptions import ConflictException
 
-from nova_market.core.ledger.money import MICRO
+from nova_market.core.ledger.money import MICRO, credit_text
 from nova_market.core.market.record import (
     AllocationRecord,
     EconomyRecord,
@@ -19,7 +19,7 @@ from nova_market.core.market.record import (
     RoundRecord,
 )
 from nova_market.core.rebalancing.plan import StoredMove, StoredPlan
-from tests.support.market.api import DELETED, OF_ALICE, OF_BOB
+from tests.support.market.api import ALSO_OF_ALICE, DELETED, OF_ALICE, OF_BOB
 from tests.support.market.api_server import PEOPLE, MarketService
 from tests.support.market.shell import granted, shown
 
@@ -70,8 +70,8 @@ def test_a_bid_is_replaced_and_withdrawn(market_service, connect):
     assert [(bid.server_id, bid.cpu) for bid in market.bids()] == [(OF_ALICE, 8)]
     assert second.payer == market_service.project('alice')
     market.delete_bid(OF_ALICE)
-    with pytest.raises(NotFoundException):
-        market.get_bid(OF_ALICE)
+    none = market.get_bid(OF_ALICE)
+    assert (none.cpu, none.memory, none.source, none.generation) == (None, None, 'none', 0)
 
 
 def test_the_hook_of_openstacksdk_adds_the_service(market_service):
@@ -116,9 +116,9 @@ def test_a_budget_is_filled_used_and_closed(market_service, connect, run):
 
 
 def test_a_bid_is_set_by_name_and_changed_in_part(market_service, connect, run):
-    """What is not given stays; the first bid needs both resources."""
-    status, _, err = run('alice', 'bid', 'set', 'web-1', '--cpu', '1')
-    assert status == 1 and 'give --cpu and --memory' in err
+    """What is not given stays; a first bid may set one resource, and the other has its default."""
+    first = shown(run, 'alice', 'bid', 'set', 'web-1', '--cpu', '2')
+    assert (first['cpu'], first['memory'], first['generation']) == (2 * MICRO, None, 1)
     shown(run, 'alice', 'bid', 'set', 'web-1', '--cpu', '1', '--memory', '0.5', '--max-cpu', '1.5')
     budget = shown(run, 'alice', 'budget', 'create', 'nightly')['id']
     bid = shown(run, 'alice', 'bid', 'set', 'web-1', '--cpu', '2', '--budget', 'nightly')
@@ -126,16 +126,76 @@ def test_a_bid_is_set_by_name_and_changed_in_part(market_service, connect, run):
     assert (bid['server_id'], bid['payer']) == (OF_ALICE, budget)
     assert shown(run, 'alice', 'bid', 'set', 'web-1', '--no-max')['max_cpu'] is None
     assert [line['Server'] for line in shown(run, 'alice', 'bid', 'list')] == [OF_ALICE]
-    assert shown(run, 'alice', 'bid', 'show', OF_ALICE)['generation'] == 3
+    assert shown(run, 'alice', 'bid', 'show', OF_ALICE)['generation'] == 4
     assert shown(run, 'bob', 'bid', 'list') == []
     assert run('alice', 'bid', 'unset', 'web-1')[0] == 0
     assert shown(run, 'alice', 'bid', 'list') == []
+
+
+def test_parts_of_a_bid_are_withdrawn(market_service, run):
+    """The rest stays; what was unset is printed; nothing is changed when one server has no such bid."""
+    shown(run, 'alice', 'bid', 'set', 'web-1', '--cpu', '1', '--memory', '0.5', '--max-cpu', '2')
+    status, out, _ = run('alice', 'bid', 'unset', '--memory', '--max-cpu', 'web-1')
+    assert (status, out) == (0, 'web-1: unset memory, max_cpu\n')
+    left = shown(run, 'alice', 'bid', 'show', 'web-1')
+    assert (left['cpu'], left['memory'], left['max_cpu']) == (MICRO, None, None)
+    for words in (('web-1', ALSO_OF_ALICE), ('--memory', 'web-1')):
+        status, out, err = run('alice', 'bid', 'unset', *words)
+        assert (status, out) == (1, '') and 'nothing was unset' in err
+    assert shown(run, 'alice', 'bid', 'show', 'web-1')['cpu'] == MICRO
+    assert run('alice', 'bid', 'unset', '--cpu', 'web-1')[1] == 'web-1: unset cpu\n'
+    assert shown(run, 'alice', 'bid', 'list') == []
+
+
+def test_a_failure_midway_names_what_was_unset(market_service, run):
+    """The servers before it, and those that are left."""
+    for server in ('web-1', ALSO_OF_ALICE):
+        shown(run, 'alice', 'bid', 'set', server, '--cpu', '1')
+
+    def fail(asked):
+        if asked == f'DELETE /market/v1/bids/{ALSO_OF_ALICE}':
+            market_service.market.stores.bids.remove([ALSO_OF_ALICE])
+
+    market_service.before = fail
+    status, out, err = run('alice', 'bid', 'unset', 'web-1', ALSO_OF_ALICE)
+    assert (status, out) == (1, 'web-1: unset the whole bid\n')
+    assert f'unset: web-1; not unset: {ALSO_OF_ALICE}' in err
+
+
+def test_a_bid_is_shown_with_its_default(market_service, period, run):
+    """Where each part comes from, with and without a bid."""
+    _, out, _ = run('alice', 'bid', 'show', 'web-1')
+    assert 'cpu: 2, this bid' in out and 'memory: 0.000001, extra specs of its flavor' in out
+    _, out, _ = run('alice', 'bid', 'show', ALSO_OF_ALICE)
+    assert 'nothing yet: the next round counts the bid' in out
+    assert shown(run, 'alice', 'bid', 'show', ALSO_OF_ALICE)['source'] == 'none'
+
+
+def test_a_bid_is_suggested(market_service, period, run):
+    """With the reason, and the command that sets it."""
+    found = shown(run, 'alice', 'bid', 'suggest', '--cpu', '2', 'web-1')
+    bid = found['cpu_bid']
+    assert found['cores'] == 2 and found['command'] == (
+        f'openstack market bid set --cpu {credit_text(bid)} web-1'
+    )
+    assert found['why'][0].startswith('cpu: ')
+    share = shown(run, 'alice', 'bid', 'suggest', '--share', '20%')
+    assert (share['cores'], share['total']) == (2.0, share['cpu_bid'] + share['memory_bid'])
+    for words in (
+        (),
+        ('--share', '20', '--cpu', '1'),
+        ('--share', '120'),
+        ('--cpu', '99', 'web-1'),
+    ):
+        status, _, err = run('alice', 'bid', 'suggest', *words)
+        assert status in (1, 2) and 'give' in err
 
 
 @pytest.mark.parametrize(
     ('words', 'expected'),
     [
         (('bid', 'set', OF_BOB, '--cpu', '1', '--memory', '1'), 'market.server.not_found'),
+        (('bid', 'set', 'web-1', '--max-cpu', '99'), 'max_cpu: 99 is more than the 4 vCPUs'),
         (('bid', 'set', DELETED, '--cpu', '1', '--memory', '1'), 'market.server.not_found'),
         (('account', 'grant', f'project:{"b" * 32}', '1'), 'market.policy.forbidden'),
         (('account', 'transfer', f'project:{"a" * 32}', '1'), 'market.transfer.to_self'),

@@ -14,6 +14,7 @@ from oslo_config import cfg
 from werkzeug.test import Client
 
 from nova_market.adapters.in_memory.directory import StaticDirectory
+from nova_market.adapters.in_memory.owner_names import StaticNames
 from nova_market.adapters.in_memory.trusts import StaticTrusts
 from nova_market.api.app import make_application
 from nova_market.api.microversion import HEADER
@@ -46,6 +47,9 @@ SERVERS = {
 }
 OF_ALICE, ALSO_OF_ALICE, OF_BOB = SERVERS
 DELETED = '00000000-0000-4000-8000-00000000000d'
+SIZE = (4.0, 4096.0)
+"""vCPUs and MiB of each of these servers."""
+
 FLAVORS = {'small': (1.0, 1024.0), 'big': (8.0, 16384.0)}
 
 Wsgi = Callable[..., Iterable[bytes]]
@@ -92,6 +96,7 @@ class Market:
     wall: Wall
     directory: StaticDirectory
     trusts: StaticTrusts
+    names: StaticNames
 
     def call(self, method: str, path: str, token: str = '', **arguments: Any) -> Any:
         """A response; `json` of it is the document."""
@@ -104,6 +109,7 @@ class Market:
 
 LATER = (
     '/v1/apps',
+    '/v1/bids/suggestion',
     '/v1/economy',
     '/v1/purchasing-power',
     '/v1/queues',
@@ -121,10 +127,11 @@ LATER = (
 def make_market(database: Database, **options: Any) -> Market:
     """A market on a database whose tables are there; options: of Settings, and what is popped."""
     wall = options.pop('wall', None) or Wall()
-    directory = StaticDirectory(dict(SERVERS), dict(FLAVORS))
+    directory = StaticDirectory(dict(SERVERS), dict(FLAVORS), dict.fromkeys(SERVERS, SIZE))
     trusts = options.pop('trusts', None) or StaticTrusts(roles_of_users())
     regions = options.pop('regions', None)
-    stores = database_stores(database, directory, directory, trusts, wall, regions=regions)
+    names = options.pop('names', None) or StaticNames()
+    stores = database_stores(database, directory, directory, trusts, names, wall, regions=regions)
     conf = cfg.ConfigOpts()
     api_options.register_opts(conf)
     conf([], project='nova_market', default_config_files=options.pop('config_files', []))
@@ -147,6 +154,7 @@ def make_market(database: Database, **options: Any) -> Market:
         wall=wall,
         directory=directory,
         trusts=trusts,
+        names=names,
     )
 
 

@@ -92,7 +92,7 @@ def _started(
     path = folder / f'{region.name}.sqlite'
     shutil.copy(tables, path)
     stores = database_stores(
-        Database({'connection': f'sqlite:///{path}', **NO_WAIT}), None, None, None
+        Database({'connection': f'sqlite:///{path}', **NO_WAIT}), None, None, None, None
     )
     _sell(stores, region)
     with socket.create_server(('127.0.0.1', 0)) as free:

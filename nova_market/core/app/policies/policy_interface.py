@@ -14,6 +14,7 @@ from enum import IntEnum, IntFlag
 
 import numpy as np
 
+from nova_market.core.market.price import bid_for
 from nova_market.core.resource import Array, Flags, Values
 from nova_market.errors import BadSnapshot
 
@@ -198,16 +199,8 @@ def others_pay(seen: PolicyInput, *, planned: bool = False) -> Array:
 
 
 def cost(amount: Array, others: Array, market: MarketState) -> Array:
-    """Bid that gets `amount` while the others bid what they do: eq. (1) solved, b = A * B_o / (C - A).
-
-    At least the reserve price; inf for the whole capacity or more, unless nobody else wants any.
-    """
-    capacity = market.capacity[:, None]
-    rest = capacity - amount
-    scarce = np.divide(amount * others, rest, out=np.full_like(amount, np.inf), where=rest > 0)
-    alone = (others <= 0) & (rest >= 0)
-    needed: Array = np.maximum(np.where(alone, 0.0, scarce), market.reserve[:, None] * amount)
-    return np.where(amount > 0, needed, 0.0)
+    """Bid that gets `amount` while the others bid what they do: core.market.price.bid_for."""
+    return bid_for(amount, others, market.capacity[:, None], market.reserve[:, None])
 
 
 def bought(bid: Array, others: Array, market: MarketState) -> Array:

@@ -57,3 +57,11 @@ def test_the_stored_bid_wins_and_limits_the_server():
     assert found.source[:, 0].tolist() == [BidSource.TENANT, BidSource.TENANT]
     assert found.caps[:, 0].tolist() == [2.0, 1024.0]
     assert found.payers == ('budget:b',)
+
+
+def test_a_stored_bid_leaves_to_others_what_it_does_not_set():
+    """B1 is for each resource by itself: its CPU counts, and the memory is the flavor's."""
+    own = StoredBid(server_id='s', project_id='p', payer=AccountId('project:p'), cpu=9, memory=None)
+    found = bids_of([server(extra_specs={'market:bid_memory': '1'})], {'s': own}, {})
+    assert found.bids[:, 0].tolist() == [9, 10**6]
+    assert found.source[:, 0].tolist() == [BidSource.TENANT, BidSource.FLAVOR]
