@@ -28,10 +28,10 @@ NAMES: Mapping[int, str] = {
     """,
     PAGE: """
         price_history price_quote economy_history economy_power_history
-        account_index account_statement budget_index bid_index app_index app_events queue_index queue_stats
-        job_index job_events offer_index bag_index bag_tasks bag_events lease_index lease_events notice_index
-        history_index history_show history_allocations history_allocations_of_server history_hosts plan_index
-        limit_show set_aside_index suggestion_show app_validate
+        account_index account_statement account_sums budget_index bid_index app_index app_events queue_index
+        queue_stats job_index job_events offer_index bag_index bag_tasks bag_events lease_index lease_events
+        notice_index history_index history_show history_allocations history_allocations_of_server
+        history_hosts plan_index limit_show set_aside_index suggestion_show app_validate
     """,
     CHANGE: """
         account_update transfer_grant transfer_revoke transfer_create

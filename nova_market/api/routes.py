@@ -43,6 +43,7 @@ from nova_market.api.microversion import (
     OWN_WORKERS,
     SET_ASIDE,
     SUGGESTIONS,
+    SUMS,
     Version,
 )
 from nova_market.api.schemas.job import QUEUE_REF
@@ -103,6 +104,7 @@ ROUTES = (
     Route('GET', '/v1/accounts/{account_id}', account.show),
     Route('PATCH', '/v1/accounts/{account_id}', account.update),
     Route('GET', '/v1/accounts/{account_id}/statement', account.statement),
+    Route('GET', '/v1/accounts/{account_id}/statement/sums', account.sums, since=SUMS),
     Route('POST', '/v1/accounts/{account_id}/grants', transfer.grant),
     Route('POST', '/v1/accounts/{account_id}/revocations', transfer.revoke),
     Route('POST', '/v1/transfers', transfer.create),

@@ -20,11 +20,12 @@ from sqlalchemy import Connection, Row, bindparam, func, insert, literal, select
 
 from nova_market.core.ledger.account import StatementLine
 from nova_market.core.ledger.money import MAX_AMOUNT, credit_text
-from nova_market.core.ledger.posting import AccountId, Book, Posting, Reason
-from nova_market.core.row_check import checked
+from nova_market.core.ledger.posting import AccountId, Book, Posting, Reason, server_of
+from nova_market.core.ledger.statement import EVERYTHING, Choice, Grouping, StatementSum
 from nova_market.db.database import Database
 from nova_market.db.ledger_tables import KEY_LENGTH, accounts, horizons, postings
 from nova_market.db.sound_rows import sound_row, sound_rows
+from nova_market.db.statements import key_of, posting_of, statement, sums
 from nova_market.errors import BadAmount, BalanceTooLow, KeyReused, PeriodPurged, UnknownAccount
 
 Item = TypeVar('Item')
@@ -66,10 +67,29 @@ class DatabaseLedger:
         return self._database.read(_readable, tuple(keys))
 
     def statement(
-        self, name: AccountId, before: int | None = None, limit: int = 100
+        self,
+        name: AccountId,
+        before: int | None = None,
+        limit: int = 100,
+        choice: Choice = EVERYTHING,
     ) -> Sequence[StatementLine]:
         """Postings of one account, newest first; `before`: the number of the last line of a page."""
-        return self._database.read(_statement, name, before, min(limit, MAX_PAGE))
+        return self._database.read(statement, name, before, min(limit, MAX_PAGE), choice)
+
+    def sums(
+        self,
+        name: AccountId,
+        by: Grouping,
+        choice: Choice = EVERYTHING,
+        after: str | None = None,
+        limit: int = 100,
+    ) -> Sequence[StatementSum]:
+        """Sums of the postings of an account, and of its budgets when it is a project's.
+
+        Days newest first, servers and accounts by id. after: key of the last sum of the page before this one
+        """
+        given = name, by, choice, after, min(limit, MAX_PAGE)
+        return self._database.read(sums, *given)
 
     def totals(self, period: int, reason: Reason) -> Mapping[tuple[AccountId, AccountId], int]:
         """What moved in one period for one reason, by (from, to): what a return is computed from (M3)."""
@@ -157,6 +177,7 @@ def _row(posting: Posting, book: Book, by: str, now: float) -> dict[str, object]
         'posting_key': posting.key,
         'reason': str(posting.reason),
         'period': period_of(posting.key),
+        'server_id': server_of(posting.key),
         'debit': posting.debit,
         'credit': posting.credit,
         'amount': posting.amount,
@@ -242,34 +263,19 @@ def _refuse_purged(connection: Connection, rows: Sequence[Mapping[str, object]])
 def _posted(connection: Connection, keys: Sequence[str]) -> dict[str, Posting]:
     """:raises BadRow: one of them cannot be read: it must not be posted once more."""
     return {
-        row.posting_key: sound_row(connection, 'posting', row, _posting, _key_of)
+        row.posting_key: sound_row(connection, 'posting', row, posting_of, key_of)
         for row in _rows_of(connection, keys)
     }
 
 
 def _readable(connection: Connection, keys: Sequence[str]) -> dict[str, Posting]:
     rows = _rows_of(connection, keys)
-    return {one.key: one for one in sound_rows(connection, 'posting', rows, _posting, _key_of)}
+    return {one.key: one for one in sound_rows(connection, 'posting', rows, posting_of, key_of)}
 
 
 def _rows_of(connection: Connection, keys: Sequence[str]) -> Iterator[Row[Any]]:
     for part in slices(keys):
         yield from connection.execute(select(postings).where(postings.c.posting_key.in_(part)))
-
-
-def _key_of(row: Row[Any]) -> str:
-    return str(row.posting_key)
-
-
-def _posting(row: Row[Any]) -> Posting:
-    made = Posting(
-        key=row.posting_key,
-        reason=Reason(row.reason),
-        debit=AccountId(row.debit),
-        credit=AccountId(row.credit),
-        amount=row.amount,
-    )
-    return checked(made)
 
 
 def _balances(connection: Connection, names: Sequence[AccountId]) -> dict[AccountId, int]:
@@ -278,37 +284,6 @@ def _balances(connection: Connection, names: Sequence[AccountId]) -> dict[Accoun
         query = select(accounts.c.id, accounts.c.balance).where(accounts.c.id.in_(part))
         found |= {AccountId(name): balance for name, balance in connection.execute(query)}
     return found
-
-
-def _statement(
-    connection: Connection, name: AccountId, before: int | None, limit: int
-) -> list[StatementLine]:
-    def side(column: object) -> object:
-        query = select(postings).where(column == name)  # type: ignore[arg-type]
-        if before is not None:
-            query = query.where(postings.c.id < before)
-        return query.order_by(postings.c.id.desc()).limit(limit).subquery()
-
-    both = [select(side(column)) for column in (postings.c.debit, postings.c.credit)]  # type: ignore[call-overload]
-    lines = union_all(*both).subquery()
-    query = select(lines).order_by(lines.c.id.desc()).limit(limit)
-    rows = list(connection.execute(query))
-    found = sound_rows(connection, 'posting', rows, lambda row: _line(row, name), _key_of)
-    if len(found) < len(rows) == limit:
-        found += _statement(connection, name, rows[-1].id, limit - len(found))
-    return found
-
-
-def _line(row: Row[Any], name: AccountId) -> StatementLine:
-    paid = row.debit == name
-    return StatementLine(
-        number=row.id,
-        posting=_posting(row),
-        posted_at=row.posted_at,
-        by=row.posted_by,
-        change=-row.amount if paid else row.amount,
-        balance=row.debit_balance if paid else row.credit_balance,
-    )
 
 
 def _totals(

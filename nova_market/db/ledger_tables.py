@@ -92,6 +92,7 @@ class PostingRow(Base):
         Index('postings_from', 'debit', 'id'),
         Index('postings_to', 'credit', 'id'),
         Index('postings_of_period', 'period'),
+        Index('postings_at', 'debit', 'posted_at'),
         {**TABLE, 'sqlite_autoincrement': True},
     )
     id: Mapped[int] = mapped_column(Counter, primary_key=True, autoincrement=True)
@@ -99,6 +100,9 @@ class PostingRow(Base):
     reason: Mapped[str] = mapped_column(String(20))
     period: Mapped[int] = mapped_column(BigInteger)
     """From the key; 0 when it belongs to a request, a job or a lease instead: it is purged by its age."""
+
+    server_id: Mapped[str] = mapped_column(String(UUID_LENGTH), server_default='')
+    """From the key of a round's charge for a server; '' of what is for none."""
 
     debit: Mapped[str] = mapped_column(ForeignKey('accounts.id', name='posting_debit'))
     credit: Mapped[str] = mapped_column(ForeignKey('accounts.id', name='posting_credit'))

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from nova_market.core.ledger.account import Account, StatementLine
 from nova_market.core.ledger.posting import AccountId, Posting, Reason
+from nova_market.core.ledger.statement import EVERYTHING, Choice, Grouping, StatementSum
 from nova_market.core.market.bid import StoredBid
 from nova_market.core.market.record import (
     AllocationRecord,
@@ -41,9 +42,26 @@ class LedgerStore(Protocol):
         """What is written under these keys, but for those that are not taken, or are set aside."""
 
     def statement(
-        self, name: AccountId, before: int | None = None, limit: int = 100
+        self,
+        name: AccountId,
+        before: int | None = None,
+        limit: int = 100,
+        choice: Choice = EVERYTHING,
     ) -> Sequence[StatementLine]:
         """Postings of one account, newest first; `before`: number of the last line of a page."""
+
+    def sums(
+        self,
+        name: AccountId,
+        by: Grouping,
+        choice: Choice = EVERYTHING,
+        after: str | None = None,
+        limit: int = 100,
+    ) -> Sequence[StatementSum]:
+        """Sums of the postings of an account, and of its budgets when it is a project's.
+
+        Days newest first, servers and accounts by id. after: key of the last sum of the page before this one
+        """
 
     def totals(self, period: int, reason: Reason) -> Mapping[tuple[AccountId, AccountId], int]:
         """What moved in one period for one reason, by (from, to)."""

@@ -1,16 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accounts and their statements (rules M1, M2)."""
 
+from datetime import date
 from typing import Any
 
 from nova_market.api.call import Call
 from nova_market.api.contract import gives, takes_body, takes_query
-from nova_market.api.microversion import CLAIMS, OWN_ACCOUNTS
+from nova_market.api.errors import ApiError
+from nova_market.api.microversion import CLAIMS, OWN_ACCOUNTS, SUMS
 from nova_market.api.schemas import account as schemas
-from nova_market.api.schemas.shape import ACCOUNT_ID, ALL_PROJECTS, LIMIT, OF_PROJECT, marker
+from nova_market.api.schemas.shape import (
+    ACCOUNT_ID,
+    ALL_PROJECTS,
+    LIMIT,
+    OF_PROJECT,
+    SERVER_ID,
+    TEXT,
+    marker,
+)
+from nova_market.core.json_schema import WHEN, described
 from nova_market.core.ledger.account import Account, StatementLine
-from nova_market.core.ledger.posting import AccountId, Posting, account, kind_of
-from nova_market.core.timestamp import stamp
+from nova_market.core.ledger.posting import (
+    MAX_NAME,
+    AccountId,
+    Posting,
+    account,
+    kind_of,
+    server_of,
+)
+from nova_market.core.ledger.statement import Choice, Grouping, StatementSum
+from nova_market.core.timestamp import seconds, stamp
+
+SPAN = {
+    'since': described(WHEN, 'not before; default: all that is kept'),
+    'until': described(WHEN, 'not after; default: now'),
+    'server_id': described(SERVER_ID, 'only charges of rounds for this server'),
+}
+GROUPS = {'server': Grouping.SERVER, 'app': Grouping.ACCOUNT, 'day': Grouping.DAY}
+MAX_KEY = MAX_NAME + len('project:')
 
 
 @takes_query(
@@ -44,14 +71,45 @@ def update(call: Call) -> Any:
     return {'account': shown(call.stores.accounts.set(found.id, call.body), call)}
 
 
-@takes_query(limit=LIMIT, marker=marker({'type': 'integer', 'minimum': 1, 'maximum': 2**53}))
+@takes_query(
+    **SPAN, limit=LIMIT, marker=marker({'type': 'integer', 'minimum': 1, 'maximum': 2**53})
+)
 @gives(200, schemas.STATEMENT)
 def statement(call: Call) -> Any:
     """Every posting of an account, newest first."""
     found = visible(call, call.path['account_id'])
     call.authorize('statements:show', found.project_id)
-    lines = call.stores.ledger.statement(found.id, call.query.get('marker'), call.limit + 1)
-    return call.page('postings', [_line(line) for line in lines], lines, lambda one: one.number)
+    for name in SPAN.keys() & call.query.keys():
+        call.needs(SUMS, name)
+    given = call.query.get('marker'), call.limit + 1, _choice(call)
+    lines = call.stores.ledger.statement(found.id, *given)
+    shown_lines = [_line(call, line) for line in lines]
+    return call.page('postings', shown_lines, lines, lambda one: one.number)
+
+
+@takes_query(
+    group_by=described(
+        {'type': 'string', 'enum': list(GROUPS)},
+        'what is summed: the charges for each server, each account (an application has a budget of its own), '
+        'or each day of UTC',
+        default='day',
+    ),
+    **SPAN,
+    limit=LIMIT,
+    marker=marker({**TEXT, 'maxLength': MAX_KEY}),
+)
+@gives(200, schemas.SUMS)
+def sums(call: Call) -> Any:
+    """Sums of the postings of an account, and of its budgets when it is a project's: days newest first,
+    servers and accounts by id.
+    """
+    found = visible(call, call.path['account_id'])
+    call.authorize('statements:show', found.project_id)
+    by, after = GROUPS[call.query['group_by']], call.query.get('marker')
+    if by is Grouping.DAY and after is not None:
+        _check_day(after)
+    made = call.stores.ledger.sums(found.id, by, _choice(call), after, call.limit + 1)
+    return call.page('sums', [_sum(one, by) for one in made], made, lambda one: one.key)
 
 
 def visible(call: Call, name: str) -> Account:
@@ -104,12 +162,45 @@ def posted(posting: Posting) -> dict[str, object]:
     }
 
 
-def _line(line: StatementLine) -> dict[str, object]:
+def _choice(call: Call) -> Choice:
+    """:raises ApiError: 400, the times are exchanged."""
+    times = {name: seconds(call.query[name]) for name in ('since', 'until') if name in call.query}
+    choice = Choice(**times, server_id=call.query.get('server_id'))
+    if None not in (choice.since, choice.until) and times['since'] > times['until']:
+        raise ApiError(400, 'market.request.invalid', 'since is later than until: exchange them')
+    return choice
+
+
+def _check_day(text: str) -> None:
+    """:raises ApiError: 400; a marker of days is none."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        raise ApiError(
+            400, 'market.request.invalid', f'marker {text!r:.40}: follow the link to the next page'
+        ) from None
+
+
+def _line(call: Call, line: StatementLine) -> dict[str, object]:
+    server = {'server_id': server_of(line.posting.key) or None} if call.version >= SUMS else {}
     return {
         'number': line.number,
         **posted(line.posting),
+        **server,
         'change': line.change,
         'balance': line.balance,
         'posted_at': stamp(line.posted_at),
         'by': line.by,
+    }
+
+
+def _sum(one: StatementSum, by: Grouping) -> dict[str, object]:
+    return {
+        'server_id': one.key or None if by is Grouping.SERVER else None,
+        'account_id': one.key if by is Grouping.ACCOUNT else None,
+        'account_name': one.name or None,
+        'day': one.key if by is Grouping.DAY else None,
+        'charged': one.charged,
+        'change': one.change,
+        'postings': one.postings,
     }

@@ -46,8 +46,9 @@ RULES = (
     documented(
         'statements:show',
         READER,
-        'Every posting of an account.',
+        'Every posting of an account, and sums of them.',
         ('GET', '/v1/accounts/{account_id}/statement'),
+        ('GET', '/v1/accounts/{account_id}/statement/sums'),
     ),
     documented(
         'transfers:create',

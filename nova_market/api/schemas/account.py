@@ -86,10 +86,32 @@ STATEMENT = listed(
         {
             'number': described({'type': 'integer'}, 'grows with time'),
             **POSTED,
+            'server_id': nullable(
+                described(TEXT, 'that a round charges for; from version 1.17 on')
+            ),
             'change': described(BALANCE, 'what it did to this account'),
             'balance': described(BALANCE, 'of this account, after it'),
             'posted_at': TIME,
             'by': described(TEXT, 'user who asked for it; empty: the engine'),
+        },
+        optional=('server_id',),
+    ),
+)
+SUMS = listed(
+    'sums',
+    record(
+        {
+            'server_id': nullable(
+                described(TEXT, 'by server: that was charged for; null: what is for no server')
+            ),
+            'account_id': nullable(
+                described(ACCOUNT_ID, 'by application: of its budget, or another')
+            ),
+            'account_name': nullable(described(TEXT, 'of the budget: the name of the application')),
+            'day': nullable(described({**TEXT, 'format': 'date'}, 'by day: of UTC')),
+            'charged': described({'type': 'integer'}, 'micro-credits that were charged'),
+            'change': described({'type': 'integer'}, 'micro-credits by which the accounts changed'),
+            'postings': described({'type': 'integer'}, 'how many they are'),
         }
     ),
 )

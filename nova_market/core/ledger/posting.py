@@ -18,6 +18,7 @@ The sum over all accounts is zero, always; so the sum over all but `mint` is wha
 The book here is the rule in its shortest form: it serves the simulator, and tests hold the database to it.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -55,6 +56,10 @@ class Reason(StrEnum):
     RELEASE = 'release'
     COMPENSATION = 'compensation'
     """From the project whose job displaced another one, to that one's (J4)."""
+
+
+CHARGE_OF_SERVER = re.compile(r'charge:[1-9][0-9]*:([A-Za-z0-9_-]{1,64})')
+"""Key of what a round charges for a server; what a job or a lease is charged names that with a slash."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +104,12 @@ def bare_id(name: AccountId) -> str:
 def posting_key(reason: Reason, period: int, subject: str) -> str:
     """Unique key of a posting (M2): what, in which period, for which server, project or request."""
     return f'{reason}:{period}:{subject}'
+
+
+def server_of(key: str) -> str:
+    """The server that the posting with this key is a round's charge for; '' of any other posting."""
+    found = CHARGE_OF_SERVER.fullmatch(key)
+    return found[1] if found else ''
 
 
 def dated(posting: Posting, period: int) -> Posting:

@@ -9,8 +9,16 @@ from flask import Flask
 from werkzeug.test import Client
 
 from nova_market.api.microversion import HEADER
+from nova_market.core.ledger.posting import Posting, Reason, posting_key
 from nova_market.db.database import Database
-from tests.support.market.api import ALICE, BOB, OPERATOR, make_market
+from tests.support.market.api import (
+    ALICE,
+    ALSO_OF_ALICE,
+    BOB,
+    OF_ALICE,
+    OPERATOR,
+    make_market,
+)
 
 pytestmark = pytest.mark.functional
 
@@ -64,6 +72,95 @@ def test_a_transfer_moves_credits_once(funded):
     assert (balance(funded, OWN), balance(funded, OTHER)) == (700, 800)
 
 
+LATEST = {'OpenStack-API-Version': 'market latest'}
+
+
+@pytest.fixture
+def charged(funded):
+    """Two of Alice's servers are charged on two days, one of them to a budget of hers."""
+    answer = funded.call('POST', '/v1/budgets', MEMBER, json={'name': 'web'})
+    budget = answer.json['budget']['id']
+    assert transfer(funded, MEMBER, OWN, budget, 100).status_code == 201
+    for day, (payer, server) in enumerate(((OWN, OF_ALICE), (budget, ALSO_OF_ALICE))):
+        funded.wall.now = FIRST + day * 86_400.0
+        key = posting_key(Reason.CHARGE, 7 + day, server)
+        one = Posting(key=key, reason=Reason.CHARGE, debit=payer, credit='bank', amount=10 + day)
+        funded.stores.ledger.post([one])
+    return funded
+
+
+FIRST = 1_900_000_000.0
+"""2030-03-17T17:46:40Z"""
+
+
+def sums(market, query, path=f'/v1/accounts/{OWN}/statement/sums'):
+    answer = market.call('GET', f'{path}?{query}', READER, headers=LATEST)
+    assert answer.status_code == 200, answer.text
+    return answer.json
+
+
+def test_a_statement_is_summed_by_server_application_and_day(charged):
+    """With the budgets of the project; what a column does not group by is null."""
+    by_server = sums(charged, 'group_by=server')['sums']
+    assert [(one['server_id'], one['charged']) for one in by_server] == [
+        (None, 0), (OF_ALICE, 10), (ALSO_OF_ALICE, 11),
+    ]  # fmt: skip
+    by_app = sums(charged, 'group_by=app')['sums']
+    assert [(one['account_name'], one['charged'], one['change']) for one in by_app] == [
+        ('web', 11, 89), (None, 10, 890),
+    ]  # fmt: skip
+    by_day = sums(charged, 'group_by=day&since=2030-03-17T00:00:00Z')['sums']
+    assert [(one['day'], one['charged'], one['server_id']) for one in by_day] == [
+        ('2030-03-18', 11, None), ('2030-03-17', 10, None),
+    ]  # fmt: skip
+    assert sums(charged, 'until=2030-03-18T00:00:00Z&since=2030-03-17T00:00:00Z')['sums'] == [
+        by_day[1]
+    ]
+
+
+@pytest.mark.parametrize('group', ['server', 'app', 'day'])
+def test_sums_come_in_pages(charged, group):
+    """Each link leads to the next page, also from what is for no server."""
+    whole, found = sums(charged, f'group_by={group}')['sums'], []
+    page = sums(charged, f'group_by={group}&limit=1')
+    found += page['sums']
+    while links := page.get('sums_links'):
+        page = charged.call('GET', links[0]['href'], READER, headers=LATEST).json
+        found += page['sums']
+    assert found == whole
+    assert len(whole) > 1
+
+
+def test_lines_of_a_statement_are_chosen_by_time_and_server(charged):
+    """From version 1.17 on; each line has the server that it is charged for."""
+    path = f'/v1/accounts/{OWN}/statement?since=2030-03-17T00:00:00Z&server_id={OF_ALICE}'
+    (line,) = charged.call('GET', path, READER, headers=LATEST).json['postings']
+    assert (line['server_id'], line['change']) == (OF_ALICE, -10)
+    later = path.replace('03-17', '03-18')
+    assert charged.call('GET', later, READER, headers=LATEST).json['postings'] == []
+    assert '1.17' in charged.call('GET', path, READER).json['message']
+    old = charged.call('GET', f'/v1/accounts/{OWN}/statement', READER).json['postings']
+    assert 'server_id' not in old[0]
+
+
+@pytest.mark.parametrize(
+    'query',
+    [
+        'since=2030-03-18T00:00:00Z&until=2030-03-17T00:00:00Z',
+        'since=yesterday',
+        'group_by=day&marker=2030-02-30',
+        'group_by=week',
+    ],
+)
+def test_a_query_of_sums_that_has_no_sense_is_refused(charged, query):
+    """400, and what is wrong."""
+    path = f'/v1/accounts/{OWN}/statement/sums?{query}'
+    assert code(charged.call('GET', path, READER, headers=LATEST)) == (
+        400,
+        'market.request.invalid',
+    )
+
+
 def test_a_key_belongs_to_one_transfer_of_one_project(funded):
     """A key is refused for another amount, and is free for another project."""
     assert transfer(funded, MANAGER, OWN, OTHER, 300, key='lunch').status_code == 201
@@ -89,18 +186,75 @@ def test_a_transfer_above_the_balance_says_what_is_left_and_needed(funded):
     ('source', 'target', 'expected'),
     [
         (OWN, OWN, (400, 'market.transfer.to_self')),
-        (OWN, 'project:nobody', (404, 'market.account.not_found')),
+        (OWN, 'project:nobody', (404, 'market.project.not_found')),
+        (OWN, 'budget:nobody', (404, 'market.account.not_found')),
+        (OWN, 'project:biology', (404, 'market.project.not_found')),
         (OTHER, OWN, (404, 'market.account.not_found')),
         ('bank', OWN, (404, 'market.account.not_found')),
         ('mint', OWN, (400, 'market.request.invalid')),
         ('escrow', OWN, (400, 'market.request.invalid')),
-        (OWN, 'project:a b', (400, 'market.request.invalid')),
+        (OWN, 'project:a\nb', (400, 'market.request.invalid')),
     ],
 )
 def test_a_transfer_names_two_accounts_the_first_being_ones_own(funded, source, target, expected):
     """To oneself, to nobody, from others, from where no tenant takes: refused, nothing moves."""
     assert code(transfer(funded, MANAGER, source, target, 1)) == expected
     assert (balance(funded, OWN), balance(funded, OTHER)) == (1000, 500)
+
+
+def to_project(market, name, version='latest'):
+    return market.call(
+        'POST', '/v1/transfers', MANAGER, headers={'OpenStack-API-Version': f'market {version}'},
+        json={'from': OWN, 'to': f'project:{name}', 'amount': 1},
+    )  # fmt: skip
+
+
+def test_a_project_is_paid_by_its_id_or_its_name(funded):
+    """From version 1.17 on by name; its account is opened when the market has not met it."""
+    assert to_project(funded, 'biology').status_code == 201
+    assert balance(funded, OTHER) == 501
+    new = 'd' * 32
+    funded.directory.projects[new] = 'the dome, east'
+    assert to_project(funded, 'the dome, east').status_code == 201
+    assert to_project(funded, new, '1.16').status_code == 201
+    assert balance(funded, f'project:{new}') == 2
+    assert code(to_project(funded, 'astronomy')) == (400, 'market.transfer.to_self')
+
+
+def test_a_name_that_several_projects_have_is_refused_with_their_ids(funded):
+    """Names are unique within a domain only."""
+    funded.directory.projects['d' * 32] = 'biology'
+    answer = to_project(funded, 'biology')
+    assert code(answer) == (409, 'market.project.ambiguous')
+    assert (
+        f'2 projects are named biology: give the id of one of them, {BOB}, {"d" * 32}'
+        in answer.text
+    )
+    assert to_project(funded, BOB).status_code == 201
+
+
+def test_nothing_is_given_to_a_project_that_is_not_in_keystone(funded):
+    """Not to one that never was, not to one that is gone, by transfer or by grant; no account is opened."""
+    for name in ('astronmy', 'd' * 32):
+        answer = to_project(funded, name)
+        assert code(answer) == (404, 'market.project.not_found') and name in answer.text
+        path = f'/v1/accounts/project:{name}/grants'
+        assert code(funded.call('POST', path, ADMIN, json={'amount': 1})) == (
+            404,
+            'market.project.not_found',
+        )
+        assert funded.stores.accounts.account(f'project:{name}') is None
+    del funded.directory.projects[BOB]
+    assert code(to_project(funded, BOB)) == (404, 'market.project.not_found')
+    assert (balance(funded, OWN), balance(funded, OTHER)) == (1000, 500)
+
+
+def test_without_keystone_other_projects_wait_and_budgets_do_not(funded):
+    """503 for who asks Keystone; a transfer within the project asks nobody."""
+    budget = funded.call('POST', '/v1/budgets', MEMBER, json={'name': 'web'}).json['budget']['id']
+    funded.directory.available = False
+    assert code(to_project(funded, BOB)) == (503, 'market.cloud.unavailable')
+    assert transfer(funded, MANAGER, OWN, budget, 1).status_code == 201
 
 
 @pytest.mark.parametrize('amount', [-1, 0, 2**53 + 1, 0.5, '1', True, None, 1e300])

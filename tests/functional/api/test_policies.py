@@ -86,6 +86,9 @@ MATRIX = {
         TOKEN, MISSING, NO, NO, NO, MISSING, NO, OK,
     ),
     ('GET', f'/v1/accounts/{OWN}/statement', None): (TOKEN, MISSING, OK, OK, OK, MISSING, NO, OK),
+    ('GET', f'/v1/accounts/{OWN}/statement/sums', None): (
+        TOKEN, MISSING, OK, OK, OK, MISSING, NO, OK,
+    ),
     ('POST', f'/v1/accounts/{OWN}/grants', text({'amount': 1})): (*ADMINS[:-1], MADE),
     ('POST', f'/v1/accounts/{OWN}/revocations', text({'amount': 1})): (*ADMINS[:-1], MADE),
     ('POST', '/v1/transfers', text({'from': OWN, 'to': BUDGET, 'amount': 1})): (

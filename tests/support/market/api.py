@@ -101,7 +101,8 @@ class Market:
     def call(self, method: str, path: str, token: str = '', **arguments: Any) -> Any:
         """A response; `json` of it is the document."""
         headers = {'X-Auth-Token': token} if token else {}
-        if path.removeprefix('http://localhost').startswith(LATER):
+        local = path.removeprefix('http://localhost')
+        if local.startswith(LATER) or '/statement/sums' in local:
             headers[HEADER] = 'market latest'
         headers |= arguments.pop('headers', {})
         return self.client.open(path, method=method, headers=headers, **arguments)
