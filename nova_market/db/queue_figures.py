@@ -61,13 +61,14 @@ def note(connection: Connection, minutes: Sequence[QueueMinute]) -> None:
 
 
 def minutes(
-    connection: Connection, queue_id: str, first: int, last: int, limit: int
+    connection: Connection, queue_id: str, first: int, last: int, limit: int, newest_first: bool
 ) -> list[QueueMinute]:
-    """Minutes of one queue, oldest first."""
+    """Minutes of one queue, in their order."""
     query = select(job_minutes).where(
         job_minutes.c.queue_id == queue_id, job_minutes.c.minute.between(first, last)
     )
-    query = query.order_by(job_minutes.c.minute)
+    minute = job_minutes.c.minute
+    query = query.order_by(minute.desc() if newest_first else minute)
     return sound_page(connection, 'minute', query, limit, _minute, _name)
 
 

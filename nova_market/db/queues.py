@@ -195,11 +195,11 @@ class DatabaseQueues:
         self._database.write(queue_figures.note, tuple(minutes))
 
     def minutes(
-        self, queue_id: str, first: int, last: int, limit: int = 1000
+        self, queue_id: str, first: int, last: int, limit: int = 1000, *, newest_first: bool = False
     ) -> Sequence[QueueMinute]:
-        """Minutes of one queue, oldest first."""
+        """Minutes of one queue, in their order."""
         given = queue_id, first, last, min(limit, MAX_PAGE)
-        return self._database.read(queue_figures.minutes, *given)
+        return self._database.read(queue_figures.minutes, *given, newest_first)
 
 
 def _create(connection: Connection, queue: StoredQueue, most: int, rest: float) -> StoredQueue:

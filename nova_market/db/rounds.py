@@ -39,6 +39,7 @@ from nova_market.db.market_tables import (
 )
 from nova_market.db.market_tables import economy as economy_table
 from nova_market.db.notice_queue import queue_notices
+from nova_market.db.period_rows import in_periods
 from nova_market.db.round_documents import packed_section, packed_sections, store_sections, unpacked
 from nova_market.db.sound_rows import sound_page, sound_row, sound_rows, unknown_word
 from nova_market.errors import Conflict, PeriodPurged
@@ -137,18 +138,30 @@ class DatabaseRounds:
         newest = query.order_by(rounds.c.period.desc())
         return self._database.read(_sound, newest, min(limit, MAX_PAGE), _listed)
 
-    def prices(self, first: int, last: int, resource: str | None = None) -> Sequence[PriceRecord]:
-        """Prices of the periods first to last, inclusive, oldest first; at most 10,000."""
-        query = select(prices).where(prices.c.period.between(first, last))
-        if resource is not None:
-            query = query.where(prices.c.resource == resource)
-        query = query.order_by(prices.c.period, prices.c.resource)
-        return self._database.read(_sound, query, MAX_PAGE, _price)
+    def prices(
+        self,
+        first: int,
+        last: int,
+        resource: str | None = None,
+        after: str = '',
+        limit: int = MAX_PAGE,
+        *,
+        newest_first: bool = False,
+    ) -> Sequence[PriceRecord]:
+        """Prices of the periods first to last, inclusive, by period and resource.
 
-    def economy(self, first: int, last: int, limit: int = MAX_PAGE) -> Sequence[EconomyRecord]:
-        """The economy of the periods first to last, inclusive, oldest first."""
-        query = select(economy_table).where(economy_table.c.period.between(first, last))
-        query = query.order_by(economy_table.c.period)
+        after: last resource of a page that ended within the period that is read first
+        """
+        chosen = None if resource is None else prices.c.resource == resource
+        given = prices.c.resource, after, chosen
+        query = in_periods(prices, first, last, *given, newest_first=newest_first)
+        return self._database.read(_sound, query, min(limit, MAX_PAGE), _price)
+
+    def economy(
+        self, first: int, last: int, limit: int = MAX_PAGE, *, newest_first: bool = False
+    ) -> Sequence[EconomyRecord]:
+        """The economy of the periods first to last, inclusive, by period."""
+        query = in_periods(economy_table, first, last, newest_first=newest_first)
         return self._database.read(_sound, query, limit, _economy)
 
     def powers(
@@ -158,19 +171,17 @@ class DatabaseRounds:
         project_id: str | None = None,
         after: str = '',
         limit: int = MAX_PAGE,
+        *,
+        newest_first: bool = False,
     ) -> Sequence[PowerRecord]:
         """What projects could buy in the periods first to last, by period and project.
 
-        after: last project of a page that ended within `first`
+        after: last project of a page that ended within the period that is read first
         """
-        column = purchasing_powers.c
-        query = select(purchasing_powers).where(
-            column.period.between(first, last),
-            or_(column.period > first, column.project_id > after),
-        )
-        if project_id is not None:
-            query = query.where(column.project_id == project_id)
-        query = query.order_by(column.period, column.project_id)
+        column = purchasing_powers.c.project_id
+        chosen = None if project_id is None else column == project_id
+        given = column, after, chosen
+        query = in_periods(purchasing_powers, first, last, *given, newest_first=newest_first)
         return self._database.read(_sound, query, limit, _power)
 
     def allocations(

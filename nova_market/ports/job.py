@@ -127,9 +127,9 @@ class QueueStore(Protocol):
         """Keep what queues did in a minute, over what is there for it."""
 
     def minutes(
-        self, queue_id: str, first: int, last: int, limit: int = 1000
+        self, queue_id: str, first: int, last: int, limit: int = 1000, *, newest_first: bool = False
     ) -> Sequence[QueueMinute]:
-        """Minutes of one queue, oldest first, both ends included; '': of all queues together."""
+        """Minutes of one queue, in their order, both ends included; '': of all queues together."""
 
 
 class JobStore(Protocol):

@@ -204,11 +204,25 @@ class History(Protocol):
     def rounds(self, before: int | None = None, limit: int = 100) -> Sequence[RoundRecord]:
         """Rounds without documents, newest first."""
 
-    def prices(self, first: int, last: int, resource: str | None = None) -> Sequence[PriceRecord]:
-        """Prices of the periods first to last, inclusive, oldest first."""
+    def prices(
+        self,
+        first: int,
+        last: int,
+        resource: str | None = None,
+        after: str = '',
+        limit: int = 10_000,
+        *,
+        newest_first: bool = False,
+    ) -> Sequence[PriceRecord]:
+        """Prices of the periods first to last, inclusive, by period and resource.
 
-    def economy(self, first: int, last: int, limit: int = 10_000) -> Sequence[EconomyRecord]:
-        """The economy of the periods first to last, inclusive, oldest first."""
+        after: last resource of a page that ended within the period that is read first
+        """
+
+    def economy(
+        self, first: int, last: int, limit: int = 10_000, *, newest_first: bool = False
+    ) -> Sequence[EconomyRecord]:
+        """The economy of the periods first to last, inclusive, by period."""
 
     def powers(
         self,
@@ -217,8 +231,13 @@ class History(Protocol):
         project_id: str | None = None,
         after: str = '',
         limit: int = 10_000,
+        *,
+        newest_first: bool = False,
     ) -> Sequence[PowerRecord]:
-        """What projects could buy, by period and project; `after`: project of `first` to go on after."""
+        """What projects could buy, by period and project.
+
+        after: last project of a page that ended within the period that is read first
+        """
 
     def allocations(
         self, period: int, after: str = '', limit: int = 10_000, project_id: str | None = None

@@ -7,7 +7,8 @@ from nova_market.api.call import Call
 from nova_market.api.contract import gives, takes_query
 from nova_market.api.errors import ApiError
 from nova_market.api.handlers.columns import columns
-from nova_market.api.handlers.price import window
+from nova_market.api.handlers.price import pages_of_window, window
+from nova_market.api.microversion import NEWEST_FIRST
 from nova_market.api.schemas import economy as schemas
 from nova_market.api.schemas.shape import ALL_PROJECTS, LIMIT, OF_PROJECT, PERIOD, marker
 from nova_market.core.json_schema import WHEN, described
@@ -61,11 +62,15 @@ def show(call: Call) -> Any:
 @takes_query(since=SINCE, until=UNTIL, limit=LIMIT, marker=marker(PERIOD))
 @gives(200, schemas.PERIODS)
 def history(call: Call) -> Any:
-    """The economy of a window, oldest first."""
+    """The economy of a window, newest first; before version 1.17 oldest first."""
     call.authorize('economy:show', call.project_id)
+    newest_first = call.version >= NEWEST_FIRST
     first, last = window(call)
-    first = max(first, call.query.get('marker', -1) + 1)
-    found = call.stores.history.economy(first, last, call.limit + 1)
+    if newest_first:
+        last = min(last, call.query.get('marker', last + 1) - 1)
+    else:
+        first = max(first, call.query.get('marker', -1) + 1)
+    found = call.stores.history.economy(first, last, call.limit + 1, newest_first=newest_first)
     return call.page('periods', [_shown(call, one) for one in found], found, lambda one: one.period)
 
 
@@ -98,17 +103,12 @@ def power(call: Call) -> Any:
 )
 @gives(200, schemas.POWERS)
 def power_history(call: Call) -> Any:
-    """The same in a window, oldest first."""
+    """The same in a window, newest first; before version 1.17 oldest first. In a round by project."""
     project = call.whose('purchasing_power:show')
-    first, last = window(call)
-    after = ''
-    if 'marker' in call.query:
-        period, _, after = call.query['marker'].partition(':')
-        if int(period) >= first:
-            first = int(period)
-        else:
-            after = ''
-    found = call.stores.history.powers(first, last, project, after, call.limit + 1)
+    newest_first = call.version >= NEWEST_FIRST
+    first, last, after = pages_of_window(call, newest_first=newest_first)
+    given = project, after, call.limit + 1
+    found = call.stores.history.powers(first, last, *given, newest_first=newest_first)
     return call.page(
         'purchasing_power',
         [_power(call, one) for one in found],

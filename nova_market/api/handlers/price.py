@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prices now, in the past, and what a flavor would cost (rule P3)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from nova_market.api.call import Call
 from nova_market.api.contract import gives, takes_either, takes_query
 from nova_market.api.errors import ApiError, not_found
+from nova_market.api.microversion import NEWEST_FIRST, QUOTED_PRICES
 from nova_market.api.schemas import price as schemas
 from nova_market.api.schemas.shape import (
     LIMIT,
@@ -23,12 +24,17 @@ from nova_market.api.schemas.shape import (
 from nova_market.core.json_schema import WHEN, described
 from nova_market.core.ledger.money import MAX_AMOUNT
 from nova_market.core.market.bid import MARKET_RESOURCES
-from nova_market.core.market.price import quote as price_quantiles
+from nova_market.core.market.price import quantiles
 from nova_market.core.market.record import PriceRecord
 from nova_market.core.timestamp import seconds, stamp
 
 DAY = 86_400.0
 WIDTH = len(MARKET_RESOURCES)
+MOST_PRICES = 10_000
+"""That a quote is made from at most, the newest ones."""
+
+Amounts = tuple[float, float]
+"""Cores and MiB of a server."""
 
 
 @takes_query(resource=described(RESOURCE, 'only this one'))
@@ -49,20 +55,16 @@ def show(call: Call) -> Any:
 )
 @gives(200, schemas.PRICES)
 def history(call: Call) -> Any:
-    """Prices of a window, oldest first."""
+    """Prices of a window, newest first; before version 1.17 oldest first."""
     call.authorize('prices:show', call.project_id)
-    first, last = window(call)
-    after = (-1, '')
-    if 'marker' in call.query:
-        period, _, name = call.query['marker'].partition(':')
-        after = (int(period), name)
-    found = call.stores.history.prices(max(first, after[0]), last, call.query.get('resource'))
-    records = [r for r in found if (r.period, r.resource) > after]
-    page = records[: call.limit + 1]
+    newest_first = call.version >= NEWEST_FIRST
+    first, last, after = pages_of_window(call, newest_first=newest_first)
+    given = call.query.get('resource'), after, call.limit + 1
+    found = call.stores.history.prices(first, last, *given, newest_first=newest_first)
     return call.page(
         'prices',
-        [shown(call, record) for record in page],
-        page,
+        [shown(call, record) for record in found],
+        found,
         lambda one: f'{one.period}:{one.resource}',
     )
 
@@ -91,23 +93,14 @@ def quote(call: Call) -> Any:
     call.authorize('prices:show', call.project_id)
     amounts = _amounts(call)
     first, last = window(call)
-    found = call.stores.history.prices(max(first, last - 10_000 // WIDTH + 1), last)
-    count, periods = call.query['count'], call.query['periods']
-    by_resource = {
-        name: [p.price for p in found if p.resource == name] for name in MARKET_RESOURCES
-    }
-    if not any(by_resource.values()):
+    found = call.stores.history.prices(max(first, last - MOST_PRICES // WIDTH + 1), last)
+    if not found:
         raise ApiError(
             404, 'market.price.not_found', 'there are no prices in this window: give another'
         )
-    each = [
-        price_quantiles(np.array(by_resource[name]), amount)
-        for name, amount in zip(MARKET_RESOURCES, amounts, strict=True)
-        if by_resource[name]  # what nobody sold cost nothing
-    ]
-    per_period = [
-        min(int(np.ceil(sum(part) * count)), MAX_AMOUNT) for part in zip(*each, strict=True)
-    ]
+    count, periods = call.query['count'], call.query['periods']
+    costs = _costs(found, amounts, count)
+    low, median, high = (_credits(part) for part in quantiles(np.array([*costs.values()])))
     return {
         'quote': {
             'flavor': call.query.get('flavor'),
@@ -115,11 +108,41 @@ def quote(call: Call) -> Any:
             'memory_mib': amounts[1],
             'count': count,
             'periods': periods,
-            'seen_periods': min(len(seen) for seen in by_resource.values() if seen),
-            **dict(zip(('low', 'median', 'high'), per_period, strict=True)),
-            'total': min(per_period[1] * periods, MAX_AMOUNT),
+            'seen_periods': len(costs),
+            'low': low,
+            'median': median,
+            'high': high,
+            'total': min(median * periods, MAX_AMOUNT),
+            **(_seen(call, costs, amounts) if call.version >= QUOTED_PRICES else {}),
         }
     }
+
+
+def _costs(found: Sequence[PriceRecord], amounts: Amounts, count: int) -> dict[int, float]:
+    """Period -> what all servers would have paid in it; what nobody sold cost nothing."""
+    each = dict(zip(MARKET_RESOURCES, amounts, strict=True))
+    costs: dict[int, float] = {}
+    for one in found:
+        costs[one.period] = costs.get(one.period, 0.0) + one.price * each[one.resource] * count
+    return costs
+
+
+def _seen(call: Call, costs: Mapping[int, float], amounts: Amounts) -> dict[str, object]:
+    """How the quantiles came about, and what the servers cost at the prices of the newest round."""
+    present = newest_prices(call)
+    now = _costs(present, amounts, call.query['count'])
+    return {
+        'present': _credits(sum(now.values())) if present else None,
+        'present_at': stamp(max(now) * call.settings.period) if present else None,
+        'first_at': stamp(min(costs) * call.settings.period),
+        'last_at': stamp(max(costs) * call.settings.period),
+        'least': _credits(min(costs.values())),
+        'greatest': _credits(max(costs.values())),
+    }
+
+
+def _credits(cost: float) -> int:
+    return min(int(np.ceil(cost)), MAX_AMOUNT)
 
 
 def newest_prices(call: Call, resource: str | None = None) -> Sequence[PriceRecord]:
@@ -141,7 +164,24 @@ def window(call: Call) -> tuple[int, int]:
     return int(since // period), int(until // period)
 
 
-def _amounts(call: Call) -> tuple[float, float]:
+def pages_of_window(call: Call, *, newest_first: bool) -> tuple[int, int, str]:
+    """First and last period that a page may still have, and the name that it goes on after.
+
+    The marker is that of a list by period and name: <period>:<name>
+    """
+    first, last = window(call)
+    if 'marker' not in call.query:
+        return first, last, ''
+    text, _, name = call.query['marker'].partition(':')
+    period = int(text)
+    if not first <= period <= last:
+        # of another window: all of this one is behind it, or none
+        behind = (period > last) if newest_first else (period < first)
+        return (first, last, '') if behind else (1, 0, '')
+    return (first, period, name) if newest_first else (period, last, name)
+
+
+def _amounts(call: Call) -> Amounts:
     flavor = call.query.get('flavor')
     if flavor is None:
         return float(call.query.get('cpu') or 0), float(call.query.get('memory_mib') or 0)

@@ -127,7 +127,10 @@ def reject(call: Call) -> Any:
 )
 @gives(200, schemas.STATS)
 def stats(call: Call) -> Any:
-    """What a queue used and did in each minute, oldest first; "all" instead of a queue: all together."""
+    """What a queue used and did in each minute, newest first; "all" instead of a queue: all together.
+
+    Before version 1.17 oldest first.
+    """
     name, now = call.path['queue_id'], call.stores.wall()
     if name == ALL:
         call.authorize('queues:show_cloud')
@@ -136,9 +139,13 @@ def stats(call: Call) -> Any:
         queue_id = visible(call, name).id
     last = _minute(call.query.get('until'), now)
     first = _minute(call.query.get('since'), now - 3600)
-    if 'marker' in call.query:
+    newest_first = call.version >= microversion.NEWEST_FIRST
+    if 'marker' in call.query and newest_first:
+        last = min(last, _minute(call.query['marker'], now) - 1)
+    elif 'marker' in call.query:
         first = _minute(call.query['marker'], now) + 1
-    found = call.stores.queues.minutes(queue_id, first, last, call.limit + 1)
+    given = first, last, call.limit + 1
+    found = call.stores.queues.minutes(queue_id, *given, newest_first=newest_first)
     lines = [minute(one) for one in found]
     return call.page('minutes', lines, lines, lambda one: one['at'])
 

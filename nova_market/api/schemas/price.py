@@ -40,6 +40,17 @@ QUOTE = wrapped(
                 AMOUNT, '5 % of the periods were dearer; 2^53 stands for that or more'
             ),
             'total': described(AMOUNT, 'median x periods'),
-        }
+            'present': nullable(
+                described(
+                    AMOUNT, 'the same at the prices of the newest round; from version 1.17 on'
+                )
+            ),
+            'present_at': nullable(described(TIME, 'of the newest round')),
+            'first_at': described(TIME, 'of the first of the seen periods'),
+            'last_at': described(TIME, 'of the last of them'),
+            'least': described(AMOUNT, 'in the cheapest of them'),
+            'greatest': described(AMOUNT, 'in the dearest of them'),
+        },
+        optional=('present', 'present_at', 'first_at', 'last_at', 'least', 'greatest'),
     ),
 )

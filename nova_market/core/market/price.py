@@ -166,15 +166,15 @@ def bid_for(amount: Array, others: Array, capacity: Array, reserve: Array) -> Ar
     return np.where(amount > 0, needed, 0.0)
 
 
-def quote(prices: Array, amount: float, parts: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Array:
-    """P3: what `amount` units would have cost per period in a window: quantiles of its prices.
+def quantiles(costs: Array, parts: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Array:
+    """P3: what something would have cost per period in a window: quantiles over its periods.
 
-    prices: (periods,); an empty window gives no quote (an empty array).
+    costs: (periods,), what all of it cost in each; none gives no quote (an empty array)
     """
-    if not len(prices):
+    if not len(costs):
         return np.zeros(0)
-    quoted: Array = np.quantile(prices, parts) * amount
-    return quoted
+    found: Array = np.quantile(costs, parts)
+    return found
 
 
 def _cloud_level(market: ResourceMarket) -> float:

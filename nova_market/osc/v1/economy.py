@@ -71,7 +71,7 @@ class ShowEconomy(MarketShowOne):
 
 
 class EconomyHistory(MarketLister):
-    """List money supply, charges and price index of past rounds, oldest first
+    """List money supply, charges and price index of past rounds, newest first
 
     Example, one hour::
 
@@ -111,7 +111,7 @@ class ListPower(MarketLister):
 
 
 class PowerHistory(MarketLister):
-    """List what the means of a project bought in past rounds, oldest first
+    """List what the means of a project bought in past rounds, newest first
 
     Example, the last ten minutes before noon::
 

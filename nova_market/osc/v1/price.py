@@ -34,10 +34,16 @@ QUOTE: tuple[Column, ...] = (
     ('Memory MiB', 'memory_mib', Amount),
     ('Count', 'count', None),
     ('Periods', 'periods', None),
+    ('Present', 'present', Credits),
+    ('Present At', 'present_at', None),
     ('Seen Periods', 'seen_periods', None),
+    ('First At', 'first_at', None),
+    ('Last At', 'last_at', None),
+    ('Least', 'least', Credits),
     ('Low', 'low', Credits),
     ('Median', 'median', Credits),
     ('High', 'high', Credits),
+    ('Greatest', 'greatest', Credits),
     ('Total', 'total', Credits),
 )
 
@@ -81,7 +87,7 @@ class ShowPrice(MarketLister):
 
 
 class PriceHistory(MarketLister):
-    """List the prices of past rounds, oldest first
+    """List the prices of past rounds, newest first
 
     Example, the memory price of one hour::
 
@@ -108,9 +114,11 @@ class PriceHistory(MarketLister):
 class QuotePrice(MarketShowOne):
     """Show what servers of a flavor would cost
 
-    Low, median and high are the 5, 50 and 95 % quantiles of what all these servers would have paid for one
-    period in a window, by default the last day. The total is the median times the number of periods. It is an
-    indication, because others may bid more tomorrow.
+    Present is what all these servers would pay for one period at the prices of the last round. Low, median
+    and high are the 5, 50 and 95 % quantiles of what they would have paid in each of the seen periods, those
+    from first to last in a window, by default the last day; least and greatest are the cheapest and the
+    dearest of these periods. The total is the median times the number of periods. It is an indication, because
+    others may bid more tomorrow.
 
     Example, four servers for a day of periods of one minute::
 

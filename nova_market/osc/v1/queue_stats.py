@@ -4,14 +4,13 @@
 import argparse
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from osc_lib import exceptions
 
-from nova_market.core.timestamp import stamp
+from nova_market.core.timestamp import seconds, stamp
 from nova_market.osc.v1.columns import listed
 from nova_market.osc.v1.job_argument import DURATION, duration_argument
 from nova_market.osc.v1.job_columns import MINUTES
@@ -43,7 +42,7 @@ class Span:
 
 
 class QueueStats(MarketLister):
-    """Show what the jobs of a queue used and did over time
+    """Show what the jobs of a queue used and did over time, newest first
 
     One row for each minute: cores and share are means, waiting and running are counts at its end, the others
     are sums. With --every several minutes are one row. With --plot the same is drawn as well. Without a queue
@@ -95,14 +94,16 @@ class QueueStats(MarketLister):
         )
         if path:
             _write(path, plotted(queue, found, every))
-        return listed(MINUTES, found)
+        return listed(MINUTES, reversed(found))
 
 
 def spans(minutes: Iterable[Any], every: int) -> list[Span]:
-    """Minutes in groups of `every` seconds, counted from the epoch; oldest first, as they come."""
+    """Minutes in groups of `every` seconds, counted from the epoch; oldest first."""
+    # an older service has another order than a newer one
+    ordered = sorted(minutes, key=lambda one: seconds(one.at))
     return [
         _span(start * every, list(group))
-        for start, group in groupby(minutes, key=lambda one: int(_seconds(one.at)) // every)
+        for start, group in groupby(ordered, key=lambda one: int(seconds(one.at)) // every)
     ]
 
 
@@ -111,7 +112,7 @@ def plotted(queue: Any, found: Sequence[Span], every: int) -> str:
     times: list[float] = []
     rows: list[Span | None] = []
     for one in found:
-        at = _seconds(one.at)
+        at = seconds(one.at)
         if times and at - times[-1] > max(LONGEST_GAP, 2 * every):
             times.append(times[-1] + every)
             rows.append(None)
@@ -159,10 +160,6 @@ def _span(start: float, minutes: Sequence[Any]) -> Span:
         failed=sum(one.failed for one in minutes),
         preempted=sum(one.preempted for one in minutes),
     )
-
-
-def _seconds(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
 
 
 def _write(path: str, text: str) -> None:

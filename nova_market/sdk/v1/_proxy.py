@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 
 from openstack import exceptions
 
-from nova_market.sdk.v1.account import Account, Budget, Movement, Posting
+from nova_market.sdk.v1.account import MICROVERSION as SUMS_VERSION
+from nova_market.sdk.v1.account import Account, Budget, Movement, Posting, StatementSum
 from nova_market.sdk.v1.app import MICROVERSION, App, AppEvent
 from nova_market.sdk.v1.bag_proxy import BagProxy
 from nova_market.sdk.v1.bid import MICROVERSION as BIDS_VERSION
@@ -45,14 +46,17 @@ class Proxy(BagProxy, JobProxy, LeaseProxy, NoticeProxy):
         return self._pages(Price, **query)
 
     def price_history(self, **query: Any) -> Iterator[PastPrice]:
-        """Prices of past periods; `resource`, `since` and `until` choose."""
+        """Prices of past periods, newest first; `resource`, `since` and `until` choose."""
         return self._pages(PastPrice, **query)
 
     def quote(self, **query: Any) -> Quote:
         """What `count` servers of `flavor` (or of `cpu`, `memory_mib`) would cost in `periods` periods,
         by the prices from `since` to `until`."""
         params = {name: value for name, value in query.items() if value is not None}
-        return self._read(Quote, self.get('/prices/quote', params=params))
+        microversion = self._newest(SUMS_VERSION)
+        return self._read(
+            Quote, self.get('/prices/quote', params=params, microversion=microversion)
+        )
 
     def economy(self, **query: Any) -> Economy:
         """Where the credits are, the price index, and the velocity from `since` to `until`."""
@@ -61,7 +65,7 @@ class Proxy(BagProxy, JobProxy, LeaseProxy, NoticeProxy):
         return self._read(Economy, answer)
 
     def economy_history(self, **query: Any) -> Iterator[PastEconomy]:
-        """The economy of past periods, oldest first; `since` and `until` choose."""
+        """The economy of past periods, newest first; `since` and `until` choose."""
         return self._pages(PastEconomy, **query)
 
     def purchasing_power(self, **query: Any) -> Iterator[PurchasingPower]:
@@ -69,7 +73,7 @@ class Proxy(BagProxy, JobProxy, LeaseProxy, NoticeProxy):
         return self._pages(PurchasingPower, **query)
 
     def purchasing_power_history(self, **query: Any) -> Iterator[PastPurchasingPower]:
-        """The same of past periods, oldest first; `since` and `until` choose."""
+        """The same of past periods, newest first; `since` and `until` choose."""
         return self._pages(PastPurchasingPower, **query)
 
     def accounts(self, **query: Any) -> Iterator[Account]:
@@ -99,8 +103,15 @@ class Proxy(BagProxy, JobProxy, LeaseProxy, NoticeProxy):
         return self._pay('/transfers', {'from': source, 'to': target, 'amount': amount}, key)
 
     def statement(self, account: str, **query: Any) -> Iterator[Posting]:
-        """What was posted to an account, newest first."""
+        """What was posted to an account, newest first; `since`, `until` and `server_id` choose."""
         return self._pages(Posting, account_id=account, **query)
+
+    def statement_sums(self, account: str, **query: Any) -> Iterator[StatementSum]:
+        """Sums of what was posted to an account, and to its budgets when it is a project's.
+
+        `group_by`: server, app (by id) or day (the newest first); `since`, `until` and `server_id` choose.
+        """
+        return self._pages(StatementSum, account=account, **query)
 
     def budgets(self, **query: Any) -> Iterator[Budget]:
         """Budgets one may see."""

@@ -5,6 +5,9 @@ from openstack.resource import URI, Body, QueryParameters
 
 from nova_market.sdk.v1.market_resource import MarketResource
 
+MICROVERSION = '1.17'
+"""The version that chooses lines of a statement, and sums them."""
+
 
 class Account(MarketResource):
     """`project:<id>`, `budget:<id>`, `bank`, `escrow` or `mint`."""
@@ -17,7 +20,7 @@ class Account(MarketResource):
     allow_commit = True
     commit_method = 'PATCH'
     _query_mapping = QueryParameters('project_id', 'all_projects')
-    _max_microversion = '1.17'
+    _max_microversion = MICROVERSION
 
     kind = Body('kind')
     project_id = Body('project_id')
@@ -46,6 +49,8 @@ class Posting(MarketResource):
     base_path = '/accounts/%(account_id)s/statement'
     resources_key = 'postings'
     allow_list = True
+    _query_mapping = QueryParameters('since', 'until', 'server_id')
+    _max_microversion = MICROVERSION
 
     account_id = URI('account_id')
     number = Body('number', type=int)
@@ -53,11 +58,34 @@ class Posting(MarketResource):
     reason = Body('reason')
     debit = Body('debit')
     credit = Body('credit')
+    server_id = Body('server_id')
     amount = Body('amount', type=int)
     change = Body('change', type=int)
     balance = Body('balance', type=int)
     posted_at = Body('posted_at')
     by = Body('by')
+
+
+class StatementSum(MarketResource):
+    """Postings that have a server, an account or a day of UTC in common; the other two are None.
+
+    `account_name` is that of an application whose budget the account is.
+    """
+
+    base_path = '/accounts/%(account)s/statement/sums'
+    resources_key = 'sums'
+    allow_list = True
+    _query_mapping = QueryParameters('group_by', 'since', 'until', 'server_id')
+    _max_microversion = MICROVERSION
+
+    account = URI('account')
+    server_id = Body('server_id')
+    account_id = Body('account_id')
+    account_name = Body('account_name')
+    day = Body('day')
+    charged = Body('charged', type=int)
+    change = Body('change', type=int)
+    postings = Body('postings', type=int)
 
 
 class Movement(MarketResource):

@@ -5,7 +5,7 @@ from typing import Any
 
 from openstack.resource import Body, QueryParameters
 
-from nova_market.sdk.v1.market_resource import MarketResource
+from nova_market.sdk.v1.market_resource import NEWEST_FIRST, MarketResource
 
 MICROVERSION = '1.3'
 
@@ -16,7 +16,7 @@ class PastEconomy(MarketResource):
     base_path = '/economy/history'
     resources_key = 'periods'
     allow_list = True
-    _max_microversion = MICROVERSION
+    _max_microversion = NEWEST_FIRST
     _query_mapping = QueryParameters('since', 'until')
 
     period = Body('period', type=int)
@@ -63,7 +63,8 @@ class PurchasingPower(MarketResource):
 
 
 class PastPurchasingPower(PurchasingPower):
-    """The same, oldest first."""
+    """The same, newest first; of a service before version 1.17 oldest first."""
 
     base_path = '/purchasing-power/history'
+    _max_microversion = NEWEST_FIRST
     _query_mapping = QueryParameters('project_id', 'all_projects', 'since', 'until')

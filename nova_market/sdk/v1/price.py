@@ -3,7 +3,7 @@
 
 from openstack.resource import Body, QueryParameters
 
-from nova_market.sdk.v1.market_resource import MarketResource
+from nova_market.sdk.v1.market_resource import NEWEST_FIRST, MarketResource
 
 
 class Price(MarketResource):
@@ -25,14 +25,19 @@ class Price(MarketResource):
 
 
 class PastPrice(Price):
-    """The same, oldest first."""
+    """The same, newest first; of a service before version 1.17 oldest first."""
 
     base_path = '/prices/history'
+    _max_microversion = NEWEST_FIRST
     _query_mapping = QueryParameters('resource', 'since', 'until')
 
 
 class Quote(MarketResource):
-    """What servers would have paid for one period of a window; `total` is the median times `periods`."""
+    """What servers would have paid for one period of a window; `total` is the median times `periods`.
+
+    `present` is what they would pay at the prices of the newest round; from `first_at` to `last_at` are
+    `seen_periods` rounds, in which they would have paid from `least` to `greatest`.
+    """
 
     resource_key = 'quote'
 
@@ -46,3 +51,9 @@ class Quote(MarketResource):
     median = Body('median', type=int)
     high = Body('high', type=int)
     total = Body('total', type=int)
+    present = Body('present', type=int)
+    present_at = Body('present_at')
+    first_at = Body('first_at')
+    last_at = Body('last_at')
+    least = Body('least', type=int)
+    greatest = Body('greatest', type=int)

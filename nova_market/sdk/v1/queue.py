@@ -4,7 +4,7 @@
 from openstack.resource import URI, Body, QueryParameters
 
 from nova_market.sdk.v1.limit import MICROVERSION as LIMITS_VERSION
-from nova_market.sdk.v1.market_resource import MarketResource
+from nova_market.sdk.v1.market_resource import NEWEST_FIRST, MarketResource
 
 MICROVERSION = '1.4'
 QUEUES_VERSION = '1.13'
@@ -64,12 +64,12 @@ class Queue(MarketResource):
 
 
 class QueueMinute(MarketResource):
-    """What the jobs of a queue used and did in one minute (rule J6)."""
+    """What the jobs of a queue used and did in one minute (rule J6); in a list the newest first."""
 
     base_path = '/queues/%(queue_id)s/stats'
     resources_key = 'minutes'
     allow_list = True
-    _max_microversion = MICROVERSION
+    _max_microversion = NEWEST_FIRST
     _query_mapping = QueryParameters('since', 'until')
 
     queue_id = URI('queue_id')

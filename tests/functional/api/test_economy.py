@@ -29,6 +29,9 @@ def get(market, path, caller=READER):
     return market.call('GET', f'/v1/{path.rpartition("/v1/")[2]}', caller)
 
 
+BEFORE = {'OpenStack-API-Version': 'market 1.16'}
+
+
 def code(response):
     return response.status_code, response.json['errors'][0]['code']
 
@@ -62,7 +65,14 @@ def test_its_history_has_pages(busy):
         page = get(busy, path).json
         seen += [(one['period'] - PERIOD, one['price_index']) for one in page['periods']]
         path = page.get('periods_links', [{'href': ''}])[0]['href']
-    assert seen == [(-3, 100.0), (-2, 110.0), (-1, None), (0, 150.0)]
+    newest_first = [(0, 150.0), (-1, None), (-2, 110.0), (-3, 100.0)]
+    assert seen == newest_first
+    old = busy.call('GET', '/v1/economy/history?limit=2', READER, headers=BEFORE).json
+    link = old['periods_links'][0]['href']
+    old['periods'] += busy.call('GET', link, READER, headers=BEFORE).json['periods']
+    assert [one['price_index'] for one in old['periods']] == [
+        index for _, index in reversed(newest_first)
+    ]
 
 
 def test_a_project_sees_its_own_purchasing_power(busy):
@@ -90,8 +100,18 @@ def test_purchasing_power_has_pages(busy, name):
         page = get(busy, path, ADMIN).json
         seen += [(one['period'] - PERIOD, one['project_id']) for one in page['purchasing_power']]
         path = page.get('purchasing_power_links', [{'href': ''}])[0]['href']
-    periods = (-3, -2, -1, 0) if name.endswith('history') else (0,)
+    periods = (0, -1, -2, -3) if name.endswith('history') else (0,)
     assert seen == [(period, project) for period in periods for project in sorted([ALICE, BOB])]
+
+
+def test_before_version_17_a_history_is_oldest_first(busy):
+    """Its pages go on from the oldest."""
+    path, seen = '/v1/purchasing-power/history?all_projects=true&limit=3', []
+    while path:
+        page = busy.call('GET', path, ADMIN, headers=BEFORE).json
+        seen += [(one['period'] - PERIOD, one['project_id']) for one in page['purchasing_power']]
+        path = page.get('purchasing_power_links', [{'href': ''}])[0]['href']
+    assert seen == [(back, name) for back in (-3, -2, -1, 0) for name in sorted([ALICE, BOB])]
 
 
 def test_before_the_first_round_there_is_no_economy(market):

@@ -2,7 +2,7 @@
 """Prices, quotes, rounds, allocations, plans, heaviness and hosts through the API."""
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, update
 
 from nova_market.api.microversion import HEADER
 from nova_market.db.market_tables import allocations, prices, round_documents, rounds
@@ -37,18 +37,19 @@ def test_before_the_first_round_everything_is_empty(market):
 
 
 def test_prices_now_and_in_a_window(busy):
-    """The newest, one resource, and a window page by page, oldest first."""
+    """The newest, one resource, and a window page by page, newest first; before 1.17 oldest first."""
     now = busy.call('GET', '/v1/prices', READER).json['prices']
     assert [(p['resource'], p['price'], p['at']) for p in now] == [
         ('cpu', 400.0, '2027-01-15T08:00:00Z'),
         ('memory', 0.5, '2027-01-15T08:00:00Z'),
     ]
-    path, seen = '/v1/prices/history?limit=3', []
-    while path:
-        page = busy.call('GET', path, READER).json
-        seen += [(p['period'] - PERIOD, p['resource']) for p in page['prices']]
-        path = page.get('prices_links', [{'href': ''}])[0]['href']
-    assert seen == [(back, name) for back in (-3, -2, -1, 0) for name in ('cpu', 'memory')]
+    for version, periods in (('latest', (0, -1, -2, -3)), ('1.16', (-3, -2, -1, 0))):
+        path, seen = '/v1/prices/history?limit=3', []
+        while path:
+            page = busy.call('GET', path, READER, headers={HEADER: f'market {version}'}).json
+            seen += [(p['period'] - PERIOD, p['resource']) for p in page['prices']]
+            path = page.get('prices_links', [{'href': ''}])[0]['href']
+        assert seen == [(back, name) for back in periods for name in ('cpu', 'memory')]
     window = '?resource=cpu&since=2027-01-15T07:58:00Z&until=2027-01-15T08:59:00%2B01:00'
     found = busy.call('GET', f'/v1/prices/history{window}', READER).json['prices']
     assert [p['price'] for p in found] == [200.0, 300.0]
@@ -64,6 +65,33 @@ def test_a_quote_is_quantiles_of_past_prices(busy):
     assert (quote['total'], quote['seen_periods']) == (10 * quote['median'], 4)
     same = busy.call('GET', '/v1/prices/quote?cpu=1&memory_mib=1024&count=2', READER).json['quote']
     assert same['median'] == quote['median']
+
+
+def test_a_quote_tells_the_present_price_and_how_it_came_about(busy):
+    """From version 1.17 on: over which time, the cheapest and the dearest period, and the newest round."""
+    newest = {HEADER: 'market latest'}
+    path = '/v1/prices/quote?flavor=small&count=2'
+    found = busy.call('GET', path, READER, headers=newest).json['quote']
+    assert (found['least'], found['greatest']) == (2 * (100 + 512), 2 * (400 + 512))
+    assert (found['present'], found['present_at']) == (found['greatest'], '2027-01-15T08:00:00Z')
+    assert (found['first_at'], found['last_at']) == ('2027-01-15T07:57:00Z', found['present_at'])
+    assert found['least'] <= found['low'] <= found['median'] <= found['high'] <= found['greatest']
+    past = busy.call('GET', f'{path}&until=2027-01-15T07:58:00Z', READER, headers=newest)
+    quote = past.json['quote']
+    assert (quote['seen_periods'], quote['last_at']) == (2, '2027-01-15T07:58:00Z')
+    assert quote['present'] == found['present']
+    assert 'present' not in busy.call('GET', path, READER).json['quote']
+
+
+def test_the_quantiles_of_a_quote_are_of_the_same_periods_as_its_extremes(market):
+    """Where one resource is dear while the other is cheap, no period costs the sum of both highs."""
+    for back, price in ((1, 100.0), (0, 612.0)):
+        add_round(market, PERIOD - back, price)
+    dear = update(prices).where(prices.c.period < PERIOD, prices.c.resource == 'memory')
+    with market.database.engine.begin() as connection:
+        connection.execute(dear.values(price=1.0))
+    found = market.call('GET', '/v1/prices/quote?flavor=small', READER).json['quote']
+    assert found['low'] == found['median'] == found['high'] == 100 + 1024 == 612 + 512
 
 
 @pytest.mark.parametrize(

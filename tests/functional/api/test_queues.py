@@ -304,7 +304,7 @@ def test_a_closed_queue_takes_no_jobs(market):
 
 
 def test_what_a_queue_did_is_shown_by_minute(market):
-    """The last hour by default, in pages; of all queues together for the operator."""
+    """The last hour by default, in pages, newest first; of all queues together for the operator."""
     made = create(market)
     now = int(market.wall.now // 60)
     lines = [
@@ -314,17 +314,19 @@ def test_what_a_queue_did_is_shown_by_minute(market):
     market.stores.queues.note([*lines, QueueMinute(queue_id='', minute=now, cores=9)])
     path = '/v1/queues/night/stats'
 
-    def cores(query='', token=MEMBER):
-        page = market.call('GET', path + query, token).json
+    def cores(query='', version='latest'):
+        headers = {'OpenStack-API-Version': f'market {version}'}
+        page = market.call('GET', path + query, MEMBER, headers=headers).json
         return [one['cores'] for one in page['minutes']], page.get('minutes_links')
 
-    assert cores() == ([29.5, 0.5, 0.0], None)
-    first, links = cores('?limit=2')
-    assert first == [29.5, 0.5]
-    link = links[0]['href'].partition('/stats')[2]
-    assert cores(link) == ([0.0], None)
-    assert cores('?since=2027-01-15T06:00:00Z')[0] == [30.5, 29.5, 0.5, 0.0]
-    assert cores('?until=2027-01-15T07:59:30Z')[0] == [29.5, 0.5]
+    for version, order in (('latest', [0.0, 0.5, 29.5]), ('1.16', [29.5, 0.5, 0.0])):
+        assert cores(version=version) == (order, None)
+        first, links = cores('?limit=2', version)
+        assert first == order[:2]
+        link = links[0]['href'].partition('/stats')[2]
+        assert cores(link, version) == (order[2:], None)
+    assert cores('?since=2027-01-15T06:00:00Z')[0] == [0.0, 0.5, 29.5, 30.5]
+    assert cores('?until=2027-01-15T07:59:30Z')[0] == [0.5, 29.5]
     cloud = market.call('GET', '/v1/queues/all/stats', ADMIN).json['minutes']
     assert [one['cores'] for one in cloud] == [9]
     assert market.call('GET', '/v1/queues/all/stats', MEMBER).status_code == 403

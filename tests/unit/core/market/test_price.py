@@ -15,7 +15,7 @@ from nova_market.core.market.price import (
     demand,
     demand_price,
     held_price,
-    quote,
+    quantiles,
 )
 
 WIDE = DemandSettings(floor=1e-9, step=1e9)
@@ -99,9 +99,9 @@ def test_charges_are_whole_and_at_most_the_bid():
     assert list(charges(bids, np.array([100 / 33, 1.01, 0.0]), price)) == [100, 33, 0]
 
 
-def test_quote():
-    np.testing.assert_allclose(quote(np.array([1.0, 2.0, 3.0]), 4.0, (0.0, 0.5, 1.0)), [4, 8, 12])
-    assert quote(np.zeros(0), 4.0).shape == (0,)
+def test_quantiles_of_a_quote():
+    np.testing.assert_allclose(quantiles(np.array([4.0, 8.0, 12.0]), (0.0, 0.5, 1.0)), [4, 8, 12])
+    assert quantiles(np.zeros(0)).shape == (0,)
 
 
 @pytest.mark.parametrize(
