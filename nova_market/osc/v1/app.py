@@ -16,6 +16,7 @@ from nova_market.osc.v1.budget import add_renewal
 from nova_market.osc.v1.columns import listed, shown
 from nova_market.osc.v1.lookup import app_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
+from nova_market.osc.v1.time_argument import FUTURE, future_argument
 
 THRESHOLDS = ('low', 'reference', 'high')
 
@@ -143,7 +144,8 @@ class SetApp(MarketShowOne):
         parser.add_argument(
             '--deadline',
             metavar='<time>',
-            help='New deadline (ISO 8601, such as 2026-11-22T03:00:00Z)',
+            type=future_argument,
+            help=f'New deadline, {FUTURE}',
         )
         for name in THRESHOLDS:
             parser.add_argument(

@@ -8,8 +8,9 @@ from osc_lib import exceptions
 
 from nova_market.osc.v1.bag import BAG, add_bag, bag_id_of
 from nova_market.osc.v1.columns import credit_argument, shown
-from nova_market.osc.v1.job_argument import DURATION, NumberArgument, duration_argument
+from nova_market.osc.v1.job_argument import NumberArgument
 from nova_market.osc.v1.market_command import MarketShowOne
+from nova_market.osc.v1.time_argument import DURATION, FUTURE, duration_argument, future_argument
 
 GIVEN = ('name', 'utility', 'weight', 'order', 'poll', 'budget', 'deadline', 'within')
 
@@ -40,7 +41,10 @@ class SetBag(MarketShowOne):
         budget.add_argument('--no-budget', action='store_true', help='Spend what the project has')
         deadline = parser.add_mutually_exclusive_group()
         deadline.add_argument(
-            '--deadline', metavar='<time>', help='Time by which all waiting tasks are to be done'
+            '--deadline',
+            metavar='<time>',
+            type=future_argument,
+            help=f'Time by which all waiting tasks are to be done, {FUTURE}',
         )
         deadline.add_argument(
             '--within', metavar=DURATION, type=duration_argument, help='The same from now on'

@@ -17,7 +17,7 @@ from osc_lib import exceptions
 from nova_market.core.job.script import MAX_SCRIPT, check_script
 from nova_market.core.ledger.money import micro_credits
 from nova_market.errors import BadAmount, BadScript
-from nova_market.osc.v1.job_argument import duration_argument
+from nova_market.osc.v1.time_argument import duration_argument
 
 LARGEST = 64 * 2**20
 """Bytes of a file."""

@@ -7,6 +7,7 @@ from typing import Any
 from nova_market.osc.v1.account import add_projects, of_projects
 from nova_market.osc.v1.columns import Amount, Column, listed
 from nova_market.osc.v1.market_command import MarketLister
+from nova_market.osc.v1.names import named
 
 HEAVINESS: tuple[Column, ...] = (
     ('Project', 'project_id', None),
@@ -41,7 +42,9 @@ class ShowHeaviness(MarketLister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return listed(HEAVINESS, self.market.heaviness(**of_projects(self, parsed_args)))
+        return listed(
+            named(self, HEAVINESS), self.market.heaviness(**of_projects(self, parsed_args))
+        )
 
 
 class ListHost(MarketLister):

@@ -5,7 +5,7 @@ Units: amounts in whole micro-credits, prices in micro-credits per unit and peri
 """
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from cliff.columns import FormattableColumn
@@ -127,7 +127,7 @@ class Explanation(FormattableColumn[Any]):
 NAMED = 10
 """Hosts that a table names; a format for programs has all."""
 
-Column = tuple[str, str, type[FormattableColumn[Any]] | None]
+Column = tuple[str, str, Callable[[Any], FormattableColumn[Any]] | None]
 """Heading, attribute of the resource, and how a person reads it."""
 
 

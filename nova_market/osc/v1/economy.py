@@ -17,6 +17,7 @@ from nova_market.osc.v1.columns import (
     shown,
 )
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne
+from nova_market.osc.v1.names import named
 from nova_market.osc.v1.price import add_window
 
 PAST: tuple[Column, ...] = (
@@ -73,9 +74,9 @@ class ShowEconomy(MarketShowOne):
 class EconomyHistory(MarketLister):
     """List money supply, charges and price index of past rounds, newest first
 
-    Example, one hour::
+    Example, all of yesterday::
 
-        openstack market economy history --since 2026-11-21T12:00:00 --until 2026-11-21T13:00:00
+        openstack market economy history --since yesterday --until today
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -107,7 +108,9 @@ class ListPower(MarketLister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return listed(POWER, self.market.purchasing_power(**of_projects(self, parsed_args)))
+        return listed(
+            named(self, POWER), self.market.purchasing_power(**of_projects(self, parsed_args))
+        )
 
 
 class PowerHistory(MarketLister):
@@ -115,7 +118,7 @@ class PowerHistory(MarketLister):
 
     Example, the last ten minutes before noon::
 
-        openstack market economy power history --since 2026-11-21T11:50:00 --until 2026-11-21T12:00:00
+        openstack market economy power history --since 2026-11-21T11:50 --until 2026-11-21T12:00
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -129,4 +132,4 @@ class PowerHistory(MarketLister):
         query = of_projects(self, parsed_args)
         query |= {'since': parsed_args.since, 'until': parsed_args.until}
         found = self.market.purchasing_power_history(max_items=parsed_args.limit, **query)
-        return listed(PAST_POWER, found)
+        return listed(named(self, PAST_POWER), found)

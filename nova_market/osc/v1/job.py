@@ -13,6 +13,7 @@ from nova_market.osc.v1.columns import add_limit, listed, shown
 from nova_market.osc.v1.job_columns import JOB, JOBS, JOBS_LONG, SCRIPTS
 from nova_market.osc.v1.job_lookup import JOB_HELP, JOBS_HELP, job_id_of, jobs_of
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne, refusal
+from nova_market.osc.v1.names import named
 from nova_market.sdk.v1.job import ENDED, LIVE
 
 
@@ -66,7 +67,7 @@ class ListJob(MarketLister):
         if not parsed_args.all:
             query['states'] = parsed_args.state or LIVE
         found = self.market.jobs(max_items=parsed_args.limit, **query)
-        return listed(JOBS_LONG if parsed_args.long else JOBS, found)
+        return listed(named(self, JOBS_LONG) if parsed_args.long else JOBS, found)
 
 
 class ShowJob(MarketShowOne):
@@ -86,7 +87,7 @@ class ShowJob(MarketShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         job = self.market.get_job(job_id_of(self.conn, parsed_args.job))
-        return shown((*JOB, *SCRIPTS) if parsed_args.script else JOB, job)
+        return shown(named(self, (*JOB, *SCRIPTS) if parsed_args.script else JOB), job)
 
 
 class _OfJobs(MarketLister):

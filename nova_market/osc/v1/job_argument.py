@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How lengths of time, memory, arrays and variables are typed for jobs.
-
-Units: seconds, MiB. What Slurm's users type is read as Slurm reads it, but for a bare number of time, which
-is minutes there and seconds elsewhere: it is refused.
-"""
+"""How memory, arrays, variables and numbers are typed for jobs. Units: MiB."""
 
 import argparse
 import math
@@ -13,45 +9,10 @@ from collections.abc import Sequence
 
 from nova_market.core.text import shown
 
-UNITS = {'d': 86400, 'h': 3600, 'm': 60, 's': 1}
-_WITH_UNITS = re.compile(r'(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?', re.ASCII)
-_CLOCK = re.compile(r'(?:(\d{1,9})-)?(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?', re.ASCII)
 _MEMORY = re.compile(r'(\d{1,12}(?:\.\d{1,6})?)(?:([KMGT])(?:iB)?)?', re.IGNORECASE | re.ASCII)
 _MEBIBYTES = {'K': 1 / 1024, 'M': 1, 'G': 1024, 'T': 1024**2}
 _RANGE = re.compile(r'(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?', re.ASCII)
 _NAME = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
-
-DURATION = '<time>'
-"""Metavar of a length of time."""
-
-
-def duration_argument(text: str) -> int:
-    """Seconds: 90s, 15m, 2h, 1d12h; or as Slurm writes it: 1-02:30:00, 2:30:00, 30:00, 1-2."""
-    if text and (parts := _WITH_UNITS.fullmatch(text)):
-        return sum(
-            int(part or 0) * unit for part, unit in zip(parts.groups(), UNITS.values(), strict=True)
-        )
-    if (clock := _CLOCK.fullmatch(text)) and set(text) & {':', '-'}:
-        days, *rest = clock.groups()
-        given = [int(part) for part in rest if part is not None]
-        # with days the first one is hours; without them one colon is minutes:seconds
-        largest = 3600 if days is not None or len(given) == 3 else 60
-        units = (largest, largest // 60, 1)
-        return int(days or 0) * 86400 + sum(n * unit for n, unit in zip(given, units, strict=False))
-    raise argparse.ArgumentTypeError(
-        f'{shown(text)}: give a time with its unit, such as 90s, 15m, 2h or 1d12h, '
-        'or as Slurm writes it, such as 1-02:30:00 or 2:30:00'
-    )
-
-
-def duration_text(seconds: float) -> str:
-    """As it can be typed: 5400 is 1h30m."""
-    rest, parts = round(seconds), []
-    for name, unit in UNITS.items():
-        count, rest = divmod(rest, unit)
-        if count:
-            parts.append(f'{count}{name}')
-    return ''.join(parts) or '0s'
 
 
 def memory_argument(text: str) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 from cliff.columns import FormattableColumn
 
 from nova_market.osc.v1.columns import Amount, Column, Credits, Fields, Parameters, Percent, Price
-from nova_market.osc.v1.job_argument import duration_text
+from nova_market.osc.v1.time_argument import duration_text
 
 TIMES = (
     'max_time_limit', 'max_notice', 'max_least_run_time', 'short_below', 'notice', 'least_run_time',

@@ -14,14 +14,13 @@ from nova_market.core.job.script import script_options
 from nova_market.errors import BadScript
 from nova_market.osc.v1.columns import count_argument, credit_argument
 from nova_market.osc.v1.job_argument import (
-    DURATION,
     ArrayArgument,
     NumberArgument,
-    duration_argument,
     memory_argument,
     variable_argument,
     whole_argument,
 )
+from nova_market.osc.v1.time_argument import DURATION, FUTURE, duration_argument, future_argument
 
 RESOURCES = ('cores', 'memory_mib', 'disk_gib')
 SENT = (
@@ -136,7 +135,8 @@ def _add_order(parser: argparse.ArgumentParser, absent: Any) -> None:
     parser.add_argument(
         '--begin',
         metavar='<time>',
-        help='Do not start it before this time (ISO 8601, UTC when it names no zone)',
+        type=future_argument,
+        help=f'Do not start it before this time, {FUTURE}',
         **absent,
     )
     parser.add_argument(

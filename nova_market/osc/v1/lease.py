@@ -18,6 +18,8 @@ from nova_market.osc.v1.lease_columns import EVENTS, LEASE, LEASES
 from nova_market.osc.v1.lease_option import add_place, add_time, lease_body
 from nova_market.osc.v1.lookup import project_id_of
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne, refusal
+from nova_market.osc.v1.names import named
+from nova_market.osc.v1.time_argument import PAST, past_argument
 
 STATES = ('planned', 'starting', 'active', 'ending', 'ended', 'failed')
 SIZES = {'cores': 'cores', 'memory': 'memory_mib', 'disk': 'disk_gib'}
@@ -88,9 +90,17 @@ class ListLease(MarketLister):
             '--state', choices=STATES, help=f'Show those in this state: {", ".join(STATES)}'
         )
         parser.add_argument('--host', metavar='<host>', help='Show those with a node on this host')
-        parser.add_argument('--since', metavar='<time>', help='Show those that end after this time')
         parser.add_argument(
-            '--until', metavar='<time>', help='Show those that begin before this time'
+            '--since',
+            metavar='<time>',
+            type=past_argument,
+            help=f'Show those that end after this time, {PAST}',
+        )
+        parser.add_argument(
+            '--until',
+            metavar='<time>',
+            type=past_argument,
+            help='Show those that begin before this time, such as +1d (from now) or tomorrow',
         )
         add_limit(parser, 'leases')
         return parser
@@ -121,7 +131,7 @@ class ShowLease(OfLease):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(LEASE, self.market.get_lease(parsed_args.lease))
+        return shown(named(self, LEASE), self.market.get_lease(parsed_args.lease))
 
 
 class SetLease(OfLease):

@@ -12,10 +12,10 @@ from typing import Any
 
 from osc_lib import exceptions
 
-from nova_market.core.timestamp import FORM, seconds, stamp
-from nova_market.errors import BadTime
+from nova_market.core.timestamp import seconds, stamp
 from nova_market.osc.v1.market_command import MarketLister
 from nova_market.osc.v1.step_plot import Line, Panel, svg
+from nova_market.osc.v1.time_argument import PAST, past_argument
 
 HOUR, DAY = 3600, 86_400
 VIEWS = {'day': (DAY, HOUR), 'week': (7 * DAY, 6 * HOUR)}
@@ -37,14 +37,17 @@ class LeaseCalendar(MarketLister):
     Examples, a day from now on, and a week from Monday with a plot::
 
         openstack market lease calendar
-        openstack market lease calendar --view week --since 2026-11-23T00:00:00Z --plot week.svg
+        openstack market lease calendar --view week --since 2026-11-23 --plot week.svg
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('--view', choices=tuple(VIEWS), default='day', help='Default: day')
         parser.add_argument(
-            '--since', metavar='<time>', help='Where it begins; default: the hour that runs now'
+            '--since',
+            metavar='<time>',
+            type=past_argument,
+            help=f'Where it begins, {PAST}; +1d: from now; default: the hour that runs now',
         )
         parser.add_argument(
             '--host', metavar='<host>', action='append', dest='hosts',
@@ -61,10 +64,7 @@ class LeaseCalendar(MarketLister):
             raise exceptions.CommandError(
                 f'--plot {parsed_args.plot}: give a name that ends with .svg, the only format that is written'
             )
-        try:
-            since = seconds(parsed_args.since) if parsed_args.since else time() // HOUR * HOUR
-        except BadTime as error:
-            raise exceptions.CommandError(f'--since: {error}: give {FORM}') from None
+        since = seconds(parsed_args.since) if parsed_args.since else time() // HOUR * HOUR
         found = self.market.lease_calendar(since=stamp(since), until=stamp(since + length))
         wanted = parsed_args.hosts
         hosts = [one for one in found.hosts if not wanted or one['host'] in wanted]

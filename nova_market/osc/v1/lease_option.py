@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from nova_market.osc.v1.columns import count_argument
-from nova_market.osc.v1.job_argument import DURATION, NumberArgument, duration_argument
+from nova_market.osc.v1.job_argument import NumberArgument
+from nova_market.osc.v1.time_argument import DURATION, FUTURE, duration_argument, future_argument
 
 SENT = ('name', 'purpose', 'hosts', 'nodes', 'utilisation', 'duration')
 FLAGS = ('whole', 'flexible')
@@ -39,10 +40,14 @@ def add_time(parser: argparse.ArgumentParser, *, required: bool) -> None:
         help='Duration of the lease, such as 90m, 8h, 2d',
     )  # fmt: skip
     when = parser.add_mutually_exclusive_group()
-    when.add_argument('--start', metavar='<time>', help='When it starts, default: now')
     when.add_argument(
-        '--window', metavar=('<from>', '<to>'), nargs=2, help='Any time between these two'
-    )
+        '--start', metavar='<time>', type=future_argument,
+        help=f'When it starts, {FUTURE}; default: now',
+    )  # fmt: skip
+    when.add_argument(
+        '--window', metavar=('<from>', '<to>'), nargs=2, type=future_argument,
+        help='Any time between these two, each as for --start',
+    )  # fmt: skip
     parser.add_argument(
         '--flexible', action='store_true', default=None, help='It may be moved until it begins soon'
     )

@@ -8,9 +8,10 @@ from typing import Any
 from cliff.columns import FormattableColumn
 
 from nova_market.osc.v1.columns import Column, shown
-from nova_market.osc.v1.job_argument import duration_text
 from nova_market.osc.v1.lookup import project_id_of
 from nova_market.osc.v1.market_command import MarketShowOne
+from nova_market.osc.v1.names import named
+from nova_market.osc.v1.time_argument import duration_text
 
 SECONDS = frozenset(
     {
@@ -57,7 +58,7 @@ class ShowLimits(MarketShowOne):
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         project = parsed_args.project
         query = {'project_id': project_id_of(self.conn, project)} if project else {}
-        return shown(LIMITS, self.market.limits(**query))
+        return shown(named(self, LIMITS), self.market.limits(**query))
 
 
 def _text(name: str, one: Any) -> str:

@@ -9,9 +9,10 @@ from osc_lib import exceptions
 
 from nova_market.osc.v1.account import add_projects, of_projects
 from nova_market.osc.v1.columns import Column, Lines, add_limit, count_argument, listed, shown
-from nova_market.osc.v1.job_argument import DURATION, duration_argument
 from nova_market.osc.v1.lookup import project_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
+from nova_market.osc.v1.names import named
+from nova_market.osc.v1.time_argument import DURATION, duration_argument
 
 LISTED: tuple[Column, ...] = (
     ('User', 'user_id', None),
@@ -131,7 +132,9 @@ class ListNotice(MarketLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         query = of_projects(self, parsed_args)
-        return listed(LISTED, self.market.notices(max_items=parsed_args.limit, **query))
+        return listed(
+            named(self, LISTED), self.market.notices(max_items=parsed_args.limit, **query)
+        )
 
 
 class ShowNotice(MarketShowOne):

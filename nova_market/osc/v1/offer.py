@@ -13,15 +13,12 @@ from nova_market.core.ledger.money import credit_text
 from nova_market.errors import BadScript
 from nova_market.osc.v1.account import add_projects, of_projects
 from nova_market.osc.v1.columns import Amount, Column, Credits, Names, add_limit, listed, shown
-from nova_market.osc.v1.job_argument import (
-    DURATION,
-    duration_argument,
-    variable_argument,
-)
+from nova_market.osc.v1.job_argument import variable_argument
 from nova_market.osc.v1.job_columns import Duration, Given
 from nova_market.osc.v1.job_create import script_of
 from nova_market.osc.v1.job_wait import warn
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne, refusal
+from nova_market.osc.v1.time_argument import DURATION, duration_argument
 
 STATES = ('open', 'held', 'accepted', 'closed', 'released', 'expired')
 MADE: tuple[Column, ...] = (

@@ -9,12 +9,13 @@ from typing import Any
 from osc_lib import exceptions
 
 from nova_market.osc.v1.columns import listed
-from nova_market.osc.v1.job_argument import DURATION, NumberArgument, duration_argument
+from nova_market.osc.v1.job_argument import NumberArgument
 from nova_market.osc.v1.job_option import RESOURCES, add_size
 from nova_market.osc.v1.job_wait import warn
 from nova_market.osc.v1.lease_option import add_place, add_time, lease_body
 from nova_market.osc.v1.market_command import MarketLister
 from nova_market.osc.v1.offer import LEASES_MADE, MADE, accepted_offer, add_script, job_of
+from nova_market.osc.v1.time_argument import DURATION, FUTURE, duration_argument, future_argument
 
 OF_LEASE = ('hosts', 'nodes', 'whole')
 OF_TIME = ('purpose', 'utilisation', 'duration', 'start', 'window', 'flexible')
@@ -73,7 +74,10 @@ class CreateOffer(MarketLister):
         add_time(parser, required=False)
         add_size(parser, {'default': argparse.SUPPRESS})
         parser.add_argument(
-            '--deadline', metavar='<time>', help='Show only offers that are done by this time'
+            '--deadline',
+            metavar='<time>',
+            type=future_argument,
+            help=f'Show only offers that are done by this time, {FUTURE}',
         )
         parser.add_argument(
             '--utility',

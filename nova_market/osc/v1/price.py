@@ -15,6 +15,7 @@ from nova_market.osc.v1.columns import (
     shown,
 )
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne
+from nova_market.osc.v1.time_argument import PAST, past_argument
 
 RESOURCES = ('cpu', 'memory')
 
@@ -59,10 +60,14 @@ def add_window(parser: argparse.ArgumentParser, default: str = 'a day before --u
     parser.add_argument(
         '--since',
         metavar='<time>',
-        help=f'Not before this time (ISO 8601, UTC); default: {default}',
+        type=past_argument,
+        help=f'Not before this time, {PAST}; default: {default}',
     )
     parser.add_argument(
-        '--until', metavar='<time>', help='Not after this time (ISO 8601, UTC); default: now'
+        '--until',
+        metavar='<time>',
+        type=past_argument,
+        help=f'Not after this time, {PAST}; default: now',
     )
 
 
@@ -89,10 +94,9 @@ class ShowPrice(MarketLister):
 class PriceHistory(MarketLister):
     """List the prices of past rounds, newest first
 
-    Example, the memory price of one hour::
+    Example, the memory price of the last hour::
 
-        openstack market price history --resource memory \
-            --since 2026-11-21T12:00:00 --until 2026-11-21T13:00:00
+        openstack market price history --resource memory --since 1h
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -117,8 +121,8 @@ class QuotePrice(MarketShowOne):
     Present is what all these servers would pay for one period at the prices of the last round. Low, median
     and high are the 5, 50 and 95 % quantiles of what they would have paid in each of the seen periods, those
     from first to last in a window, by default the last day; least and greatest are the cheapest and the
-    dearest of these periods. The total is the median times the number of periods. It is an indication, because
-    others may bid more tomorrow.
+    dearest of these periods. The total is the median times the number of periods. It is an indication: others
+    may bid more tomorrow.
 
     Example, four servers for a day of periods of one minute::
 

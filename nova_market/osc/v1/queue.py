@@ -10,11 +10,13 @@ from osc_lib import exceptions
 from nova_market.osc.v1.account import add_projects, of_projects
 from nova_market.osc.v1.app import parameter_argument
 from nova_market.osc.v1.columns import credit_argument, listed, shown
-from nova_market.osc.v1.job_argument import DURATION, NumberArgument, duration_argument
+from nova_market.osc.v1.job_argument import NumberArgument
 from nova_market.osc.v1.job_columns import QUEUE, QUEUES, QUEUES_OF_PROJECTS
 from nova_market.osc.v1.lookup import project_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
+from nova_market.osc.v1.names import named
 from nova_market.osc.v1.queue_option import LIMITS, add_limits
+from nova_market.osc.v1.time_argument import DURATION, duration_argument
 
 PLAIN = (
     'name', 'description', 'share', 'aggregate', 'policy', 'short_below', 'image', 'reuse',
@@ -199,7 +201,7 @@ class ListQueue(MarketLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         columns = QUEUES_OF_PROJECTS if parsed_args.all_projects else QUEUES
-        return listed(columns, self.market.queues(**of_projects(self, parsed_args)))
+        return listed(named(self, columns), self.market.queues(**of_projects(self, parsed_args)))
 
 
 class ShowQueue(MarketShowOne):
@@ -216,7 +218,7 @@ class ShowQueue(MarketShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(QUEUE, self.market.get_queue(parsed_args.queue))
+        return shown(named(self, QUEUE), self.market.get_queue(parsed_args.queue))
 
 
 class SetQueue(MarketShowOne):

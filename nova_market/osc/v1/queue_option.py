@@ -4,7 +4,8 @@
 import argparse
 
 from nova_market.osc.v1.columns import count_argument
-from nova_market.osc.v1.job_argument import DURATION, duration_argument, whole_argument
+from nova_market.osc.v1.job_argument import whole_argument
+from nova_market.osc.v1.time_argument import DURATION, duration_argument
 
 LIMITS = (
     'max_waiting', 'max_running', 'max_time_limit', 'max_servers', 'max_array', 'max_notice',

@@ -12,11 +12,11 @@ from osc_lib import exceptions
 
 from nova_market.core.timestamp import seconds, stamp
 from nova_market.osc.v1.columns import listed
-from nova_market.osc.v1.job_argument import DURATION, duration_argument
 from nova_market.osc.v1.job_columns import MINUTES
 from nova_market.osc.v1.market_command import MarketLister
 from nova_market.osc.v1.price import add_window
 from nova_market.osc.v1.step_plot import Line, Panel, svg
+from nova_market.osc.v1.time_argument import DURATION, duration_argument
 
 ALL = 'all'
 """As the API's: no queue has this name."""
@@ -51,8 +51,8 @@ class QueueStats(MarketLister):
     Examples, an hour by five minutes, a plot, and the cloud's day::
 
         openstack market queue stats --every 5m render
-        openstack market queue stats --since 2026-11-21T12:00:00 --plot render.svg render
-        openstack market queue stats --since 2026-11-21T00:00:00 --every 1h
+        openstack market queue stats --since 6h --plot render.svg render
+        openstack market queue stats --since yesterday --every 1h
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

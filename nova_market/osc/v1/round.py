@@ -24,6 +24,7 @@ from nova_market.osc.v1.columns import (
 )
 from nova_market.osc.v1.lookup import server_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
+from nova_market.osc.v1.names import named
 
 LIST: tuple[Column, ...] = (
     ('Period', 'period', None),
@@ -151,4 +152,5 @@ class ListAllocation(MarketLister):
             period = last_period(self) if parsed_args.period is None else parsed_args.period
             query = of_projects(self, parsed_args)
             found = self.market.allocations(period, max_items=parsed_args.limit, **query)
-        return listed(ALLOCATION, found)
+        everywhere = parsed_args.all_projects
+        return listed(named(self, ALLOCATION, all_projects=everywhere), found)

@@ -208,7 +208,8 @@ def keystone(service: MarketService) -> Flask:
         caller = request.headers.get('X-Auth-Token')
         if caller != PEOPLE['root'].token:
             return _missing(403)
-        found = [_project(p) for p in PEOPLE.values() if p.project == request.args.get('name')]
+        name = request.args.get('name')
+        found = [_project(p) for p in PEOPLE.values() if name in (None, p.project)]
         return jsonify(projects=found, links={})
 
     @app.get('/v3/projects/<project_id>')

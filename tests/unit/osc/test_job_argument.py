@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from nova_market.osc.v1.job_argument import (
     ArrayArgument,
     NumberArgument,
-    duration_argument,
-    duration_text,
     memory_argument,
     variable_argument,
 )
+from nova_market.osc.v1.time_argument import duration_argument, duration_text
 
 
 @pytest.mark.parametrize(
