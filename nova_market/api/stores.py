@@ -27,6 +27,7 @@ from nova_market.ports import (
     OwnBags,
     OwnerNames,
     PlanStore,
+    Projects,
     QueueStore,
     RefusalStore,
     ServerOwners,
@@ -76,6 +77,7 @@ class ApiStores:
     names: OwnerNames
     owners: ServerOwners
     flavors: Flavors
+    projects: Projects
     wall: Callable[[], float]
     outlooks: Outlooks = field(default_factory=Outlooks)
     known_hosts: KnownHosts = field(default_factory=KnownHosts)

@@ -26,6 +26,7 @@ from nova_market.ports.market import (
     Leadership,
     MarketCloud,
     Notices,
+    Projects,
     ProviderTraits,
     ServerOwners,
 )
@@ -84,6 +85,7 @@ __all__ = [
     'PlanStore',
     'PowerActuator',
     'PowerStore',
+    'Projects',
     'ProviderTraits',
     'QueueStore',
     'QuotaSource',

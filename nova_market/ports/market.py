@@ -74,6 +74,16 @@ class ServerOwners(Protocol):
         """
 
 
+class Projects(Protocol):
+    """Projects of the cloud."""
+
+    def named(self, text: str) -> Sequence[str]:
+        """The id of the project whose id this is; else those of all that have this name, by id.
+
+        :raises errors.CloudUnavailable: Keystone does not answer.
+        """
+
+
 class Flavors(Protocol):
     """What flavors hold."""
 

@@ -17,6 +17,7 @@ from webob.exc import HTTPServiceUnavailable
 from nova_market import ports
 from nova_market.adapters.openstack.directory import ComputeDirectory
 from nova_market.adapters.openstack.owner_names import OwnerNames
+from nova_market.adapters.openstack.projects import KeystoneProjects
 from nova_market.adapters.openstack.region_apis import RegionApis
 from nova_market.adapters.openstack.token_check import checked_tokens
 from nova_market.adapters.openstack.trusts import KeystoneTrusts
@@ -48,7 +49,7 @@ from nova_market.db.refusals import DatabaseRefusals
 from nova_market.db.rounds import DatabaseRounds
 from nova_market.db.set_aside import DatabaseSetAside
 from nova_market.errors import ConfigurationError
-from nova_market.ports import ChildRegions, Flavors, ServerOwners, Trusts
+from nova_market.ports import ChildRegions, Flavors, Projects, ServerOwners, Trusts
 from nova_market.services.tender.bag_requests import BagLimits
 from nova_market.wiring.database import connect_api
 from nova_market.wiring.job_settings import job_limits, worker_pace
@@ -80,9 +81,15 @@ def build(conf: cfg.ConfigOpts) -> Wsgi:
     directory = ComputeDirectory.from_conf(conf)
     trusts = KeystoneTrusts.from_conf(conf)
     regions = RegionApis.from_conf(conf, f'{SERVICE_TYPE} {NEWEST}')
-    names = OwnerNames.from_conf(conf)
-    database = connect_api(conf)
-    stores = database_stores(database, directory, directory, trusts, names, regions=regions)
+    stores = database_stores(
+        connect_api(conf),
+        directory,
+        directory,
+        trusts,
+        OwnerNames.from_conf(conf),
+        projects=KeystoneProjects.from_conf(conf),
+        regions=regions,
+    )
     authenticate = functools.partial(checked_tokens, conf=conf, unavailable=keystone_away)
     return make_application(conf, stores, settings(conf), authenticate, metrics_token(conf))
 
@@ -106,6 +113,7 @@ def database_stores(
     names: ports.OwnerNames,
     wall: Callable[[], float] = time.time,
     *,
+    projects: Projects,
     regions: ChildRegions | None = None,
 ) -> ApiStores:
     """Everything in one database. regions: those below this one; None: there are none."""
@@ -131,6 +139,7 @@ def database_stores(
         names=names,
         owners=owners,
         flavors=flavors,
+        projects=projects,
         wall=wall,
         regions=regions or RegionApis({}, ''),
     )

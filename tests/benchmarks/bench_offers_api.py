@@ -155,7 +155,7 @@ def keep_open(stores, count):
 @pytest.mark.parametrize(('kept', 'workers'), OPEN)
 def test_requests_over_eight_connections(file, market_service, database, url, kept, workers):
     """One process answers a good part of as many requests for offers as of reads."""
-    stores = database_stores(database, None, None, None, None)
+    stores = database_stores(database, None, None, None, None, projects=None)
     sell(stores, 100, workers)
     keep_open(stores, kept)
     listener = socket.create_server(('127.0.0.1', 0), backlog=64)

@@ -1,26 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers and flavors that somebody has written down."""
+"""Servers, flavors and projects that somebody has written down."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from nova_market.core.market.owner_server import OwnedServer
 from nova_market.errors import CloudUnavailable
 
 
 class StaticDirectory:
-    """Servers and flavors that somebody has written down: a fake for tests."""
+    """Servers, flavors and projects that somebody has written down: a fake for tests."""
 
     def __init__(
         self,
         owners: dict[str, str],
         flavors: dict[str, tuple[float, float]],
+        *,
         sizes: Mapping[str, tuple[float, float]] | None = None,
+        projects: Mapping[str, str] | None = None,
     ) -> None:
-        """owners: projects of servers; sizes: cores and MiB of servers, of others it is not known.
+        """The mappings are read at each call, so they may change; available = False: all is down.
 
-        The mappings are read at each call, so they may change; available = False: Nova is down.
+        owners: projects of servers; sizes: cores and MiB of servers, of others it is not known; projects:
+        names by id
         """
+        self.projects = projects or {}
         self.available = True
         self.owners = owners
         self.flavors = flavors
@@ -32,6 +36,12 @@ class StaticDirectory:
             return None
         vcpus, memory_mib = self.sizes.get(server_id, (math.inf, math.inf))
         return OwnedServer(project_id=self.owners[server_id], vcpus=vcpus, memory_mib=memory_mib)
+
+    def named(self, text: str) -> Sequence[str]:
+        self._check()
+        if text in self.projects:
+            return [text]
+        return sorted(one for one, name in self.projects.items() if name == text)
 
     def flavor(self, name: str) -> tuple[float, float] | None:
         self._check()

@@ -12,6 +12,7 @@ from nova_market.api.call import Answer, Call
 from nova_market.api.contract import gives, takes_body, takes_header, takes_path
 from nova_market.api.errors import ApiError, not_found
 from nova_market.api.handlers.account import posted
+from nova_market.api.microversion import PROJECT_TARGETS
 from nova_market.api.schemas import account as schemas
 from nova_market.api.schemas.shape import HOLDER_ID
 from nova_market.core.ledger.account import Account
@@ -21,6 +22,7 @@ from nova_market.core.ledger.posting import (
     AccountId,
     Posting,
     Reason,
+    account,
     bare_id,
     kind_of,
     posting_key,
@@ -39,7 +41,7 @@ def grant(call: Call) -> Any:
     call.authorize('accounts:grant')
     name = AccountId(call.path['account_id'])
     if kind_of(name) == 'project':
-        _open(call, name)
+        name = _project_account(call, name)
     return _post(call, 'grant', Reason.GRANT, MINT, name, name)
 
 
@@ -68,22 +70,40 @@ def create(call: Call) -> Any:
     target = _party(call, call.body['to'])
     inside = target is not None and target.project_id == source.project_id
     call.authorize('transfers:create' if inside else 'transfers:create_to_other', source.project_id)
-    if target is None:
-        raise not_found('account', call.body['to'])
-    if source.id == target.id:
+    named = AccountId(call.body['to'])
+    if not inside and kind_of(named) == 'project':
+        named = _project_account(call, named)
+    elif target is None:
+        raise not_found('account', named)
+    if source.id == named:
         raise ApiError(
             400, 'market.transfer.to_self', f'{source.id} is both from and to: name two accounts'
         )
-    return _post(call, 'transfer', Reason.TRANSFER, source.id, target.id, source.id)
+    return _post(call, 'transfer', Reason.TRANSFER, source.id, named, source.id)
 
 
 def _party(call: Call, name: str) -> Account | None:
     return call.stores.accounts.account(AccountId(name))
 
 
-def _open(call: Call, name: AccountId) -> None:
-    project = bare_id(name)
-    call.stores.accounts.open([Account(id=name, project_id=project)])
+def _project_account(call: Call, name: AccountId) -> AccountId:
+    """The account of a project that is in Keystone, which is opened when there is none.
+
+    :raises ApiError: 404, there is no such project; 409, several have this name.
+    """
+    given = bare_id(name)
+    found = call.stores.projects.named(given)
+    if not found or (given not in found and call.version < PROJECT_TARGETS):
+        raise not_found('project', given)
+    if len(found) > 1:
+        raise ApiError(
+            409,
+            'market.project.ambiguous',
+            f'{len(found)} projects are named {given}: give the id of one of them, {", ".join(found):.200}',
+        )
+    own = account('project', found[0])
+    call.stores.accounts.open([Account(id=own, project_id=found[0])])
+    return own
 
 
 def _post(

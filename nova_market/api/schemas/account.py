@@ -62,10 +62,16 @@ BUDGET_CHANGE: Schema = {**record(RENEWAL, optional=tuple(RENEWAL)), 'minPropert
 
 GRANT_NEW = record({'amount': described(MOVED, 'micro-credits')})
 PAYING: Schema = {'type': 'string', 'pattern': '^(bank|(project|budget):[A-Za-z0-9_-]{1,64})$'}
+PAID: Schema = {
+    'type': 'string',
+    'pattern': r'^(bank|budget:[A-Za-z0-9_-]{1,64}|project:[^\x00-\x1f\x7f]{1,64})$',
+}
 TRANSFER_NEW = record(
     {
         'from': described(PAYING, 'account that pays'),
-        'to': described(PAYING, 'account that gets it'),
+        'to': described(
+            PAID, 'account that gets it; from version 1.17 on a project may be given by its name'
+        ),
         'amount': described(MOVED, 'micro-credits'),
     }
 )

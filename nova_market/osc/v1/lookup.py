@@ -8,7 +8,7 @@ budget, or by name or id of a project; nothing at all means one's own project.
 import uuid
 from typing import Any
 
-from openstack.exceptions import ForbiddenException
+from openstack.exceptions import DuplicateResource, ForbiddenException
 from osc_lib import exceptions
 
 from nova_market.core.ledger.posting import SINGLE
@@ -53,6 +53,10 @@ def project_id_of(conn: Any, text: str) -> str:
         found = conn.identity.find_project(text, ignore_missing=True)
     except ForbiddenException:
         return text
+    except DuplicateResource:
+        raise exceptions.CommandError(
+            f'several projects are named {text}: give the id of one; "openstack project list" shows them'
+        ) from None
     if found is None:
         raise exceptions.CommandError(f'no account, budget or project is called {text}')
     return str(found.id)

@@ -51,7 +51,7 @@ def test_a_mistyped_time_is_refused_before_anything_is_asked(charged, run):
     status, _, err = run('alice', 'statement', 'show', '--since', 'yesterdy')
     assert status != 0
     assert "argument --since: 'yesterdy' is no time: give one such as 1h (ago), yesterday" in err
-    assert charged.requests == []
+    assert not any('/market' in one for one in charged.requests)
 
 
 def test_sums_are_shown_by_server_application_and_day(charged, run):
@@ -63,7 +63,7 @@ def test_sums_are_shown_by_server_application_and_day(charged, run):
     }  # fmt: skip
     by_app = shown(run, 'alice', *show, 'app')
     assert [(line['Application'], line['Charged'] // MICRO) for line in by_app] == [
-        ('nightly', 2), (None, 4),
+        ('nightly', 2), ('astronomy', 4),
     ]  # fmt: skip
     by_day = shown(run, 'alice', *show, 'day', '--limit', '1')
     assert [(line['Charged'] // MICRO, line['Postings']) for line in by_day] == [(2, 1)]

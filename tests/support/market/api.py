@@ -40,6 +40,7 @@ IMPLIED = {
     'nothing': 'other',
 }
 ALICE, BOB, OPERATOR = 'a' * 32, 'b' * 32, 'c' * 32
+PROJECTS = {ALICE: 'astronomy', BOB: 'biology', OPERATOR: 'operations'}
 SERVERS = {
     '00000000-0000-4000-8000-00000000000a': ALICE,
     '00000000-0000-4000-8000-0000000000aa': ALICE,
@@ -128,11 +129,14 @@ LATER = (
 def make_market(database: Database, **options: Any) -> Market:
     """A market on a database whose tables are there; options: of Settings, and what is popped."""
     wall = options.pop('wall', None) or Wall()
-    directory = StaticDirectory(dict(SERVERS), dict(FLAVORS), dict.fromkeys(SERVERS, SIZE))
+    directory = StaticDirectory(
+        dict(SERVERS), dict(FLAVORS), sizes=dict.fromkeys(SERVERS, SIZE), projects=dict(PROJECTS)
+    )
     trusts = options.pop('trusts', None) or StaticTrusts(roles_of_users())
     regions = options.pop('regions', None)
     names = options.pop('names', None) or StaticNames()
-    stores = database_stores(database, directory, directory, trusts, names, wall, regions=regions)
+    given = database, directory, directory, trusts, names, wall
+    stores = database_stores(*given, projects=directory, regions=regions)
     conf = cfg.ConfigOpts()
     api_options.register_opts(conf)
     conf([], project='nova_market', default_config_files=options.pop('config_files', []))

@@ -342,7 +342,8 @@ def nova() -> Flask:
     @app.get('/v2.1/servers')
     def servers() -> Any:
         name = request.args.get('name')
-        return jsonify(servers=[one for one in _own_servers().values() if one['name'] == name])
+        every = _own_servers().values()
+        return jsonify(servers=[one for one in every if name in (None, one['name'])])
 
     @app.get('/v2.1/flavors/<flavor_id>')
     def flavor(flavor_id: str) -> Any:

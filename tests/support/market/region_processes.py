@@ -91,9 +91,8 @@ def _started(
 ) -> tuple[RegionProcess, subprocess.Popen[bytes]]:
     path = folder / f'{region.name}.sqlite'
     shutil.copy(tables, path)
-    stores = database_stores(
-        Database({'connection': f'sqlite:///{path}', **NO_WAIT}), None, None, None, None
-    )
+    database = Database({'connection': f'sqlite:///{path}', **NO_WAIT})
+    stores = database_stores(database, None, None, None, None, projects=None)
     _sell(stores, region)
     with socket.create_server(('127.0.0.1', 0)) as free:
         port = free.getsockname()[1]
