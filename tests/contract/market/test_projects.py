@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every ports.Projects promises: written down, and Keystone over HTTP."""
+
+import pytest
+from keystoneauth1.identity.v3 import Password
+from keystoneauth1.session import Session
+
+from nova_market.adapters.in_memory.directory import StaticDirectory
+from nova_market.adapters.openstack.projects import KeystoneProjects
+from nova_market.errors import CloudUnavailable
+from tests.support.market.api import ALICE, PROJECTS
+from tests.support.market.api_server import PASSWORD, PEOPLE
+
+pytestmark = pytest.mark.functional
+
+
+def keystone(url, name='root'):
+    """With the account of a person; root's is that of the services."""
+    person = PEOPLE[name]
+    auth = Password(
+        auth_url=f'{url}/identity/v3', username=person.name, password=PASSWORD,
+        project_name=person.project, user_domain_name='Default', project_domain_name='Default',
+    )  # fmt: skip
+    return KeystoneProjects(Session(auth=auth), lambda: f'{url}/identity')
+
+
+@pytest.fixture(params=['memory', 'keystone'])
+def source(request, market_service):
+    if request.param == 'memory':
+        return StaticDirectory({}, {}, projects=dict(PROJECTS))
+    return keystone(market_service.url)
+
+
+def test_a_project_is_found_by_its_id_or_its_name(source):
+    """What nobody has is an empty list; a name may have what an address may not."""
+    assert source.named(ALICE) == source.named('astronomy') == [ALICE]
+    assert source.named('astronmy') == source.named('the dome, east/west?') == []
+
+
+def test_who_may_not_read_projects_learns_nothing(market_service):
+    """A refusal of Keystone is no missing project."""
+    with pytest.raises(CloudUnavailable):
+        keystone(market_service.url, 'alice').named('biology')
+
+
+def test_a_keystone_that_is_down_is_no_missing_project():
+    """Nobody listens there."""
+    with pytest.raises(CloudUnavailable):
+        keystone('http://127.0.0.1:9').named(ALICE)
