@@ -16,6 +16,7 @@ from nova_market.osc.v1.budget import add_renewal
 from nova_market.osc.v1.columns import listed, shown
 from nova_market.osc.v1.lookup import app_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
+from nova_market.osc.v1.names import named
 from nova_market.osc.v1.time_argument import FUTURE, future_argument
 
 THRESHOLDS = ('low', 'reference', 'high')
@@ -74,7 +75,7 @@ class CreateApp(OfTemplate):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         made = self.market.create_app(**self.template(parsed_args))
-        return shown((*SHOW, *CREDENTIAL), made)
+        return shown(named(self, (*SHOW, *CREDENTIAL)), made)
 
 
 class ValidateApp(OfTemplate):
@@ -108,7 +109,7 @@ class ListApp(MarketLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         columns = OF_PROJECTS if parsed_args.all_projects else LIST
-        return listed(columns, self.market.apps(**of_projects(self, parsed_args)))
+        return listed(named(self, columns), self.market.apps(**of_projects(self, parsed_args)))
 
 
 class ShowApp(MarketShowOne):
@@ -125,7 +126,7 @@ class ShowApp(MarketShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(SHOW, self.market.get_app(app_id_of(self.conn, parsed_args.app)))
+        return shown(named(self, SHOW), self.market.get_app(app_id_of(self.conn, parsed_args.app)))
 
 
 class SetApp(MarketShowOne):
@@ -197,7 +198,8 @@ class SetApp(MarketShowOne):
                 '--new-credential or --new-trust'
             )
         after = self.market.update_app(before.id, generation=before.generation, **changes)
-        return shown((*SHOW, *CREDENTIAL) if after.credential else SHOW, after)
+        columns = (*SHOW, *CREDENTIAL) if after.credential else SHOW
+        return shown(named(self, columns), after)
 
 
 class OfApp(MarketShowOne):
@@ -218,7 +220,9 @@ class SuspendApp(OfApp):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(SHOW, self.market.suspend_app(app_id_of(self.conn, parsed_args.app)))
+        return shown(
+            named(self, SHOW), self.market.suspend_app(app_id_of(self.conn, parsed_args.app))
+        )
 
 
 class ResumeApp(OfApp):
@@ -230,7 +234,9 @@ class ResumeApp(OfApp):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(SHOW, self.market.resume_app(app_id_of(self.conn, parsed_args.app)))
+        return shown(
+            named(self, SHOW), self.market.resume_app(app_id_of(self.conn, parsed_args.app))
+        )
 
 
 class DeleteApp(MarketCommand):

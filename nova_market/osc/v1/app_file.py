@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files with templates of applications: as they are written, and as they are sent.
 
-Beyond the API amounts are in credits, as in all commands, and times may be a date, lack seconds, or be a
-duration from now, such as 2h. Units of what is sent: micro-credits, ISO 8601 in UTC.
+Amounts are in credits and times as they are typed, as in all commands. Units of what is sent: micro-credits,
+ISO 8601 in UTC.
 """
 
-import argparse
 import math
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,9 @@ from osc_lib import exceptions
 
 from nova_market.core.ledger.money import AMOUNT_PARAMETERS, MICRO, micro_credits
 from nova_market.core.text import shown
-from nova_market.errors import BadAmount
-from nova_market.osc.v1.job_argument import duration_argument
+from nova_market.core.timestamp import stamp
+from nova_market.errors import BadAmount, BadTime
+from nova_market.osc.v1.time_argument import moment
 
 LARGEST = 200_000
 """Bytes of a template; the service takes fewer."""
@@ -113,28 +113,14 @@ def parameter_written(where: str, value: Any) -> float:
 
 
 def time_text(where: str, value: Any, now: float) -> str:
-    """A time in ISO 8601, without a zone in UTC, a date, or a duration from now, as the API takes it.
+    """A time as commands take it, as the API has it.
 
     :raises ValueError: as `sent`.
     """
     try:
-        at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
-    except ValueError:
-        at = _after(where, value, now)
-    if not at.tzinfo:
-        at = at.replace(tzinfo=UTC)
-    return at.replace(microsecond=0).isoformat().replace('+00:00', 'Z')
-
-
-def _after(where: str, value: Any, now: float) -> datetime:
-    try:
-        seconds = duration_argument(value if isinstance(value, str) else '')
-        return datetime.fromtimestamp(math.ceil(now + seconds), UTC)
-    except (argparse.ArgumentTypeError, ValueError, OverflowError):
-        raise ValueError(
-            f'{where}: {shown(value)} is no time: write a date such as 2026-11-28T18:00, in UTC unless it '
-            'names a zone, or a duration from now such as 2h'
-        ) from None
+        return stamp(moment(str(value), now, ahead=True))
+    except BadTime as error:
+        raise ValueError(f'{where}: {error}') from None
 
 
 def _price(where: str, value: Any) -> float:

@@ -14,6 +14,7 @@ from nova_market.osc.v1.account import add_projects, of_projects
 from nova_market.osc.v1.columns import Amount, Column, Credits, credit_argument, listed, shown
 from nova_market.osc.v1.lookup import account_id, server_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne, refusal
+from nova_market.osc.v1.names import named
 
 SOURCES = {
     'tenant': 'this bid',
@@ -115,7 +116,7 @@ class SetBid(MarketShowOne):
         before = self._standing(server_id)
         if parsed_args.no_max:
             before.update(max_cpu=None, max_memory_mib=None)
-        return shown(SET, self.market.set_bid(server_id, **{**before, **changes}))
+        return shown(named(self, SET), self.market.set_bid(server_id, **{**before, **changes}))
 
     def _standing(self, server_id: str) -> dict[str, Any]:
         """The bid as it is, with its generation: a change of somebody else in between is noticed."""
@@ -142,7 +143,9 @@ class ShowBid(MarketShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(SHOW, self.market.get_bid(server_id_of(self.conn, parsed_args.server)))
+        return shown(
+            named(self, SHOW), self.market.get_bid(server_id_of(self.conn, parsed_args.server))
+        )
 
 
 class ListBid(MarketLister):
@@ -159,7 +162,8 @@ class ListBid(MarketLister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return listed(COLUMNS, self.market.bids(**of_projects(self, parsed_args)))
+        columns = named(self, COLUMNS, all_projects=parsed_args.all_projects)
+        return listed(columns, self.market.bids(**of_projects(self, parsed_args)))
 
 
 class UnsetBid(MarketCommand):
