@@ -172,7 +172,8 @@ class OwnerNames(Protocol):
     ) -> Sequence[UnknownName]:
         """Of these names, those that stand for nothing that he may use, or for several things.
 
-        token: his, of this project. What he may not look at is not checked.
+        token: his, of this project. What he may not look at is not checked, nor are names of a service that
+        the catalog lacks.
         """
 
 

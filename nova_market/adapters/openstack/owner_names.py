@@ -11,12 +11,14 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 from keystoneauth1 import adapter
+from keystoneauth1 import exceptions as keystone_errors
 from keystoneauth1.session import Session
 from oslo_config import cfg
 
 from nova_market.adapters.openstack.answers import (
     FAILURES,
     SILENT,
+    described,
     items,
     refusal,
     translated,
@@ -129,7 +131,7 @@ class OwnerNames:
         return [one for one in found if one is not None]
 
     def _problem(self, ask: Ask, project_id: str, name: CloudName) -> UnknownName | None:
-        """Why a name is not good; None: it is, or its owner may not look, and the controller will see."""
+        """Why a name is not good; None: it is, or nobody can look for him, and the controller will see."""
         try:
             count = _count(ask, project_id, name)
             if count == 1:
@@ -163,6 +165,11 @@ class OwnerNames:
             answer = session.request(
                 path, method, authenticated=False, headers={'X-Auth-Token': token}, log=False
             )
+        except keystone_errors.EndpointNotFound as error:
+            # for a service whose versions cannot be read too
+            if self._in_catalog(service):
+                raise unavailable(error) from None
+            raise CloudRefused(described(error)) from None
         except FAILURES as error:
             raise unavailable(error) from None
         if (answer.status_code == 404 and missing) or (
@@ -176,6 +183,16 @@ class OwnerNames:
             raise kind(f'{service} answers {answer.status_code}: {refusal(answer)}')
         with translated():
             return answer.json() if answer.content else {}
+
+    def _in_catalog(self, service: str) -> bool:
+        """The catalog came with the token: this is no request."""
+        try:
+            where = self._session.get_endpoint(
+                service_type=service, skip_discovery=True, **self._where
+            )
+        except keystone_errors.EndpointNotFound:
+            return False
+        return bool(where)
 
 
 def _pair(name: CloudName) -> tuple[str, str]:

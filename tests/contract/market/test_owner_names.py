@@ -119,12 +119,23 @@ def test_what_the_owner_may_not_look_at_is_not_checked(nova):
     )
 
 
+@pytest.mark.parametrize('kind', NameKind)
+def test_a_service_that_the_catalog_lacks_is_not_asked(nova, kind):
+    """A cloud without Glance or Neutron refuses no template; names of the other kinds are looked up."""
+    service = {'flavor': 'compute'}.get(kind, str(kind))
+    del nova.places[service]
+    wanted = [(str(one), 'x') for one in NameKind]
+    assert [name for name, *_ in problems(real(nova), nova, *wanted)] == ['x', 'x']
+    assert not [one for one in nova.asked if one.startswith(f'GET /{service}')]
+
+
+@pytest.mark.parametrize('kind', NameKind)
 @pytest.mark.parametrize('status', [500, 503])
-def test_an_openstack_that_does_not_answer_is_no_answer(nova, status):
-    """A name is not called unknown for that."""
+def test_an_openstack_that_does_not_answer_is_no_answer(nova, status, kind):
+    """Not even which versions it has: no name is called unknown for that, and none is called good."""
     nova.broken = status
     with pytest.raises(CloudUnavailable):
-        problems(real(nova), nova, ('flavor', 'm1.small'))
+        problems(real(nova), nova, (str(kind), 'm1.small'))
 
 
 def test_the_owners_own_token_is_shown(nova):

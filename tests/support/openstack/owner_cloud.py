@@ -32,6 +32,12 @@ PUBLIC = {**IMAGE, 'visibility': 'public', 'owner': 'operator'}
 NET = {'id': 'net-id', 'name': 'net', 'project_id': 'operator', 'shared': True}
 PAGE = 2
 PEOPLE = ('users', 'projects', 'domains')
+PLACES = {
+    'compute': '/compute/v2.1',
+    'image': '/image',
+    'network': '/network',
+    'identity': '/v3',
+}
 
 
 class OwnerNova:
@@ -41,6 +47,7 @@ class OwnerNova:
     disabled: trusts whose project is disabled. tasks: what Nova is at, by server.
 
     Everybody has the role member in every project.
+    places: of services in the catalog, by type.
     images, networks: of all projects, the newest first; all of them are shown, as to an administrator.
     """
 
@@ -51,6 +58,7 @@ class OwnerNova:
         self.password = 'geheim'
         self.away = False
         self.disabled: set[str] = set()
+        self.places = dict(PLACES)
         self.tasks: dict[str, str] = {}
         self.images = [PUBLIC]
         self.networks = [NET]
@@ -146,12 +154,6 @@ class OwnerNova:
         # as Keystone: not a 404, and the same when the project is disabled
         if not own and (trust not in self.cloud.trusts or trust in self.disabled):
             return refused
-        places = {
-            'compute': '/compute/v2.1',
-            'image': '/image',
-            'network': '/network',
-            'identity': '/v3',
-        }
         catalog = [
             {
                 'type': kind, 'name': kind, 'id': kind,
@@ -160,7 +162,7 @@ class OwnerNova:
                      'url': self.url + place}
                 ],
             }
-            for kind, place in places.items()
+            for kind, place in self.places.items()
         ]  # fmt: skip
         domain = {'id': 'default', 'name': 'Default'}
         found = {
