@@ -94,7 +94,7 @@ def test_a_tenant_needs_nothing_of_the_services(
     """The commands of the market are there and work, and nothing is installed that services alone need."""
     granted(market_service, connect, 'alice', 3)
     shown = command('openstack', 'market', 'account', 'show', '-f', 'value', '-c', 'balance')
-    assert (shown.returncode, shown.stdout, shown.stderr) == (0, '3000000\n', '')
+    assert (shown.returncode, shown.stdout, shown.stderr) == (0, '3\n', '')
     listed = command('openstack', 'help', 'market', 'account')
     assert 'market account transfer' in listed.stdout, listed.stderr
     assert command('python', '-c', INSTALLED, 'openstack', *OF_SERVICES).stdout == 'openstack\n'

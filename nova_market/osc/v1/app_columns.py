@@ -7,7 +7,15 @@ from typing import Any
 from cliff.columns import FormattableColumn
 
 from nova_market.core.ledger.money import credit_text
-from nova_market.osc.v1.columns import Amount, Column, Credits, Fields, Parameters, Price
+from nova_market.osc.v1.columns import (
+    Amount,
+    Column,
+    Credits,
+    Fields,
+    InCredits,
+    Parameters,
+    Price,
+)
 
 
 class Clusters(FormattableColumn[Any]):
@@ -36,7 +44,7 @@ class Reports(FormattableColumn[Any]):
         )
 
 
-class Start(FormattableColumn[Any]):
+class Start(InCredits):
     """The terms of a start; prices in credits."""
 
     def human_readable(self) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values with two forms: tables for people show credits, formats for programs micro-credits.
+"""Values with two forms: tables and plain text have credits, as they are typed; JSON and YAML micro-credits.
 
 Units: amounts in whole micro-credits, prices in micro-credits per unit and period.
 """
@@ -14,14 +14,36 @@ from nova_market.core.ledger.money import AMOUNT_PARAMETERS, MICRO, credit_text,
 from nova_market.errors import BadAmount
 
 
-class Credits(FormattableColumn[Any]):
+class InCredits(FormattableColumn[Any]):
+    """An amount or a price."""
+
+    def as_typed(self) -> 'AsTyped':
+        """For formats of plain text, of which a script types an amount again."""
+        return AsTyped(self._value, self.human_readable())
+
+
+class AsTyped(FormattableColumn[Any]):
+    """As a table has it; it is sorted by its value."""
+
+    def __init__(self, value: Any, text: str) -> None:
+        super().__init__(value)
+        self._text = text
+
+    def human_readable(self) -> str:
+        return self._text
+
+    def machine_readable(self) -> str:
+        return self._text
+
+
+class Credits(InCredits):
     """1500000 is read as 1.5; what is not set as nothing."""
 
     def human_readable(self) -> str:
         return '' if self._value is None else credit_text(int(self._value))
 
 
-class Price(FormattableColumn[Any]):
+class Price(InCredits):
     """Credits per unit and period; a MiB costs millionths, so nine digits after the point."""
 
     def human_readable(self) -> str:
@@ -65,7 +87,7 @@ class Fields(FormattableColumn[Any]):
         return _line(self._value or {})
 
 
-class Parameters(FormattableColumn[Any]):
+class Parameters(InCredits):
     """Of a policy, as name=value; amounts in credits."""
 
     def human_readable(self) -> str:

@@ -2,11 +2,17 @@
 """The root of the market's commands: a refusal is shown with the error text of the service."""
 
 import argparse
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from openstack.exceptions import HttpException
 from osc_lib import exceptions
 from osc_lib.command import command
+
+from nova_market.osc.v1.columns import InCredits
+
+PLAIN_TEXT = frozenset({'csv', 'shell', 'value'})
+"""Formats whose amounts are in credits, as they are typed; JSON and YAML have the values of the API."""
 
 
 class MarketCommand(command.Command):
@@ -38,9 +44,30 @@ class MarketCommand(command.Command):
 class MarketLister(MarketCommand, command.Lister):
     """Shows many."""
 
+    def produce_output(
+        self,
+        parsed_args: argparse.Namespace,
+        column_names: Sequence[str],
+        data: Iterable[Sequence[Any]],
+    ) -> int:
+        rows = (_cells(parsed_args, row) for row in data)
+        return super().produce_output(parsed_args, column_names, rows)
+
 
 class MarketShowOne(MarketCommand, command.ShowOne):
     """Shows one."""
+
+    def produce_output(
+        self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Sequence[Any]
+    ) -> int:
+        return super().produce_output(parsed_args, column_names, _cells(parsed_args, data))
+
+
+def _cells(parsed_args: argparse.Namespace, row: Sequence[Any]) -> Sequence[Any]:
+    """As the format has them."""
+    if parsed_args.formatter not in PLAIN_TEXT:
+        return row
+    return tuple(cell.as_typed() if isinstance(cell, InCredits) else cell for cell in row)
 
 
 def refusal(error: HttpException) -> str:

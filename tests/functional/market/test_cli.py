@@ -88,13 +88,26 @@ def test_the_hook_of_openstacksdk_adds_the_service(market_service):
 # commands: credits and bids
 
 
-def test_credits_are_credits_to_people_and_micro_credits_to_programs(market_service, run):
-    """2.5 credits are 2.5 in a table and 2500000 in JSON."""
+def test_credits_are_credits_in_tables_and_text_and_micro_credits_in_json(market_service, run):
+    """2.5 credits are 2.5 as they are typed, and 2500000 in JSON."""
     assert shown(run, 'root', 'account', 'grant', 'astronomy', '2.5')['balance'] == 2_500_000
     status, out, _ = run('alice', 'account', 'show', '-c', 'balance')
     assert status == 0 and '| balance | 2.5   |' in out
-    assert run('alice', 'account', 'show', '-f', 'value', '-c', 'balance')[1] == '2500000\n'
+    assert run('alice', 'account', 'show', '-f', 'value', '-c', 'balance')[1] == '2.5\n'
+    assert run('alice', 'account', 'show', '-f', 'shell', '-c', 'balance')[1] == 'balance="2.5"\n'
     assert shown(run, 'root', 'account', 'revoke', 'astronomy', '0.5')['balance'] == 2_000_000
+
+
+def test_amounts_of_plain_text_are_sorted_as_numbers(market_service, run):
+    """Ten credits are more than nine; an amount that is not set is nothing."""
+    shown(run, 'root', 'account', 'grant', 'astronomy', '20')
+    for name, amount in (('ten', '10'), ('nine', '9')):
+        shown(run, 'alice', 'budget', 'create', name)
+        shown(run, 'alice', 'account', 'transfer', name, amount)
+    options = '-c Name -c Balance -c Renew@Amount --sort-column Balance -f csv --quote none'
+    words = [word.replace('@', ' ') for word in options.split()]
+    status, out, _ = run('alice', 'budget', 'list', *words)
+    assert (status, out) == (0, 'Name,Balance,Renew Amount\nnine,9,\nten,10,\n')
 
 
 def test_a_budget_is_filled_used_and_closed(market_service, connect, run):
@@ -485,7 +498,7 @@ def test_the_installed_command_works(market_service, connect, run):
         timeout=60,
         check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, '3000000\n', '')
+    assert (done.returncode, done.stdout, done.stderr) == (0, '3\n', '')
 
 
 def test_a_microversion_is_asked_for(market_service, run, monkeypatch):
