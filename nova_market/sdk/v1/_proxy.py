@@ -11,14 +11,11 @@ from typing import Any, ClassVar
 
 from openstack import exceptions
 
-from nova_market.sdk.v1.account import MICROVERSION as SUMS_VERSION
 from nova_market.sdk.v1.account import Account, Budget, Movement, Posting, StatementSum
-from nova_market.sdk.v1.app import MICROVERSION, App, AppEvent
+from nova_market.sdk.v1.app import App, AppEvent
 from nova_market.sdk.v1.bag_proxy import BagProxy
-from nova_market.sdk.v1.bid import MICROVERSION as BIDS_VERSION
 from nova_market.sdk.v1.bid import Bid, BidSuggestion
 from nova_market.sdk.v1.cloud_state import Heaviness, Host
-from nova_market.sdk.v1.economy import MICROVERSION as ECONOMY_VERSION
 from nova_market.sdk.v1.economy import (
     Economy,
     PastEconomy,
@@ -27,8 +24,14 @@ from nova_market.sdk.v1.economy import (
 )
 from nova_market.sdk.v1.job_proxy import JobProxy
 from nova_market.sdk.v1.lease_proxy import LeaseProxy
+from nova_market.sdk.v1.microversion import (
+    CHECKED_APPS,
+    ECONOMY,
+    LEASE_OFFERS,
+    PARTIAL_BIDS,
+    QUOTED_PRICES,
+)
 from nova_market.sdk.v1.notice_proxy import NoticeProxy
-from nova_market.sdk.v1.offer import MICROVERSION as OFFERS_VERSION
 from nova_market.sdk.v1.offer import Offer
 from nova_market.sdk.v1.plan import Plan
 from nova_market.sdk.v1.price import PastPrice, Price, Quote
@@ -53,7 +56,7 @@ class Proxy(BagProxy, JobProxy, LeaseProxy, NoticeProxy):
         """What `count` servers of `flavor` (or of `cpu`, `memory_mib`) would cost in `periods` periods,
         by the prices from `since` to `until`."""
         params = {name: value for name, value in query.items() if value is not None}
-        microversion = self._newest(SUMS_VERSION)
+        microversion = self._newest(QUOTED_PRICES)
         return self._read(
             Quote, self.get('/prices/quote', params=params, microversion=microversion)
         )
@@ -61,7 +64,7 @@ class Proxy(BagProxy, JobProxy, LeaseProxy, NoticeProxy):
     def economy(self, **query: Any) -> Economy:
         """Where the credits are, the price index, and the velocity from `since` to `until`."""
         params = {name: value for name, value in query.items() if value is not None}
-        answer = self.get('/economy', params=params, microversion=ECONOMY_VERSION)
+        answer = self.get('/economy', params=params, microversion=ECONOMY)
         return self._read(Economy, answer)
 
     def economy_history(self, **query: Any) -> Iterator[PastEconomy]:
@@ -150,7 +153,7 @@ class Proxy(BagProxy, JobProxy, LeaseProxy, NoticeProxy):
 
         `cpu`, `memory`: None or left out: the server's default counts for this resource.
         """
-        answer = self.put(f'/bids/{server_id}', json=bid, microversion=self._newest(BIDS_VERSION))
+        answer = self.put(f'/bids/{server_id}', json=bid, microversion=self._newest(PARTIAL_BIDS))
         return self._read(Bid, answer)
 
     def suggest_bid(self, **query: Any) -> BidSuggestion:
@@ -159,7 +162,7 @@ class Proxy(BagProxy, JobProxy, LeaseProxy, NoticeProxy):
         `server_id`: for this server, whose present part is not counted as others'; alone: for all it can use.
         """
         params = {name: value for name, value in query.items() if value is not None}
-        answer = self.get('/bids/suggestion', params=params, microversion=BIDS_VERSION)
+        answer = self.get('/bids/suggestion', params=params, microversion=PARTIAL_BIDS)
         return self._read(BidSuggestion, answer)
 
     def delete_bid(self, server_id: str, *, ignore_missing: bool = True) -> None:
@@ -220,12 +223,12 @@ class Proxy(BagProxy, JobProxy, LeaseProxy, NoticeProxy):
         """Begin an application; `credential` of the answer is what its monitors report with."""
         # as it is: a resource would leave out what it does not know, and the service refuses that
         return self._read(
-            App, self.post('/apps', json=template, microversion=self._newest(MICROVERSION))
+            App, self.post('/apps', json=template, microversion=self._newest(CHECKED_APPS))
         )
 
     def validate_app(self, **template: Any) -> App:
         """Check a template as `create_app` does, and make nothing; its entries with their defaults."""
-        answer = self.post('/apps/validate', json=template, microversion=MICROVERSION)
+        answer = self.post('/apps/validate', json=template, microversion=CHECKED_APPS)
         return self._read(App, answer)
 
     def update_app(self, app_id: str, **changes: Any) -> App:
@@ -234,20 +237,20 @@ class Proxy(BagProxy, JobProxy, LeaseProxy, NoticeProxy):
         `new_credential=True` makes one, and ends the one there was.
         """
         answer = self.patch(
-            f'/apps/{app_id}', json=changes, microversion=self._newest(MICROVERSION)
+            f'/apps/{app_id}', json=changes, microversion=self._newest(CHECKED_APPS)
         )
         return self._read(App, answer)
 
     def suspend_app(self, app_id: str) -> App:
         """Have its servers suspended until it is resumed."""
         return self._read(
-            App, self.post(f'/apps/{app_id}/suspend', microversion=self._newest(MICROVERSION))
+            App, self.post(f'/apps/{app_id}/suspend', microversion=self._newest(CHECKED_APPS))
         )
 
     def resume_app(self, app_id: str) -> App:
         """Let it run again as its policy sees fit."""
         return self._read(
-            App, self.post(f'/apps/{app_id}/resume', microversion=self._newest(MICROVERSION))
+            App, self.post(f'/apps/{app_id}/resume', microversion=self._newest(CHECKED_APPS))
         )
 
     def delete_app(self, app: str | App, *, ignore_missing: bool = True) -> None:
@@ -267,7 +270,7 @@ class Proxy(BagProxy, JobProxy, LeaseProxy, NoticeProxy):
             f'/apps/{app_id}/reports',
             json=report,
             headers={'X-App-Credential': credential},
-            microversion=self._newest(MICROVERSION),
+            microversion=self._newest(CHECKED_APPS),
         )
         exceptions.raise_from_response(answer)
 
@@ -286,7 +289,7 @@ class Proxy(BagProxy, JobProxy, LeaseProxy, NoticeProxy):
         `kind='lease'` and `lease`, as create_lease takes it; for servers `kind='server'` and `server` with
         `flavor`, `duration`, `count`. For all `utility`, `weight`.
         """
-        answer = self.post('/offers', json=request, microversion=self._newest(OFFERS_VERSION))
+        answer = self.post('/offers', json=request, microversion=self._newest(LEASE_OFFERS))
         exceptions.raise_from_response(answer)
         body, connection = answer.json(), self._get_connection()
         return [Offer.existing(connection=connection, **one) for one in body['offers']], body['why']
@@ -321,7 +324,7 @@ class Proxy(BagProxy, JobProxy, LeaseProxy, NoticeProxy):
             f'/offers/{offer_id}/accept',
             json={'job': job} if job else {},
             headers={'Idempotency-Key': key or str(uuid.uuid4())},
-            microversion=self._newest(OFFERS_VERSION),
+            microversion=self._newest(LEASE_OFFERS),
             connect_retries=3,
         )
         exceptions.raise_from_response(answer)
@@ -330,14 +333,12 @@ class Proxy(BagProxy, JobProxy, LeaseProxy, NoticeProxy):
     def hold_offer(self, offer_id: str, seconds: float) -> Offer:
         """Keep the room of an offer from others for so long, for a fee."""
         path = f'/offers/{offer_id}/hold'
-        answer = self.post(
-            path, json={'seconds': seconds}, microversion=self._newest(OFFERS_VERSION)
-        )
+        answer = self.post(path, json={'seconds': seconds}, microversion=self._newest(LEASE_OFFERS))
         return self._read(Offer, answer)
 
     def release_offer(self, offer_id: str) -> Offer:
         """Give up an offer that is open or held."""
-        answer = self.post(f'/offers/{offer_id}/release', microversion=self._newest(OFFERS_VERSION))
+        answer = self.post(f'/offers/{offer_id}/release', microversion=self._newest(LEASE_OFFERS))
         return self._read(Offer, answer)
 
     def _pay(self, path: str, body: dict[str, Any], key: str | None) -> Movement:

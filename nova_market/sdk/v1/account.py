@@ -4,9 +4,7 @@
 from openstack.resource import URI, Body, QueryParameters
 
 from nova_market.sdk.v1.market_resource import MarketResource
-
-MICROVERSION = '1.17'
-"""The version that chooses lines of a statement, and sums them."""
+from nova_market.sdk.v1.microversion import SUMS
 
 
 class Account(MarketResource):
@@ -20,7 +18,7 @@ class Account(MarketResource):
     allow_commit = True
     commit_method = 'PATCH'
     _query_mapping = QueryParameters('project_id', 'all_projects')
-    _max_microversion = MICROVERSION
+    _max_microversion = SUMS
 
     kind = Body('kind')
     project_id = Body('project_id')
@@ -50,7 +48,7 @@ class Posting(MarketResource):
     resources_key = 'postings'
     allow_list = True
     _query_mapping = QueryParameters('since', 'until', 'server_id')
-    _max_microversion = MICROVERSION
+    _max_microversion = SUMS
 
     account_id = URI('account_id')
     number = Body('number', type=int)
@@ -76,7 +74,7 @@ class StatementSum(MarketResource):
     resources_key = 'sums'
     allow_list = True
     _query_mapping = QueryParameters('group_by', 'since', 'until', 'server_id')
-    _max_microversion = MICROVERSION
+    _max_microversion = SUMS
 
     account = URI('account')
     server_id = Body('server_id')

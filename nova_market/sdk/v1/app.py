@@ -6,8 +6,7 @@ from typing import Any
 from openstack.resource import URI, Body, QueryParameters
 
 from nova_market.sdk.v1.market_resource import MarketResource
-
-MICROVERSION = '1.17'
+from nova_market.sdk.v1.microversion import CHECKED_APPS
 
 
 class App(MarketResource):
@@ -24,7 +23,7 @@ class App(MarketResource):
     allow_commit = True
     allow_delete = True
     commit_method = 'PATCH'
-    _max_microversion = MICROVERSION
+    _max_microversion = CHECKED_APPS
     _query_mapping = QueryParameters('project_id', 'all_projects')
 
     project_id = Body('project_id')
@@ -92,7 +91,7 @@ class AppEvent(MarketResource):
     base_path = '/apps/%(app_id)s/events'
     resources_key = 'events'
     allow_list = True
-    _max_microversion = MICROVERSION
+    _max_microversion = CHECKED_APPS
 
     app_id = URI('app_id')
     number = Body('number', type=int)

@@ -4,8 +4,8 @@
 from openstack.resource import URI, Body, QueryParameters
 
 from nova_market.sdk.v1.market_resource import MarketResource
+from nova_market.sdk.v1.microversion import BAGS
 
-MICROVERSION = '1.7'
 LIVE = ('filling', 'open', 'cancelled')
 """States in which tasks of a bag may go on."""
 
@@ -18,7 +18,7 @@ class Bag(MarketResource):
     resources_key = 'bags'
     allow_fetch = True
     allow_list = True
-    _max_microversion = MICROVERSION
+    _max_microversion = BAGS
     _query_mapping = QueryParameters('project_id', 'all_projects', 'state', 'name')
 
     number = Body('number', type=int)
@@ -52,7 +52,7 @@ class BagTask(MarketResource):
     base_path = '/bags/%(bag_id)s/tasks'
     resources_key = 'tasks'
     allow_list = True
-    _max_microversion = MICROVERSION
+    _max_microversion = BAGS
     _query_mapping = QueryParameters('state')
 
     bag_id = URI('bag_id')
@@ -80,7 +80,7 @@ class BagEvent(MarketResource):
     base_path = '/bags/%(bag_id)s/events'
     resources_key = 'events'
     allow_list = True
-    _max_microversion = MICROVERSION
+    _max_microversion = BAGS
     _query_mapping = QueryParameters('task')
 
     bag_id = URI('bag_id')

@@ -8,8 +8,9 @@ from typing import Any
 
 from openstack.exceptions import HttpException
 
-from nova_market.sdk.v1.bag import MICROVERSION, Bag, BagEvent, BagTask
+from nova_market.sdk.v1.bag import Bag, BagEvent, BagTask
 from nova_market.sdk.v1.market_proxy import MarketProxy
+from nova_market.sdk.v1.microversion import BAGS
 
 PART_BYTES = 80_000
 """Of the tasks of one request: a service takes 114,688 bytes of a body unless it says otherwise."""
@@ -40,7 +41,7 @@ class BagProxy(MarketProxy):
             '/bags',
             json={**settings, 'tasks': first, **({'more': True} if rest else {})},
             headers={'Idempotency-Key': key or str(uuid.uuid4())},
-            microversion=MICROVERSION,
+            microversion=BAGS,
             connect_retries=3,
         )
         bag = self._read(Bag, answer)
@@ -56,13 +57,13 @@ class BagProxy(MarketProxy):
 
     def update_bag(self, bag_id: str, **changed: Any) -> Bag:
         """Change how a bag negotiates, and the `deadline` of its tasks that wait."""
-        answer = self.patch(f'/bags/{bag_id}', json=changed, microversion=MICROVERSION)
+        answer = self.patch(f'/bags/{bag_id}', json=changed, microversion=BAGS)
         return self._read(Bag, answer)
 
     def cancel_bag(self, bag_id: str, *, jobs: bool = False) -> Bag:
         """Negotiate nothing any more; jobs: cancel its jobs too."""
         path = f'/bags/{bag_id}' + ('?jobs=true' if jobs else '')
-        return self._read(Bag, self.delete(path, microversion=MICROVERSION))
+        return self._read(Bag, self.delete(path, microversion=BAGS))
 
     def bag_tasks(self, bag_id: str, **query: Any) -> Iterator[BagTask]:
         """Tasks of a bag, in the order of the request; `state` chooses."""
@@ -78,7 +79,7 @@ class BagProxy(MarketProxy):
         answer = self.post(
             f'/bags/{bag_id}/tasks',
             json={'first': first, 'tasks': tasks, 'more': more},
-            microversion=MICROVERSION,
+            microversion=BAGS,
             connect_retries=3,
         )
         return self._read(Bag, answer)

@@ -4,8 +4,7 @@
 from openstack.resource import Body, QueryParameters
 
 from nova_market.sdk.v1.market_resource import MarketResource
-
-MICROVERSION = '1.17'
+from nova_market.sdk.v1.microversion import PARTIAL_BIDS
 
 
 class Bid(MarketResource):
@@ -20,7 +19,7 @@ class Bid(MarketResource):
     allow_fetch = True
     allow_list = True
     allow_delete = True
-    _max_microversion = MICROVERSION
+    _max_microversion = PARTIAL_BIDS
     _query_mapping = QueryParameters('project_id', 'all_projects')
 
     server_id = Body('server_id', alternate_id=True)

@@ -5,9 +5,8 @@ from typing import Any
 
 from openstack.resource import Body, QueryParameters
 
-from nova_market.sdk.v1.market_resource import NEWEST_FIRST, MarketResource
-
-MICROVERSION = '1.3'
+from nova_market.sdk.v1.market_resource import MarketResource
+from nova_market.sdk.v1.microversion import ECONOMY, NEWEST_FIRST
 
 
 class PastEconomy(MarketResource):
@@ -49,7 +48,7 @@ class PurchasingPower(MarketResource):
     base_path = '/purchasing-power'
     resources_key = 'purchasing_power'
     allow_list = True
-    _max_microversion = MICROVERSION
+    _max_microversion = ECONOMY
     _query_mapping = QueryParameters('project_id', 'all_projects')
 
     project_id = Body('project_id', alternate_id=True)

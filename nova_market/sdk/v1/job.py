@@ -3,9 +3,8 @@
 
 from openstack.resource import URI, Body, QueryParameters
 
-from nova_market.sdk.v1.limit import MICROVERSION as LIMITS_VERSION
 from nova_market.sdk.v1.market_resource import MarketResource
-from nova_market.sdk.v1.queue import MICROVERSION
+from nova_market.sdk.v1.microversion import JOBS, LIMITS
 
 ENDED = frozenset({'finished', 'failed', 'cancelled'})
 """States of a job that is not run any more."""
@@ -22,7 +21,7 @@ class Job(MarketResource):
     resources_key = 'jobs'
     allow_fetch = True
     allow_list = True
-    _max_microversion = LIMITS_VERSION
+    _max_microversion = LIMITS
     _query_mapping = QueryParameters(
         'project_id', 'all_projects', 'queue', 'user_id', 'array_id', 'state', 'name'
     )
@@ -89,7 +88,7 @@ class JobOutput(MarketResource):
     """The last bytes that an attempt of a job has written."""
 
     resource_key = 'output'
-    _max_microversion = MICROVERSION
+    _max_microversion = JOBS
 
     job_id = Body('job_id', alternate_id=True)
     attempt = Body('attempt', type=int)
@@ -105,7 +104,7 @@ class JobEvent(MarketResource):
     base_path = '/jobs/%(job_id)s/events'
     resources_key = 'events'
     allow_list = True
-    _max_microversion = MICROVERSION
+    _max_microversion = JOBS
 
     job_id = URI('job_id')
     number = Body('number', type=int)

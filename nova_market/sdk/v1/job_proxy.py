@@ -8,10 +8,9 @@ from typing import Any
 from openstack import exceptions
 
 from nova_market.sdk.v1.job import Job, JobEvent, JobOutput
-from nova_market.sdk.v1.limit import MICROVERSION as LIMITS_VERSION
 from nova_market.sdk.v1.market_proxy import MarketProxy
-from nova_market.sdk.v1.queue import MICROVERSION as JOBS_VERSION
-from nova_market.sdk.v1.queue import QUEUES_VERSION, Queue, QueueMinute
+from nova_market.sdk.v1.microversion import JOBS, LIMITS, OWN_WORKERS
+from nova_market.sdk.v1.queue import Queue, QueueMinute
 
 
 class JobProxy(MarketProxy):
@@ -28,24 +27,24 @@ class JobProxy(MarketProxy):
     def create_queue(self, **attributes: Any) -> Queue:
         """Open a queue: `name`, `flavors` and `image` at least; its workers are made with your trust."""
         # as it is: a resource would leave out what it does not know, and the service refuses that
-        answer = self.post('/queues', json=attributes, microversion=self._newest(LIMITS_VERSION))
+        answer = self.post('/queues', json=attributes, microversion=self._newest(LIMITS))
         return self._read(Queue, answer)
 
     def update_queue(self, queue: str, **changes: Any) -> Queue:
         """Change a queue; with `generation` only what was read."""
-        version = self._newest(LIMITS_VERSION)
+        version = self._newest(LIMITS)
         answer = self.patch(f'/queues/{queue}', json=changes, microversion=version)
         return self._read(Queue, answer)
 
     def accept_queue(self, queue: str, name: str | None = None) -> Queue:
         """Let your project call a queue of another project by this name, by default the queue's own."""
         body = {} if name is None else {'name': name}
-        answer = self.put(f'/queues/{queue}/acceptance', json=body, microversion=QUEUES_VERSION)
+        answer = self.put(f'/queues/{queue}/acceptance', json=body, microversion=OWN_WORKERS)
         return self._read(Queue, answer)
 
     def reject_queue(self, queue: str) -> None:
         """Let your project call it by no name any more."""
-        answer = self.delete(f'/queues/{queue}/acceptance', microversion=QUEUES_VERSION)
+        answer = self.delete(f'/queues/{queue}/acceptance', microversion=OWN_WORKERS)
         exceptions.raise_from_response(answer)
 
     def delete_queue(self, queue: str | Queue, *, ignore_missing: bool = True) -> None:
@@ -77,7 +76,7 @@ class JobProxy(MarketProxy):
             '/jobs',
             json={'jobs': list(jobs)},
             headers={'Idempotency-Key': key or str(uuid.uuid4())},
-            microversion=JOBS_VERSION,
+            microversion=JOBS,
             connect_retries=3,
         )
         exceptions.raise_from_response(answer)
@@ -86,18 +85,18 @@ class JobProxy(MarketProxy):
 
     def cancel_job(self, job_id: str) -> Job:
         """Take a job from its queue, or end it where it runs; it is shown as it is then."""
-        answer = self.delete(f'/jobs/{job_id}', microversion=JOBS_VERSION)
+        answer = self.delete(f'/jobs/{job_id}', microversion=JOBS)
         return self._read(Job, answer)
 
     def requeue_job(self, job_id: str) -> Job:
         """Let a job that runs or has ended wait again."""
-        answer = self.post(f'/jobs/{job_id}/requeue', microversion=JOBS_VERSION)
+        answer = self.post(f'/jobs/{job_id}/requeue', microversion=JOBS)
         return self._read(Job, answer)
 
     def job_output(self, job_id: str, **query: Any) -> JobOutput:
         """The last of what a job has written, of its newest attempt and rank 0 by default."""
         params = {name: value for name, value in query.items() if value is not None}
-        answer = self.get(f'/jobs/{job_id}/output', params=params, microversion=JOBS_VERSION)
+        answer = self.get(f'/jobs/{job_id}/output', params=params, microversion=JOBS)
         return self._read(JobOutput, answer)
 
     def job_events(self, job_id: str, **query: Any) -> Iterator[JobEvent]:

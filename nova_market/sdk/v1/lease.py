@@ -4,8 +4,7 @@
 from openstack.resource import URI, Body, QueryParameters
 
 from nova_market.sdk.v1.market_resource import MarketResource
-
-MICROVERSION = '1.8'
+from nova_market.sdk.v1.microversion import LEASES
 
 
 class Lease(MarketResource):
@@ -16,7 +15,7 @@ class Lease(MarketResource):
     resources_key = 'leases'
     allow_fetch = True
     allow_list = True
-    _max_microversion = MICROVERSION
+    _max_microversion = LEASES
     _query_mapping = QueryParameters(
         'project_id', 'all_projects', 'state', 'host', 'since', 'until'
     )
@@ -53,7 +52,7 @@ class LeaseEvent(MarketResource):
     base_path = '/leases/%(lease_id)s/events'
     resources_key = 'events'
     allow_list = True
-    _max_microversion = MICROVERSION
+    _max_microversion = LEASES
 
     lease_id = URI('lease_id')
     number = Body('number', type=int)

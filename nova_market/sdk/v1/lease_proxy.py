@@ -7,10 +7,10 @@ from typing import Any
 
 from openstack import exceptions
 
-from nova_market.sdk.v1.lease import MICROVERSION, Lease, LeaseCalendar, LeaseEvent, Replan
-from nova_market.sdk.v1.limit import MICROVERSION as LIMITS_VERSION
+from nova_market.sdk.v1.lease import Lease, LeaseCalendar, LeaseEvent, Replan
 from nova_market.sdk.v1.limit import Limits
 from nova_market.sdk.v1.market_proxy import MarketProxy
+from nova_market.sdk.v1.microversion import LEASES, LIMITS
 
 
 class LeaseProxy(MarketProxy):
@@ -18,7 +18,7 @@ class LeaseProxy(MarketProxy):
 
     def limits(self, **query: Any) -> Limits:
         """What the operator allows to a project, and how much of that it has; `project_id` chooses."""
-        return self._read(Limits, self.get('/limits', params=query, microversion=LIMITS_VERSION))
+        return self._read(Limits, self.get('/limits', params=query, microversion=LIMITS))
 
     def leases(self, **query: Any) -> Iterator[Lease]:
         """Leases, newest first; `state`, `host`, `since` and `until` choose."""
@@ -38,7 +38,7 @@ class LeaseProxy(MarketProxy):
             '/leases',
             json=request,
             headers={'Idempotency-Key': key or str(uuid.uuid4())},
-            microversion=MICROVERSION,
+            microversion=LEASES,
             connect_retries=3,
         )
         return self._read(Lease, answer)
@@ -46,16 +46,16 @@ class LeaseProxy(MarketProxy):
     def update_lease(self, lease_id: str, **changed: Any) -> Lease:
         """Change `name`, `purpose`, `flexible`."""
         path = f'/leases/{lease_id}'
-        return self._read(Lease, self.patch(path, json=changed, microversion=MICROVERSION))
+        return self._read(Lease, self.patch(path, json=changed, microversion=LEASES))
 
     def delete_lease(self, lease_id: str) -> Lease:
         """Give up a lease; it is shown as it is then."""
-        return self._read(Lease, self.delete(f'/leases/{lease_id}', microversion=MICROVERSION))
+        return self._read(Lease, self.delete(f'/leases/{lease_id}', microversion=LEASES))
 
     def give_lease(self, lease_id: str, project_id: str) -> Lease:
         """Give a lease to another project; who has booked it goes on paying."""
         body = {'project_id': project_id}
-        answer = self.post(f'/leases/{lease_id}/give', json=body, microversion=MICROVERSION)
+        answer = self.post(f'/leases/{lease_id}/give', json=body, microversion=LEASES)
         return self._read(Lease, answer)
 
     def lease_events(self, lease_id: str, **query: Any) -> Iterator[LeaseEvent]:
@@ -65,11 +65,11 @@ class LeaseProxy(MarketProxy):
     def lease_calendar(self, **query: Any) -> LeaseCalendar:
         """What hosts have free from `since` to `until`, and the leases on them."""
         params = {name: value for name, value in query.items() if value is not None}
-        answer = self.get('/lease-calendar', params=params, microversion=MICROVERSION)
+        answer = self.get('/lease-calendar', params=params, microversion=LEASES)
         exceptions.raise_from_response(answer)
         return LeaseCalendar.existing(connection=self._get_connection(), **answer.json())
 
     def replan_leases(self, **request: Any) -> Replan:
         """Place future flexible leases anew: `algorithm`, `objective`, `dry_run`."""
-        answer = self.post('/lease-replans', json=request, microversion=MICROVERSION)
+        answer = self.post('/lease-replans', json=request, microversion=LEASES)
         return self._read(Replan, answer)

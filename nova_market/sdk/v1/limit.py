@@ -4,8 +4,7 @@
 from openstack.resource import Body
 
 from nova_market.sdk.v1.market_resource import MarketResource
-
-MICROVERSION = '1.15'
+from nova_market.sdk.v1.microversion import LIMITS
 
 
 class Limits(MarketResource):
@@ -13,7 +12,7 @@ class Limits(MarketResource):
 
     base_path = '/limits'
     resource_key = 'limits'
-    _max_microversion = MICROVERSION
+    _max_microversion = LIMITS
 
     project_id = Body('project_id', alternate_id=True)
     queues = Body('queues', type=dict)

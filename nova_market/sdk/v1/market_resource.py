@@ -11,9 +11,6 @@ from urllib.parse import parse_qs, urlsplit
 
 from openstack import resource
 
-NEWEST_FIRST = '1.17'
-"""From this version of the service on histories are newest first."""
-
 
 class MarketResource(resource.Resource):
     """A resource whose request is the object itself."""

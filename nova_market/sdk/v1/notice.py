@@ -4,8 +4,7 @@
 from openstack.resource import Body, QueryParameters
 
 from nova_market.sdk.v1.market_resource import MarketResource
-
-MICROVERSION = '1.16'
+from nova_market.sdk.v1.microversion import STOPPED_NOTICES
 
 
 class Notice(MarketResource):
@@ -15,7 +14,7 @@ class Notice(MarketResource):
     resource_key = 'notice'
     resources_key = 'notices'
     allow_list = True
-    _max_microversion = MICROVERSION
+    _max_microversion = STOPPED_NOTICES
     _query_mapping = QueryParameters('project_id', 'all_projects')
 
     user_id = Body('user_id', alternate_id=True)

@@ -7,7 +7,8 @@ from typing import Any
 from openstack import exceptions
 
 from nova_market.sdk.v1.market_proxy import MarketProxy
-from nova_market.sdk.v1.notice import MICROVERSION, Notice
+from nova_market.sdk.v1.microversion import STOPPED_NOTICES
+from nova_market.sdk.v1.notice import Notice
 
 ME = 'me'
 
@@ -23,24 +24,26 @@ class NoticeProxy(MarketProxy):
         """What one user wants to get."""
         params = {'project_id': project_id} if project_id else {}
         path = f'/notices/{user_id}'
-        return self._read(Notice, self.get(path, params=params, microversion=MICROVERSION))
+        return self._read(Notice, self.get(path, params=params, microversion=STOPPED_NOTICES))
 
     def set_notice(self, **wanted: Any) -> Notice:
         """Ask for `events` by `mail` or to a `webhook`, in place of what was asked for before.
 
         The answer has a `secret` when the URL of the webhook is a new one, and never again.
         """
-        answer = self.put(f'/notices/{ME}', json=wanted, microversion=MICROVERSION)
+        answer = self.put(f'/notices/{ME}', json=wanted, microversion=STOPPED_NOTICES)
         return self._read(Notice, answer)
 
     def confirm_notice(self, code: str) -> Notice:
         """Confirm your address by the code that was sent there."""
         path = f'/notices/{ME}/confirm'
-        return self._read(Notice, self.post(path, json={'code': code}, microversion=MICROVERSION))
+        return self._read(
+            Notice, self.post(path, json={'code': code}, microversion=STOPPED_NOTICES)
+        )
 
     def unset_notice(self, user_id: str = ME, project_id: str | None = None) -> None:
         """End the notices of one user."""
         params = {'project_id': project_id} if project_id else {}
         path = f'/notices/{user_id}'
-        answer = self.delete(path, params=params, microversion=MICROVERSION)
+        answer = self.delete(path, params=params, microversion=STOPPED_NOTICES)
         exceptions.raise_from_response(answer)

@@ -4,8 +4,7 @@
 from openstack.resource import Body, QueryParameters
 
 from nova_market.sdk.v1.market_resource import MarketResource
-
-MICROVERSION = '1.12'
+from nova_market.sdk.v1.microversion import LEASE_OFFERS
 
 
 class Offer(MarketResource):
@@ -19,7 +18,7 @@ class Offer(MarketResource):
     resources_key = 'offers'
     allow_fetch = True
     allow_list = True
-    _max_microversion = MICROVERSION
+    _max_microversion = LEASE_OFFERS
     _query_mapping = QueryParameters(
         'project_id', 'all_projects', 'queue', 'request_id', 'state', 'kind'
     )

@@ -3,7 +3,8 @@
 
 from openstack.resource import Body, QueryParameters
 
-from nova_market.sdk.v1.market_resource import NEWEST_FIRST, MarketResource
+from nova_market.sdk.v1.market_resource import MarketResource
+from nova_market.sdk.v1.microversion import NEWEST_FIRST
 
 
 class Price(MarketResource):

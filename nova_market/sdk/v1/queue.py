@@ -3,12 +3,8 @@
 
 from openstack.resource import URI, Body, QueryParameters
 
-from nova_market.sdk.v1.limit import MICROVERSION as LIMITS_VERSION
-from nova_market.sdk.v1.market_resource import NEWEST_FIRST, MarketResource
-
-MICROVERSION = '1.4'
-QUEUES_VERSION = '1.13'
-"""With the prices of tender queues, whether projects share workers, and names of one's own for queues."""
+from nova_market.sdk.v1.market_resource import MarketResource
+from nova_market.sdk.v1.microversion import LIMITS, NEWEST_FIRST
 
 
 class Queue(MarketResource):
@@ -20,7 +16,7 @@ class Queue(MarketResource):
     allow_fetch = True
     allow_list = True
     allow_delete = True
-    _max_microversion = LIMITS_VERSION
+    _max_microversion = LIMITS
     _query_mapping = QueryParameters('project_id', 'all_projects')
 
     project_id = Body('project_id')

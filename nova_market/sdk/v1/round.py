@@ -4,6 +4,7 @@
 from openstack.resource import URI, Body, QueryParameters
 
 from nova_market.sdk.v1.market_resource import MarketResource
+from nova_market.sdk.v1.microversion import ROUNDS
 
 
 class Round(MarketResource):
@@ -14,7 +15,7 @@ class Round(MarketResource):
     resources_key = 'rounds'
     allow_fetch = True
     allow_list = True
-    _max_microversion = '1.3'
+    _max_microversion = ROUNDS
 
     period = Body('period', alternate_id=True)
     state = Body('state')

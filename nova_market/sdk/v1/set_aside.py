@@ -4,8 +4,7 @@
 from openstack.resource import Body, QueryParameters
 
 from nova_market.sdk.v1.market_resource import MarketResource
-
-MICROVERSION = '1.14'
+from nova_market.sdk.v1.microversion import SET_ASIDE
 
 
 class SetAside(MarketResource):
@@ -14,7 +13,7 @@ class SetAside(MarketResource):
     base_path = '/set-aside'
     resources_key = 'set_aside'
     allow_list = True
-    _max_microversion = MICROVERSION
+    _max_microversion = SET_ASIDE
     _query_mapping = QueryParameters('project_id', 'all_projects', 'service')
 
     kind = Body('kind')
