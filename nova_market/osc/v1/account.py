@@ -6,10 +6,9 @@ from typing import Any
 
 from osc_lib import exceptions
 
-from nova_market.osc.v1.columns import Column, Credits, credit_argument, listed, shown
+from nova_market.osc.v1.columns import Column, Credits, credit_argument
 from nova_market.osc.v1.lookup import account_id, project_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
-from nova_market.osc.v1.names import named
 
 LIST: tuple[Column, ...] = (
     ('ID', 'id', None),
@@ -80,7 +79,7 @@ class ListAccount(MarketLister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return listed(named(self, LIST), self.market.accounts(**of_projects(self, parsed_args)))
+        return self.listed(LIST, self.market.accounts(**of_projects(self, parsed_args)))
 
 
 class ShowAccount(MarketShowOne):
@@ -99,7 +98,7 @@ class ShowAccount(MarketShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         wanted = account_id(self.conn, parsed_args.account)
-        return shown(named(self, SHOW), self.market.get_account(wanted))
+        return self.shown(SHOW, self.market.get_account(wanted))
 
 
 class SetAccount(MarketShowOne):
@@ -127,7 +126,7 @@ class SetAccount(MarketShowOne):
         if not changes:
             raise exceptions.CommandError('nothing to change: give --name or --weight')
         wanted = account_id(self.conn, parsed_args.account)
-        return shown(named(self, SHOW), self.market.update_account(wanted, **changes))
+        return self.shown(SHOW, self.market.update_account(wanted, **changes))
 
 
 class _OfAmount(MarketShowOne):
@@ -154,7 +153,7 @@ class GrantAccount(_OfAmount):
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         wanted = account_id(self.conn, parsed_args.account)
         self.market.grant(wanted, parsed_args.amount, key=parsed_args.key)
-        return shown(named(self, SHOW), self.market.get_account(wanted))
+        return self.shown(SHOW, self.market.get_account(wanted))
 
 
 class RevokeAccount(_OfAmount):
@@ -170,7 +169,7 @@ class RevokeAccount(_OfAmount):
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         wanted = account_id(self.conn, parsed_args.account)
         self.market.revoke(wanted, parsed_args.amount, key=parsed_args.key)
-        return shown(named(self, SHOW), self.market.get_account(wanted))
+        return self.shown(SHOW, self.market.get_account(wanted))
 
 
 class TransferAccount(MarketShowOne):
@@ -201,4 +200,4 @@ class TransferAccount(MarketShowOne):
         source = account_id(self.conn, parsed_args.source)
         target = account_id(self.conn, parsed_args.target)
         self.market.transfer(source, target, parsed_args.amount, key=parsed_args.key)
-        return shown(named(self, SHOW), self.market.get_account(source))
+        return self.shown(SHOW, self.market.get_account(source))

@@ -13,10 +13,8 @@ from nova_market.osc.v1.account import add_projects, of_projects
 from nova_market.osc.v1.app_columns import CREDENTIAL, LIST, OF_PROJECTS, SHOW, TEMPLATE
 from nova_market.osc.v1.app_file import parameter_written, template_of
 from nova_market.osc.v1.budget import add_renewal
-from nova_market.osc.v1.columns import listed, shown
 from nova_market.osc.v1.lookup import app_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
-from nova_market.osc.v1.names import named
 from nova_market.osc.v1.time_argument import FUTURE, future_argument
 
 THRESHOLDS = ('low', 'reference', 'high')
@@ -75,7 +73,7 @@ class CreateApp(OfTemplate):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         made = self.market.create_app(**self.template(parsed_args))
-        return shown(named(self, (*SHOW, *CREDENTIAL)), made)
+        return self.shown((*SHOW, *CREDENTIAL), made)
 
 
 class ValidateApp(OfTemplate):
@@ -89,7 +87,7 @@ class ValidateApp(OfTemplate):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(TEMPLATE, self.market.validate_app(**self.template(parsed_args)))
+        return self.shown(TEMPLATE, self.market.validate_app(**self.template(parsed_args)))
 
 
 class ListApp(MarketLister):
@@ -109,7 +107,7 @@ class ListApp(MarketLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         columns = OF_PROJECTS if parsed_args.all_projects else LIST
-        return listed(named(self, columns), self.market.apps(**of_projects(self, parsed_args)))
+        return self.listed(columns, self.market.apps(**of_projects(self, parsed_args)))
 
 
 class ShowApp(MarketShowOne):
@@ -126,7 +124,7 @@ class ShowApp(MarketShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(named(self, SHOW), self.market.get_app(app_id_of(self.conn, parsed_args.app)))
+        return self.shown(SHOW, self.market.get_app(app_id_of(self.conn, parsed_args.app)))
 
 
 class SetApp(MarketShowOne):
@@ -199,7 +197,7 @@ class SetApp(MarketShowOne):
             )
         after = self.market.update_app(before.id, generation=before.generation, **changes)
         columns = (*SHOW, *CREDENTIAL) if after.credential else SHOW
-        return shown(named(self, columns), after)
+        return self.shown(columns, after)
 
 
 class OfApp(MarketShowOne):
@@ -220,9 +218,7 @@ class SuspendApp(OfApp):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(
-            named(self, SHOW), self.market.suspend_app(app_id_of(self.conn, parsed_args.app))
-        )
+        return self.shown(SHOW, self.market.suspend_app(app_id_of(self.conn, parsed_args.app)))
 
 
 class ResumeApp(OfApp):
@@ -234,9 +230,7 @@ class ResumeApp(OfApp):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(
-            named(self, SHOW), self.market.resume_app(app_id_of(self.conn, parsed_args.app))
-        )
+        return self.shown(SHOW, self.market.resume_app(app_id_of(self.conn, parsed_args.app)))
 
 
 class DeleteApp(MarketCommand):

@@ -8,7 +8,7 @@ from cliff.columns import FormattableColumn
 
 from nova_market.core.ledger.money import credit_text
 from nova_market.osc.v1.app import add_app
-from nova_market.osc.v1.columns import Column, Fields, add_limit, listed
+from nova_market.osc.v1.columns import Column, Fields, add_limit
 from nova_market.osc.v1.lookup import app_id_of
 from nova_market.osc.v1.market_command import MarketLister
 
@@ -55,4 +55,4 @@ class ListAppEvent(MarketLister):
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         wanted = app_id_of(self.conn, parsed_args.app)
         found = self.market.app_events(wanted, max_items=parsed_args.limit)
-        return listed(LONG if parsed_args.long else COLUMNS, found)
+        return self.listed(LONG if parsed_args.long else COLUMNS, found)

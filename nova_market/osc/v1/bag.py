@@ -10,7 +10,7 @@ from osc_lib import exceptions
 
 from nova_market.osc.v1.account import add_projects, of_projects
 from nova_market.osc.v1.bag_file import bag_of
-from nova_market.osc.v1.columns import Column, Credits, Fields, add_limit, listed, shown
+from nova_market.osc.v1.columns import Column, Credits, Fields, add_limit
 from nova_market.osc.v1.job_columns import Duration, Given, Names
 from nova_market.osc.v1.lookup import is_uuid
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne
@@ -116,7 +116,7 @@ class CreateBag(MarketShowOne):
         if parsed_args.queue:
             request['queues'] = parsed_args.queue
         key = parsed_args.key or str(uuid.uuid4())
-        return shown(BAG, self.market.create_bag(key=key, **request))
+        return self.shown(BAG, self.market.create_bag(key=key, **request))
 
 
 class ListBag(MarketLister):
@@ -141,7 +141,7 @@ class ListBag(MarketLister):
         query = of_projects(self, parsed_args)
         if parsed_args.state:
             query['state'] = parsed_args.state
-        return listed(BAGS, self.market.bags(max_items=parsed_args.limit, **query))
+        return self.listed(BAGS, self.market.bags(max_items=parsed_args.limit, **query))
 
 
 class ShowBag(MarketShowOne):
@@ -158,4 +158,4 @@ class ShowBag(MarketShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(BAG, self.market.get_bag(bag_id_of(self.conn, parsed_args.bag)))
+        return self.shown(BAG, self.market.get_bag(bag_id_of(self.conn, parsed_args.bag)))

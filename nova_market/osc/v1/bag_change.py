@@ -7,7 +7,7 @@ from typing import Any
 from osc_lib import exceptions
 
 from nova_market.osc.v1.bag import BAG, add_bag, bag_id_of
-from nova_market.osc.v1.columns import credit_argument, shown
+from nova_market.osc.v1.columns import credit_argument
 from nova_market.osc.v1.job_argument import NumberArgument
 from nova_market.osc.v1.market_command import MarketShowOne
 from nova_market.osc.v1.time_argument import DURATION, FUTURE, duration_argument, future_argument
@@ -74,7 +74,7 @@ class SetBag(MarketShowOne):
         if not changed:
             raise exceptions.CommandError('nothing is to be changed: give at least one option')
         bag_id = bag_id_of(self.conn, parsed_args.bag)
-        return shown(BAG, self.market.update_bag(bag_id, **changed))
+        return self.shown(BAG, self.market.update_bag(bag_id, **changed))
 
 
 class CancelBag(MarketShowOne):
@@ -95,7 +95,7 @@ class CancelBag(MarketShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         bag_id = bag_id_of(self.conn, parsed_args.bag)
-        return shown(BAG, self.market.cancel_bag(bag_id, jobs=parsed_args.jobs))
+        return self.shown(BAG, self.market.cancel_bag(bag_id, jobs=parsed_args.jobs))
 
 
 def _add_strategy(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ import argparse
 from typing import Any
 
 from nova_market.osc.v1.bag import add_bag, bag_id_of
-from nova_market.osc.v1.columns import Column, Credits, Fields, add_limit, listed
+from nova_market.osc.v1.columns import Column, Credits, Fields, add_limit
 from nova_market.osc.v1.job_columns import Duration, Given
 from nova_market.osc.v1.market_command import MarketLister
 
@@ -53,7 +53,7 @@ class ListBagTask(MarketLister):
         query = {'state': parsed_args.state} if parsed_args.state else {}
         bag_id = bag_id_of(self.conn, parsed_args.bag)
         found = self.market.bag_tasks(bag_id, max_items=parsed_args.limit, **query)
-        return listed(TASKS, found)
+        return self.listed(TASKS, found)
 
 
 class ListBagEvent(MarketLister):
@@ -77,4 +77,4 @@ class ListBagEvent(MarketLister):
         query = {'task': parsed_args.task} if parsed_args.task else {}
         bag_id = bag_id_of(self.conn, parsed_args.bag)
         found = self.market.bag_events(bag_id, max_items=parsed_args.limit, **query)
-        return listed(EVENTS, found)
+        return self.listed(EVENTS, found)

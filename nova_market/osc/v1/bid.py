@@ -11,10 +11,9 @@ from osc_lib import exceptions
 
 from nova_market.core.ledger.money import credit_text
 from nova_market.osc.v1.account import add_projects, of_projects
-from nova_market.osc.v1.columns import Amount, Column, Credits, credit_argument, listed, shown
+from nova_market.osc.v1.columns import Amount, Column, Credits, credit_argument
 from nova_market.osc.v1.lookup import account_id, server_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne, refusal
-from nova_market.osc.v1.names import named
 
 SOURCES = {
     'tenant': 'this bid',
@@ -116,7 +115,7 @@ class SetBid(MarketShowOne):
         before = self._standing(server_id)
         if parsed_args.no_max:
             before.update(max_cpu=None, max_memory_mib=None)
-        return shown(named(self, SET), self.market.set_bid(server_id, **{**before, **changes}))
+        return self.shown(SET, self.market.set_bid(server_id, **{**before, **changes}))
 
     def _standing(self, server_id: str) -> dict[str, Any]:
         """The bid as it is, with its generation: a change of somebody else in between is noticed."""
@@ -143,9 +142,7 @@ class ShowBid(MarketShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(
-            named(self, SHOW), self.market.get_bid(server_id_of(self.conn, parsed_args.server))
-        )
+        return self.shown(SHOW, self.market.get_bid(server_id_of(self.conn, parsed_args.server)))
 
 
 class ListBid(MarketLister):
@@ -162,8 +159,8 @@ class ListBid(MarketLister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        columns = named(self, COLUMNS, all_projects=parsed_args.all_projects)
-        return listed(columns, self.market.bids(**of_projects(self, parsed_args)))
+        found = self.market.bids(**of_projects(self, parsed_args))
+        return self.listed(COLUMNS, found, all_projects=parsed_args.all_projects)
 
 
 class UnsetBid(MarketCommand):

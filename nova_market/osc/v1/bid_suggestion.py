@@ -9,7 +9,7 @@ from osc_lib import exceptions
 
 from nova_market.core.ledger.money import credit_text
 from nova_market.core.text import shown as quoted
-from nova_market.osc.v1.columns import Amount, Column, Credits, Lines, shown
+from nova_market.osc.v1.columns import Amount, Column, Credits, Lines
 from nova_market.osc.v1.job_argument import NumberArgument
 from nova_market.osc.v1.lookup import server_id_of
 from nova_market.osc.v1.market_command import MarketShowOne
@@ -89,7 +89,7 @@ class SuggestBid(MarketShowOne):
         if server:
             given['server_id'] = server_id_of(self.conn, server)
         found = self.market.suggest_bid(**given)
-        names, values = shown(COLUMNS, found)
+        names, values = self.shown(COLUMNS, found)
         return [*names, 'command'], (*values, _command(found, server or '<server>'))
 
 

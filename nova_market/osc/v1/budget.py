@@ -12,12 +12,9 @@ from nova_market.osc.v1.columns import (
     Credits,
     count_argument,
     credit_argument,
-    listed,
-    shown,
 )
 from nova_market.osc.v1.lookup import budget_id
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
-from nova_market.osc.v1.names import named
 
 COLUMNS: tuple[Column, ...] = (
     ('ID', 'id', None),
@@ -73,7 +70,7 @@ class CreateBudget(MarketShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(named(self, COLUMNS), self.market.create_budget(**renewal(parsed_args)))
+        return self.shown(COLUMNS, self.market.create_budget(**renewal(parsed_args)))
 
 
 class ListBudget(MarketLister):
@@ -90,7 +87,7 @@ class ListBudget(MarketLister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return listed(named(self, COLUMNS), self.market.budgets(**of_projects(self, parsed_args)))
+        return self.listed(COLUMNS, self.market.budgets(**of_projects(self, parsed_args)))
 
 
 class SetBudget(MarketShowOne):
@@ -120,7 +117,7 @@ class SetBudget(MarketShowOne):
                 'nothing to change: give --name, --renew-amount, --no-renew or --renew-every'
             )
         wanted = budget_id(self.conn, parsed_args.budget)
-        return shown(named(self, COLUMNS), self.market.update_budget(wanted, **changes))
+        return self.shown(COLUMNS, self.market.update_budget(wanted, **changes))
 
 
 class DeleteBudget(MarketCommand):

@@ -5,9 +5,8 @@ import argparse
 from typing import Any
 
 from nova_market.osc.v1.account import add_projects, of_projects
-from nova_market.osc.v1.columns import Amount, Column, listed
+from nova_market.osc.v1.columns import Amount, Column
 from nova_market.osc.v1.market_command import MarketLister
-from nova_market.osc.v1.names import named
 
 HEAVINESS: tuple[Column, ...] = (
     ('Project', 'project_id', None),
@@ -42,9 +41,7 @@ class ShowHeaviness(MarketLister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return listed(
-            named(self, HEAVINESS), self.market.heaviness(**of_projects(self, parsed_args))
-        )
+        return self.listed(HEAVINESS, self.market.heaviness(**of_projects(self, parsed_args)))
 
 
 class ListHost(MarketLister):
@@ -56,4 +53,4 @@ class ListHost(MarketLister):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return listed(HOST, self.market.hosts())
+        return self.listed(HOST, self.market.hosts())

@@ -139,11 +139,31 @@ class Payers(FormattableColumn[Any]):
         )
 
 
-class Explanation(FormattableColumn[Any]):
+Lookup = Callable[[str], str | None]
+"""The name of what has this id; None: not known."""
+
+
+class Named(FormattableColumn[Any]):
+    """An id, which is read as <name> (<id>)."""
+
+    def __init__(self, value: Any, lookup: Lookup = lambda name: None) -> None:
+        super().__init__(value)
+        self._lookup = lookup
+
+    def human_readable(self) -> str:
+        return self.with_name(self._value) if self._value else ''
+
+    def with_name(self, one: str) -> str:
+        name = self._lookup(one)
+        return f'{name} ({one})' if name and name != one else str(one)
+
+
+class Explanation(Named):
     """What each server bid, got and is charged, and why."""
 
     def human_readable(self) -> str:
-        return '\n'.join(_explained(line) for line in self._value or ())
+        lines = self._value or ()
+        return '\n'.join(_explained(self.with_name(one['server_id']), one) for one in lines)
 
 
 NAMED = 10
@@ -220,14 +240,14 @@ def _not_sold(one: Mapping[str, Any]) -> str:
     return f'{name} is not sold{where}: {who}'
 
 
-def _explained(line: Mapping[str, Any]) -> str:
+def _explained(server: str, line: Mapping[str, Any]) -> str:
     bids = ' + '.join(
         f'{credit_text(bid)} ({source})'
         for bid, source in zip(line.get('bid', ()), line.get('source', ()), strict=True)
     )
     owed = credit_text(line['charge_cpu'] + line['charge_memory'])
     parts = [
-        f'{line["server_id"]} bids {bids}' if bids else line['server_id'],
+        f'{server} bids {bids}' if bids else server,
         f'gets {line["actual_cpu"]:.4g} of {line["ideal_cpu"]:.4g} cores',
         f'{line["actual_memory_mib"]:.6g} of {line["ideal_memory_mib"]:.6g} MiB',
         f'charged {owed}' if line['confirmed'] else 'not confirmed, not charged',

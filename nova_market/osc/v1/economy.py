@@ -13,11 +13,8 @@ from nova_market.osc.v1.columns import (
     Lines,
     Percent,
     add_limit,
-    listed,
-    shown,
 )
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne
-from nova_market.osc.v1.names import named
 from nova_market.osc.v1.price import add_window
 
 PAST: tuple[Column, ...] = (
@@ -68,7 +65,9 @@ class ShowEconomy(MarketShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(SHOW, self.market.economy(since=parsed_args.since, until=parsed_args.until))
+        return self.shown(
+            SHOW, self.market.economy(since=parsed_args.since, until=parsed_args.until)
+        )
 
 
 class EconomyHistory(MarketLister):
@@ -87,7 +86,7 @@ class EconomyHistory(MarketLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         query = {'since': parsed_args.since, 'until': parsed_args.until}
-        return listed(PAST, self.market.economy_history(max_items=parsed_args.limit, **query))
+        return self.listed(PAST, self.market.economy_history(max_items=parsed_args.limit, **query))
 
 
 class ListPower(MarketLister):
@@ -108,9 +107,7 @@ class ListPower(MarketLister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return listed(
-            named(self, POWER), self.market.purchasing_power(**of_projects(self, parsed_args))
-        )
+        return self.listed(POWER, self.market.purchasing_power(**of_projects(self, parsed_args)))
 
 
 class PowerHistory(MarketLister):
@@ -132,4 +129,4 @@ class PowerHistory(MarketLister):
         query = of_projects(self, parsed_args)
         query |= {'since': parsed_args.since, 'until': parsed_args.until}
         found = self.market.purchasing_power_history(max_items=parsed_args.limit, **query)
-        return listed(named(self, PAST_POWER), found)
+        return self.listed(PAST_POWER, found)

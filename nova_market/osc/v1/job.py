@@ -9,11 +9,10 @@ from openstack.exceptions import HttpException
 from osc_lib import exceptions
 
 from nova_market.osc.v1.account import add_projects, of_projects
-from nova_market.osc.v1.columns import add_limit, listed, shown
+from nova_market.osc.v1.columns import add_limit
 from nova_market.osc.v1.job_columns import JOB, JOBS, JOBS_LONG, SCRIPTS
 from nova_market.osc.v1.job_lookup import JOB_HELP, JOBS_HELP, job_id_of, jobs_of
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne, refusal
-from nova_market.osc.v1.names import named
 from nova_market.sdk.v1.job import ENDED, LIVE
 
 
@@ -67,7 +66,7 @@ class ListJob(MarketLister):
         if not parsed_args.all:
             query['states'] = parsed_args.state or LIVE
         found = self.market.jobs(max_items=parsed_args.limit, **query)
-        return listed(named(self, JOBS_LONG) if parsed_args.long else JOBS, found)
+        return self.listed(JOBS_LONG if parsed_args.long else JOBS, found)
 
 
 class ShowJob(MarketShowOne):
@@ -87,7 +86,7 @@ class ShowJob(MarketShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         job = self.market.get_job(job_id_of(self.conn, parsed_args.job))
-        return shown(named(self, (*JOB, *SCRIPTS) if parsed_args.script else JOB), job)
+        return self.shown((*JOB, *SCRIPTS) if parsed_args.script else JOB, job)
 
 
 class _OfJobs(MarketLister):
@@ -109,7 +108,7 @@ class _OfJobs(MarketLister):
         if refused:
             done = f'; of {len(changed)} others it was accepted' if changed else ''
             raise exceptions.CommandError('; '.join(refused) + done)
-        return listed(JOBS, changed)
+        return self.listed(JOBS, changed)
 
     def chosen(self, jobs: Sequence[Any]) -> Sequence[Any]:
         """Of an array's elements those that it makes sense for; a job that was named is always asked."""

@@ -14,7 +14,7 @@ from osc_lib import exceptions
 
 from nova_market.core.job.script import MAX_SCRIPT, check_script
 from nova_market.errors import BadScript
-from nova_market.osc.v1.columns import Column, Fields, shown
+from nova_market.osc.v1.columns import Column, Fields
 from nova_market.osc.v1.job_columns import JOB, Given
 from nova_market.osc.v1.job_lookup import after_id_of
 from nova_market.osc.v1.job_option import add_job_options, merged, request_of, script_values
@@ -120,8 +120,8 @@ class CreateJob(MarketShowOne):
         else:
             jobs = read()
         if not array:
-            return shown(JOB, jobs[0])
-        return shown(ARRAY, _Array(array, jobs))
+            return self.shown(JOB, jobs[0])
+        return self.shown(ARRAY, _Array(array, jobs))
 
 
 class _Array:

@@ -4,7 +4,7 @@
 import argparse
 from typing import Any
 
-from nova_market.osc.v1.columns import add_limit, listed
+from nova_market.osc.v1.columns import add_limit
 from nova_market.osc.v1.job import add_job
 from nova_market.osc.v1.job_columns import EVENTS
 from nova_market.osc.v1.job_lookup import job_id_of
@@ -27,4 +27,4 @@ class ListJobEvent(MarketLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         wanted = job_id_of(self.conn, parsed_args.job)
-        return listed(EVENTS, self.market.job_events(wanted, max_items=parsed_args.limit))
+        return self.listed(EVENTS, self.market.job_events(wanted, max_items=parsed_args.limit))

@@ -8,7 +8,7 @@ from typing import Any
 
 from osc_lib import exceptions
 
-from nova_market.osc.v1.columns import Column, count_argument, shown
+from nova_market.osc.v1.columns import Column, count_argument
 from nova_market.osc.v1.job import add_job
 from nova_market.osc.v1.job_lookup import job_id_of
 from nova_market.osc.v1.job_wait import OUTAGES, add_interval, passes, warn
@@ -71,7 +71,7 @@ class ShowJobOutput(MarketShowOne):
             return (), ()
         found = self.market.job_output(wanted, attempt=parsed_args.attempt, rank=parsed_args.rank)
         if not plain:
-            return shown(COLUMNS, found)
+            return self.shown(COLUMNS, found)
         if found.total_bytes > found.bytes:
             warn(f'the first {found.total_bytes - found.bytes} of {found.total_bytes} bytes '
                  'are not kept: give --output-url when the job is created')  # fmt: skip

@@ -11,14 +11,13 @@ from osc_lib import exceptions
 
 from nova_market.core.ledger.money import credit_text
 from nova_market.osc.v1.account import add_key, add_projects, of_projects
-from nova_market.osc.v1.columns import add_limit, listed, shown
+from nova_market.osc.v1.columns import add_limit
 from nova_market.osc.v1.job_argument import NumberArgument
 from nova_market.osc.v1.job_wait import warn
 from nova_market.osc.v1.lease_columns import EVENTS, LEASE, LEASES
 from nova_market.osc.v1.lease_option import add_place, add_time, lease_body
 from nova_market.osc.v1.lookup import project_id_of
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne, refusal
-from nova_market.osc.v1.names import named
 from nova_market.osc.v1.time_argument import PAST, past_argument
 
 STATES = ('planned', 'starting', 'active', 'ending', 'ended', 'failed')
@@ -67,7 +66,7 @@ class CreateLease(MarketShowOne):
         request |= {sent: given[name] for name, sent in SIZES.items() if given[name] is not None}
         key = parsed_args.key or str(uuid.uuid4())
         try:
-            return shown(LEASE, self.market.create_lease(key=key, **request))
+            return self.shown(LEASE, self.market.create_lease(key=key, **request))
         except HttpException as error:
             for line in _refusal_lines(error):
                 warn(line)
@@ -110,7 +109,7 @@ class ListLease(MarketLister):
         for name in ('state', 'host', 'since', 'until'):
             if (value := getattr(parsed_args, name)) is not None:
                 query[name] = value
-        return listed(LEASES, self.market.leases(max_items=parsed_args.limit, **query))
+        return self.listed(LEASES, self.market.leases(max_items=parsed_args.limit, **query))
 
 
 class OfLease(MarketShowOne):
@@ -131,7 +130,7 @@ class ShowLease(OfLease):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(named(self, LEASE), self.market.get_lease(parsed_args.lease))
+        return self.shown(LEASE, self.market.get_lease(parsed_args.lease))
 
 
 class SetLease(OfLease):
@@ -163,7 +162,7 @@ class SetLease(OfLease):
             raise exceptions.CommandError(
                 'nothing to change: give --name, --purpose, --flexible or --fixed'
             )
-        return shown(LEASE, self.market.update_lease(parsed_args.lease, **changed))
+        return self.shown(LEASE, self.market.update_lease(parsed_args.lease, **changed))
 
 
 class DeleteLease(OfLease):
@@ -178,7 +177,7 @@ class DeleteLease(OfLease):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(LEASE, self.market.delete_lease(parsed_args.lease))
+        return self.shown(LEASE, self.market.delete_lease(parsed_args.lease))
 
 
 class GiveLease(OfLease):
@@ -198,7 +197,7 @@ class GiveLease(OfLease):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         project = project_id_of(self.conn, parsed_args.project)
-        return shown(LEASE, self.market.give_lease(parsed_args.lease, project))
+        return self.shown(LEASE, self.market.give_lease(parsed_args.lease, project))
 
 
 class ListLeaseEvent(MarketLister):
@@ -216,7 +215,7 @@ class ListLeaseEvent(MarketLister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return listed(
+        return self.listed(
             EVENTS, self.market.lease_events(parsed_args.lease, max_items=parsed_args.limit)
         )
 

@@ -7,10 +7,9 @@ from typing import Any
 
 from cliff.columns import FormattableColumn
 
-from nova_market.osc.v1.columns import Column, shown
+from nova_market.osc.v1.columns import Column
 from nova_market.osc.v1.lookup import project_id_of
 from nova_market.osc.v1.market_command import MarketShowOne
-from nova_market.osc.v1.names import named
 from nova_market.osc.v1.time_argument import duration_text
 
 SECONDS = frozenset(
@@ -58,7 +57,7 @@ class ShowLimits(MarketShowOne):
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         project = parsed_args.project
         query = {'project_id': project_id_of(self.conn, project)} if project else {}
-        return shown(named(self, LIMITS), self.market.limits(**query))
+        return self.shown(LIMITS, self.market.limits(**query))
 
 
 def _text(name: str, one: Any) -> str:

@@ -9,7 +9,8 @@ from openstack.exceptions import HttpException
 from osc_lib import exceptions
 from osc_lib.command import command
 
-from nova_market.osc.v1.columns import InCredits
+from nova_market.osc.v1.columns import Column, InCredits, listed, shown
+from nova_market.osc.v1.names import named
 
 PLAIN_TEXT = frozenset({'csv', 'shell', 'value'})
 """Formats whose amounts are in credits, as they are typed; JSON and YAML have the values of the API."""
@@ -44,6 +45,12 @@ class MarketCommand(command.Command):
 class MarketLister(MarketCommand, command.Lister):
     """Shows many."""
 
+    def listed(
+        self, columns: Sequence[Column], found: Iterable[Any], *, all_projects: bool = False
+    ) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """What is shown of them, with names beside ids. all_projects: servers of all projects have names"""
+        return listed(named(self.conn, columns, all_projects=all_projects), found)
+
     def produce_output(
         self,
         parsed_args: argparse.Namespace,
@@ -56,6 +63,10 @@ class MarketLister(MarketCommand, command.Lister):
 
 class MarketShowOne(MarketCommand, command.ShowOne):
     """Shows one."""
+
+    def shown(self, columns: Sequence[Column], one: Any) -> tuple[list[str], tuple[Any, ...]]:
+        """What is shown of it, with names beside ids."""
+        return shown(named(self.conn, columns), one)
 
     def produce_output(
         self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Sequence[Any]

@@ -2,36 +2,18 @@
 """Names beside ids, in what people read.
 
 A name is asked for when a table is drawn: formats for programs have ids only, and cost no request. A table
-costs at most one list of servers, one of projects and one of budgets, however long it is. What the caller may
-not list, and what is deleted, keeps its id alone.
+costs at most one list of servers, one of projects, one of users and one of budgets, however long it is. What
+the caller may not list, and what is deleted, keeps its id alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from cliff.columns import FormattableColumn
+from keystoneauth1.exceptions import ClientException
 from openstack.exceptions import SDKException
 
-from nova_market.osc.v1.columns import Column
-from nova_market.osc.v1.market_command import MarketCommand
-
-Lookup = Callable[[str], str | None]
-"""The name of what has this id; None: not known."""
-
-
-class Named(FormattableColumn[Any]):
-    """An id, which is read as <name> (<id>)."""
-
-    def __init__(self, lookup: Lookup, value: Any) -> None:
-        super().__init__(value)
-        self._lookup = lookup
-
-    def human_readable(self) -> str:
-        if not self._value:
-            return ''
-        name = self._lookup(self._value)
-        return f'{name} ({self._value})' if name and name != self._value else str(self._value)
+from nova_market.osc.v1.columns import Column, Explanation, Lookup, Named
 
 
 class Names:
@@ -45,21 +27,25 @@ class Names:
         if self._found is None:
             try:
                 self._found = self._ask()
-            except SDKException:
+            except (SDKException, ClientException):
                 # he may not list them, or who knows them does not answer: an id is enough to read on
                 self._found = {}
         return self._found.get(name)
 
 
-def named(
-    command: MarketCommand, columns: Sequence[Column], *, all_projects: bool = False
-) -> list[Column]:
-    """The columns with names beside ids of servers, projects and accounts. all_projects: of the servers"""
-    lookups = _lookups(command.conn, all_projects=all_projects)
-    return [
-        (heading, attribute, partial(Named, lookups[attribute]) if attribute in lookups else cell)
-        for heading, attribute, cell in columns
-    ]
+def named(conn: Any, columns: Sequence[Column], *, all_projects: bool = False) -> list[Column]:
+    """The columns with names beside ids of servers, projects, users and accounts.
+
+    all_projects: the servers and budgets are those of all
+    """
+    lookups = _lookups(conn, all_projects=all_projects)
+
+    def cell(attribute: str, given: Any) -> Any:
+        if attribute in lookups:
+            return partial(Named, lookup=lookups[attribute])
+        return partial(given, lookup=lookups['server_id']) if given is Explanation else given
+
+    return [(heading, attribute, cell(attribute, given)) for heading, attribute, given in columns]
 
 
 def _lookups(conn: Any, *, all_projects: bool) -> dict[str, Lookup]:
@@ -67,12 +53,15 @@ def _lookups(conn: Any, *, all_projects: bool) -> dict[str, Lookup]:
     choice = {'all_projects': True} if all_projects else {}
     servers = Names(lambda: _by_id(conn.compute.servers(details=False, **choice)))
     every_project = Names(lambda: _by_id(conn.identity.projects()))
+    every_user = Names(lambda: _by_id(conn.identity.users()))
     budgets = Names(lambda: _by_id(conn.market.budgets(**choice)))
+    own = Names(lambda: _of_token(conn.session))
 
     def project(name: str) -> str | None:
-        # one's own is known by the token
-        own = conn.current_project
-        return own.name if own and own.id == name else every_project(name)
+        return own(name) or every_project(name)
+
+    def user(name: str) -> str | None:
+        return own(name) or every_user(name)
 
     def account(name: str) -> str | None:
         kind, _, rest = name.partition(':')
@@ -82,10 +71,20 @@ def _lookups(conn: Any, *, all_projects: bool) -> dict[str, Lookup]:
 
     return {
         'server_id': servers,
-        'project_id': project,
+        **dict.fromkeys(('project_id', 'payer_id'), project),
+        'user_id': user,
         **dict.fromkeys(('debit', 'credit', 'payer'), account),
     }
 
 
 def _by_id(found: Any) -> dict[str, str]:
     return {one.id: one.name for one in found}
+
+
+def _of_token(session: Any) -> dict[str, str]:
+    """One's own project and user, whose names the token has; without Keystone there are none."""
+    get = getattr(session.auth, 'get_access', None)
+    if get is None:
+        return {}
+    access = get(session)
+    return {access.project_id: access.project_name, access.user_id: access.username}

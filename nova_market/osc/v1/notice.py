@@ -8,10 +8,9 @@ from openstack.exceptions import NotFoundException
 from osc_lib import exceptions
 
 from nova_market.osc.v1.account import add_projects, of_projects
-from nova_market.osc.v1.columns import Column, Lines, add_limit, count_argument, listed, shown
+from nova_market.osc.v1.columns import Column, Lines, add_limit, count_argument
 from nova_market.osc.v1.lookup import project_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
-from nova_market.osc.v1.names import named
 from nova_market.osc.v1.time_argument import DURATION, duration_argument
 
 LISTED: tuple[Column, ...] = (
@@ -89,7 +88,7 @@ class SetNotice(MarketShowOne):
                 'nowhere to send to: give --mail or --webhook; "notice unset" ends all notices'
             )
         stored = self.market.set_notice(**wanted)
-        return shown((*SHOWN, *SECRET) if stored.secret else SHOWN, stored)
+        return self.shown((*SHOWN, *SECRET) if stored.secret else SHOWN, stored)
 
     def _standing(self) -> dict[str, Any]:
         try:
@@ -113,7 +112,7 @@ class ConfirmNotice(MarketShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(SHOWN, self.market.confirm_notice(parsed_args.code))
+        return self.shown(SHOWN, self.market.confirm_notice(parsed_args.code))
 
 
 class ListNotice(MarketLister):
@@ -132,9 +131,7 @@ class ListNotice(MarketLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         query = of_projects(self, parsed_args)
-        return listed(
-            named(self, LISTED), self.market.notices(max_items=parsed_args.limit, **query)
-        )
+        return self.listed(LISTED, self.market.notices(max_items=parsed_args.limit, **query))
 
 
 class ShowNotice(MarketShowOne):
@@ -151,7 +148,7 @@ class ShowNotice(MarketShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(SHOWN, self.market.get_notice(**_whose(self, parsed_args)))
+        return self.shown(SHOWN, self.market.get_notice(**_whose(self, parsed_args)))
 
 
 class UnsetNotice(MarketCommand):

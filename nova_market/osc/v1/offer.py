@@ -12,7 +12,7 @@ from osc_lib import exceptions
 from nova_market.core.ledger.money import credit_text
 from nova_market.errors import BadScript
 from nova_market.osc.v1.account import add_projects, of_projects
-from nova_market.osc.v1.columns import Amount, Column, Credits, Names, add_limit, listed, shown
+from nova_market.osc.v1.columns import Amount, Column, Credits, Names, add_limit
 from nova_market.osc.v1.job_argument import variable_argument
 from nova_market.osc.v1.job_columns import Duration, Given
 from nova_market.osc.v1.job_create import script_of
@@ -166,7 +166,7 @@ class ListOffer(MarketLister):
         offers = self.market.in_region(parsed_args.region).offers(
             max_items=parsed_args.limit, **query
         )
-        return listed(OFFERS, offers)
+        return self.listed(OFFERS, offers)
 
 
 class OfOffer(MarketShowOne):
@@ -189,7 +189,7 @@ class ShowOffer(OfOffer):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         offer = self.market.in_region(parsed_args.region).get_offer(parsed_args.offer)
-        return shown(columns_of(offer), offer)
+        return self.shown(columns_of(offer), offer)
 
 
 class AcceptOffer(OfOffer):
@@ -220,7 +220,7 @@ class AcceptOffer(OfOffer):
         key = parsed_args.key or str(uuid.uuid4())
         market = self.market.in_region(parsed_args.region)
         offer = accepted_offer(market, parsed_args.offer, job, key)
-        return shown(columns_of(offer), offer)
+        return self.shown(columns_of(offer), offer)
 
 
 class HoldOffer(OfOffer):
@@ -243,7 +243,7 @@ class HoldOffer(OfOffer):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         market = self.market.in_region(parsed_args.region)
-        return shown(OFFER, market.hold_offer(parsed_args.offer, parsed_args.seconds))
+        return self.shown(OFFER, market.hold_offer(parsed_args.offer, parsed_args.seconds))
 
 
 class ReleaseOffer(OfOffer):
@@ -256,7 +256,7 @@ class ReleaseOffer(OfOffer):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         offer = self.market.in_region(parsed_args.region).release_offer(parsed_args.offer)
-        return shown(columns_of(offer), offer)
+        return self.shown(columns_of(offer), offer)
 
 
 def accepted_offer(market: Any, offer_id: str, job: dict[str, Any], key: str) -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 
 from osc_lib import exceptions
 
-from nova_market.osc.v1.columns import listed
 from nova_market.osc.v1.job_argument import NumberArgument
 from nova_market.osc.v1.job_option import RESOURCES, add_size
 from nova_market.osc.v1.job_wait import warn
@@ -103,7 +102,7 @@ class CreateOffer(MarketLister):
             warn(f'no offer: {sentence}')
         if parsed_args.accept is not None:
             offers = [self._accepted(offers, job), *offers[1:]]
-        return listed(MADE if parsed_args.queue else LEASES_MADE, offers)
+        return self.listed(MADE if parsed_args.queue else LEASES_MADE, offers)
 
     def _accepted(self, offers: Sequence[Any], job: dict[str, Any]) -> Any:
         """The best one, as it was accepted.

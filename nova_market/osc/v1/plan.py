@@ -4,7 +4,7 @@
 import argparse
 from typing import Any
 
-from nova_market.osc.v1.columns import Column, Lines, add_limit, listed, shown
+from nova_market.osc.v1.columns import Column, Lines, add_limit
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne
 
 STATES = ('proposed', 'approved', 'rejected', 'running', 'done', 'failed', 'superseded')
@@ -40,7 +40,7 @@ class ListPlan(MarketLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         plans = self.market.plans(state=parsed_args.state, max_items=parsed_args.limit)
-        return listed(LIST, plans)
+        return self.listed(LIST, plans)
 
 
 class OfPlan(MarketShowOne):
@@ -61,7 +61,7 @@ class ShowPlan(OfPlan):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(SHOW, self.market.get_plan(parsed_args.plan))
+        return self.shown(SHOW, self.market.get_plan(parsed_args.plan))
 
 
 class ApprovePlan(OfPlan):
@@ -73,7 +73,7 @@ class ApprovePlan(OfPlan):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(SHOW, self.market.approve_plan(parsed_args.plan))
+        return self.shown(SHOW, self.market.approve_plan(parsed_args.plan))
 
 
 class RejectPlan(OfPlan):
@@ -85,4 +85,4 @@ class RejectPlan(OfPlan):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(SHOW, self.market.reject_plan(parsed_args.plan))
+        return self.shown(SHOW, self.market.reject_plan(parsed_args.plan))

@@ -11,8 +11,6 @@ from nova_market.osc.v1.columns import (
     Price,
     add_limit,
     count_argument,
-    listed,
-    shown,
 )
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne
 from nova_market.osc.v1.time_argument import PAST, past_argument
@@ -88,7 +86,7 @@ class ShowPrice(MarketLister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return listed(COLUMNS, self.market.prices(resource=parsed_args.resource))
+        return self.listed(COLUMNS, self.market.prices(resource=parsed_args.resource))
 
 
 class PriceHistory(MarketLister):
@@ -112,7 +110,7 @@ class PriceHistory(MarketLister):
             'since': parsed_args.since,
             'until': parsed_args.until,
         }
-        return listed(COLUMNS, self.market.price_history(max_items=parsed_args.limit, **query))
+        return self.listed(COLUMNS, self.market.price_history(max_items=parsed_args.limit, **query))
 
 
 class QuotePrice(MarketShowOne):
@@ -162,4 +160,4 @@ class QuotePrice(MarketShowOne):
             since=parsed_args.since,
             until=parsed_args.until,
         )
-        return shown(QUOTE, quote)
+        return self.shown(QUOTE, quote)

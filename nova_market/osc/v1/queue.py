@@ -9,12 +9,11 @@ from osc_lib import exceptions
 
 from nova_market.osc.v1.account import add_projects, of_projects
 from nova_market.osc.v1.app import parameter_argument
-from nova_market.osc.v1.columns import credit_argument, listed, shown
+from nova_market.osc.v1.columns import credit_argument
 from nova_market.osc.v1.job_argument import NumberArgument
 from nova_market.osc.v1.job_columns import QUEUE, QUEUES, QUEUES_OF_PROJECTS
 from nova_market.osc.v1.lookup import project_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
-from nova_market.osc.v1.names import named
 from nova_market.osc.v1.queue_option import LIMITS, add_limits
 from nova_market.osc.v1.time_argument import DURATION, duration_argument
 
@@ -183,7 +182,7 @@ class CreateQueue(MarketShowOne):
         body = settings(self, parsed_args)
         if parsed_args.project:
             body['project_id'] = project_id_of(self.conn, parsed_args.project)
-        return shown(QUEUE, self.market.create_queue(**body))
+        return self.shown(QUEUE, self.market.create_queue(**body))
 
 
 class ListQueue(MarketLister):
@@ -201,7 +200,7 @@ class ListQueue(MarketLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         columns = QUEUES_OF_PROJECTS if parsed_args.all_projects else QUEUES
-        return listed(named(self, columns), self.market.queues(**of_projects(self, parsed_args)))
+        return self.listed(columns, self.market.queues(**of_projects(self, parsed_args)))
 
 
 class ShowQueue(MarketShowOne):
@@ -218,7 +217,7 @@ class ShowQueue(MarketShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(named(self, QUEUE), self.market.get_queue(parsed_args.queue))
+        return self.shown(QUEUE, self.market.get_queue(parsed_args.queue))
 
 
 class SetQueue(MarketShowOne):
@@ -260,7 +259,7 @@ class SetQueue(MarketShowOne):
             )
         before = self.market.get_queue(parsed_args.queue)
         after = self.market.update_queue(before.id, generation=before.generation, **changes)
-        return shown(QUEUE, after)
+        return self.shown(QUEUE, after)
 
 
 NO = {
@@ -328,7 +327,7 @@ class AcceptQueue(MarketShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return shown(QUEUE, self.market.accept_queue(parsed_args.queue, parsed_args.name))
+        return self.shown(QUEUE, self.market.accept_queue(parsed_args.queue, parsed_args.name))
 
 
 class RejectQueue(MarketCommand):

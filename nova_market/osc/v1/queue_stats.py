@@ -11,7 +11,6 @@ from typing import Any
 from osc_lib import exceptions
 
 from nova_market.core.timestamp import seconds, stamp
-from nova_market.osc.v1.columns import listed
 from nova_market.osc.v1.job_columns import MINUTES
 from nova_market.osc.v1.market_command import MarketLister
 from nova_market.osc.v1.price import add_window
@@ -94,7 +93,7 @@ class QueueStats(MarketLister):
         )
         if path:
             _write(path, plotted(queue, found, every))
-        return listed(MINUTES, reversed(found))
+        return self.listed(MINUTES, reversed(found))
 
 
 def spans(minutes: Iterable[Any], every: int) -> list[Span]:

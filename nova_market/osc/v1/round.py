@@ -19,12 +19,9 @@ from nova_market.osc.v1.columns import (
     Prices,
     add_limit,
     count_argument,
-    listed,
-    shown,
 )
 from nova_market.osc.v1.lookup import server_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
-from nova_market.osc.v1.names import named
 
 LIST: tuple[Column, ...] = (
     ('Period', 'period', None),
@@ -88,7 +85,7 @@ class ListRound(MarketLister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return listed(LIST, self.market.rounds(max_items=parsed_args.limit))
+        return self.listed(LIST, self.market.rounds(max_items=parsed_args.limit))
 
 
 class ShowRound(MarketShowOne):
@@ -117,7 +114,7 @@ class ShowRound(MarketShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         period = last_period(self) if parsed_args.period is None else parsed_args.period
-        return shown(SHOW, self.market.get_round(period, limit=parsed_args.limit))
+        return self.shown(SHOW, self.market.get_round(period, limit=parsed_args.limit))
 
 
 class ListAllocation(MarketLister):
@@ -153,4 +150,4 @@ class ListAllocation(MarketLister):
             query = of_projects(self, parsed_args)
             found = self.market.allocations(period, max_items=parsed_args.limit, **query)
         everywhere = parsed_args.all_projects
-        return listed(named(self, ALLOCATION, all_projects=everywhere), found)
+        return self.listed(ALLOCATION, found, all_projects=everywhere)

@@ -5,9 +5,8 @@ import argparse
 from typing import Any
 
 from nova_market.osc.v1.account import add_projects, of_projects
-from nova_market.osc.v1.columns import Column, add_limit, listed
+from nova_market.osc.v1.columns import Column, add_limit
 from nova_market.osc.v1.market_command import MarketLister
-from nova_market.osc.v1.names import named
 
 COLUMNS: tuple[Column, ...] = (
     ('Since', 'since', None),
@@ -47,6 +46,4 @@ class ListSetAside(MarketLister):
         query = of_projects(self, parsed_args)
         if parsed_args.service:
             query['service'] = parsed_args.service
-        return listed(
-            named(self, COLUMNS), self.market.set_aside(max_items=parsed_args.limit, **query)
-        )
+        return self.listed(COLUMNS, self.market.set_aside(max_items=parsed_args.limit, **query))

@@ -8,11 +8,10 @@ from typing import Any
 from osc_lib import exceptions
 
 from nova_market.osc.v1.account import add_account
-from nova_market.osc.v1.columns import Column, Credits, add_limit, listed
+from nova_market.osc.v1.columns import Column, Credits, add_limit
 from nova_market.osc.v1.job_columns import Given
 from nova_market.osc.v1.lookup import account_id, app_id_of, server_id_of
 from nova_market.osc.v1.market_command import MarketLister
-from nova_market.osc.v1.names import named
 from nova_market.osc.v1.price import add_window
 
 COLUMNS: tuple[Column, ...] = (
@@ -86,7 +85,7 @@ class ShowStatement(MarketLister):
         else:
             columns = LONG if parsed_args.long else COLUMNS
             found = self.market.statement(wanted, **given)
-        return listed(named(self, columns), found)
+        return self.listed(columns, found)
 
     def _account(self, parsed_args: argparse.Namespace) -> str:
         """:raises CommandError: an account and an application are given."""

@@ -423,7 +423,7 @@ def test_a_round_is_explained_to_a_tenant(market_service, period, run):
     status, table, err = run('alice', 'round', 'show')
     assert status == 0, err
     for part in (
-        f'{OF_ALICE} bids 2 (tenant) + 0.000001 (flavor)',
+        f'web-1 ({OF_ALICE}) bids 2 (tenant) + 0.000001 (flavor)',
         'gets 1.5 of 2 cores',
         'charged 1.000001',
         'its host has less to give than the cloud as a whole',

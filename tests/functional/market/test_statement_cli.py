@@ -2,12 +2,15 @@
 """Statements as tenants read them: chosen, summed, with names beside ids."""
 
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from nova_market.core.ledger.money import MICRO
 from nova_market.core.ledger.posting import Posting, Reason, posting_key
-from tests.support.market.api import DELETED, OF_ALICE
+from nova_market.osc.v1.columns import shown as shown_cells
+from nova_market.osc.v1.names import named
+from tests.support.market.api import ALICE, DELETED, OF_ALICE
 from tests.support.market.shell import granted, shown
 
 pytestmark = pytest.mark.functional
@@ -97,3 +100,23 @@ def test_an_administrator_reads_the_names_of_all_projects(charged, run):
     status, out, _ = run('root', 'account', 'list', '--all-projects')
     assert status == 0 and 'astronomy (' in out and 'biology (' in out
     assert sum(one.endswith('/projects') for one in charged.requests) == 1
+
+
+def test_users_have_names_where_they_may_be_listed(charged, run):
+    """By one list of them; who may not list them reads ids."""
+    shown(run, 'alice', 'notice', 'set', '--mail', 'a@example.org', '--events', 'lease.*')
+    charged.requests.clear()
+    _, out, _ = run('root', 'notice', 'list', '--all-projects', '-c', 'User')
+    assert '| member (member-user) |' in out
+    assert sum(one.endswith('/users') for one in charged.requests) == 1
+    _, out, _ = run('alice', 'notice', 'list', '-c', 'User')
+    assert '| member-user |' in out
+
+
+def test_ones_own_user_and_project_are_known_by_the_token(charged, connect):
+    """Nothing is listed for them."""
+    columns = named(connect('alice'), [('User', 'user_id', None), ('Project', 'project_id', None)])
+    charged.requests.clear()
+    _, cells = shown_cells(columns, SimpleNamespace(user_id='alice', project_id=ALICE))
+    assert [str(one) for one in cells] == ['Alice (alice)', f'astronomy ({ALICE})']
+    assert not [one for one in charged.requests if one.endswith(('/users', '/projects'))]

@@ -293,7 +293,7 @@ def _token(service: MarketService, person: Person) -> Mapping[str, Any]:
     return {
         **(by_credential if person is ASKING else {}),
         'methods': ['password'],
-        'user': {'id': person.name, 'name': person.name, 'domain': home},
+        'user': {'id': person.name, 'name': person.name.title(), 'domain': home},
         'project': {'id': person.project_id, 'name': person.project, 'domain': domain},
         'roles': [{'id': role, 'name': role} for role in IMPLIED[person.role].split(',')],
         'issued_at': '2026-11-21T00:00:00.000000Z',

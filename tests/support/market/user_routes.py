@@ -25,6 +25,13 @@ def user_routes(app: Flask, people: Mapping[str, Any], disabled: Collection[str]
         if asking not in [one.token for one in people.values() if one.name in names]:
             abort(403)
 
+    @app.get('/v3/users')
+    def users() -> Any:
+        """And those as whom the market of the tests knows its callers, by role."""
+        only_for('root')
+        by_role = [{'id': f'{one.role}-user', 'name': one.role} for one in people.values()]
+        return jsonify(users=[*map(shown, people), *by_role], links={})
+
     @app.get('/v3/users/<user_id>')
     def user(user_id: str) -> Any:
         only_for('root', user_id)
