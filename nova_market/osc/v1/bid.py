@@ -123,7 +123,7 @@ class SetBid(MarketShowOne):
             bid = self.market.get_bid(server_id)
         except NotFoundException:  # of a service before 1.17
             return {}
-        return {name: getattr(bid, name) for name in KEPT if getattr(bid, name) is not None}
+        return _kept(bid)
 
 
 class ShowBid(MarketShowOne):
@@ -166,7 +166,8 @@ class ListBid(MarketLister):
 class UnsetBid(MarketCommand):
     """Withdraw bids, or parts of them: metadata, flavor or the default count again
 
-    Without options the whole bid is withdrawn. Nothing is changed unless each server has a bid.
+    Without options the whole bid is withdrawn. Nothing is changed unless each server has a bid, and what
+    fails half-way is undone.
 
     Examples::
 
@@ -190,18 +191,22 @@ class UnsetBid(MarketCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         parts = tuple(parsed_args.parts or ())
         found = {text: self._bid(text, parts) for text in dict.fromkeys(parsed_args.server)}
-        done: list[str] = []
+        done: dict[str, int] = {}
         for text, bid in found.items():
             try:
-                self._unset(bid, parts)
+                done[text] = self._unset(bid, parts)
             except HttpException as error:
+                left = [
+                    one
+                    for one, generation in done.items()
+                    if not self._reset(found[one], generation)
+                ]
                 raise exceptions.CommandError(
-                    f'{text} could not be changed: {refusal(error)}; unset: {", ".join(done) or "none"}; '
-                    f'not unset: {", ".join(list(found)[len(done) :])}'
+                    f'{text} could not be changed: {refusal(error)}; '
+                    + (f'unset all the same: {", ".join(left)}' if left else 'nothing was unset')
                 ) from None
-            done.append(text)
-            what = ', '.join(parts) or 'the whole bid'
-            print(f'{text}: unset {what}', file=self.app.stdout)
+        for text in done:
+            print(f'{text}: unset {", ".join(parts) or "the whole bid"}', file=self.app.stdout)
 
     def _bid(self, text: str, parts: Sequence[str]) -> Any:
         """The bid of a server, which has what is to be withdrawn."""
@@ -214,13 +219,23 @@ class UnsetBid(MarketCommand):
             )
         return bid
 
-    def _unset(self, bid: Any, parts: Sequence[str]) -> None:
-        left = {
-            name: getattr(bid, name)
-            for name in KEPT
-            if name not in parts and getattr(bid, name) is not None
-        }
+    def _unset(self, bid: Any, parts: Sequence[str]) -> int:
+        """The generation of what is left of it; 0: nothing is."""
+        left = {name: value for name, value in _kept(bid).items() if name not in parts}
         if parts and any(name in left for name in AMOUNTS):
-            self.market.set_bid(bid.server_id, **left)
-        else:
-            self.market.delete_bid(bid.server_id, ignore_missing=False)
+            return int(self.market.set_bid(bid.server_id, **left).generation)
+        self.market.delete_bid(bid.server_id, ignore_missing=False)
+        return 0
+
+    def _reset(self, bid: Any, generation: int) -> bool:
+        """Set a bid as it was, unless somebody has changed what was left of it; whether that is done."""
+        try:
+            self.market.set_bid(bid.server_id, **{**_kept(bid), 'generation': generation})
+        except HttpException:
+            return False
+        return True
+
+
+def _kept(bid: Any) -> dict[str, Any]:
+    """What a bid sets, as it is sent."""
+    return {name: getattr(bid, name) for name in KEPT if getattr(bid, name) is not None}

@@ -11,6 +11,7 @@ import pytest
 from openstack.exceptions import ConflictException
 
 from nova_market.core.ledger.money import MICRO, credit_text
+from nova_market.core.market.bid import StoredBid
 from nova_market.core.market.record import (
     AllocationRecord,
     EconomyRecord,
@@ -19,7 +20,7 @@ from nova_market.core.market.record import (
     RoundRecord,
 )
 from nova_market.core.rebalancing.plan import StoredMove, StoredPlan
-from tests.support.market.api import ALSO_OF_ALICE, DELETED, OF_ALICE, OF_BOB
+from tests.support.market.api import ALICE, ALSO_OF_ALICE, DELETED, OF_ALICE, OF_BOB
 from tests.support.market.api_server import PEOPLE, MarketService
 from tests.support.market.shell import granted, shown
 
@@ -160,19 +161,46 @@ def test_parts_of_a_bid_are_withdrawn(market_service, run):
     assert shown(run, 'alice', 'bid', 'list') == []
 
 
-def test_a_failure_midway_names_what_was_unset(market_service, run):
-    """The servers before it, and those that are left."""
-    for server in ('web-1', ALSO_OF_ALICE):
-        shown(run, 'alice', 'bid', 'set', server, '--cpu', '1')
+@pytest.mark.parametrize('options', [(), ('--cpu',), ('--max-cpu',)])
+def test_a_failure_midway_is_undone(market_service, run, options):
+    """The bids before it are as they were."""
+    first = _two_bids_of_which_one_fails(market_service, run)
+    status, out, err = run('alice', 'bid', 'unset', *options, 'web-1', ALSO_OF_ALICE)
+    assert (status, out) == (1, '') and err.endswith('nothing was unset\n'), err
+    again = shown(run, 'alice', 'bid', 'show', 'web-1')
+    assert {**again, 'generation': 1, 'in_force': None} == {**first, 'in_force': None}
+
+
+def test_what_cannot_be_undone_after_a_failure_is_named(market_service, run):
+    """Such as a bid that somebody has set again meanwhile, which stays."""
+
+    def set_again():
+        new = StoredBid(
+            server_id=OF_ALICE, project_id=ALICE, payer=f'project:{ALICE}', cpu=7, memory=None
+        )
+        market_service.market.stores.bids.put(new)
+
+    _two_bids_of_which_one_fails(market_service, run, set_again)
+    status, out, err = run('alice', 'bid', 'unset', 'web-1', ALSO_OF_ALICE)
+    assert (status, out) == (1, '') and err.endswith('unset all the same: web-1\n'), err
+    assert shown(run, 'alice', 'bid', 'show', 'web-1')['cpu'] == 7
+
+
+def _two_bids_of_which_one_fails(market_service, run, more=lambda: None):
+    """The first one; the other is removed by somebody else just when it is to be unset."""
+    options = ('--cpu', '1', '--memory', '2', '--max-cpu', '2')
+    first, _ = (
+        shown(run, 'alice', 'bid', 'set', server, *options) for server in ('web-1', ALSO_OF_ALICE)
+    )
 
     def fail(asked):
-        if asked == f'DELETE /market/v1/bids/{ALSO_OF_ALICE}':
+        method, path = asked.split()
+        if path == f'/market/v1/bids/{ALSO_OF_ALICE}' and method in ('PUT', 'DELETE'):
             market_service.market.stores.bids.remove([ALSO_OF_ALICE])
+            more()
 
     market_service.before = fail
-    status, out, err = run('alice', 'bid', 'unset', 'web-1', ALSO_OF_ALICE)
-    assert (status, out) == (1, 'web-1: unset the whole bid\n')
-    assert f'unset: web-1; not unset: {ALSO_OF_ALICE}' in err
+    return first
 
 
 def test_a_bid_is_shown_with_its_default(market_service, period, run):
