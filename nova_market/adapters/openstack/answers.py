@@ -5,7 +5,7 @@ The only place that knows the exceptions of keystoneauth and openstacksdk, but f
 understands in its own way.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from keystoneauth1 import exceptions as keystone_errors
 from openstack import exceptions as sdk_errors
 
-from nova_market.errors import BadRow, BadTime, CloudAway, CloudUnavailable
+from nova_market.errors import BadRow, BadTime, CloudAway, CloudRefused, CloudUnavailable
 from nova_market.row_boundary import READ, RowBoundary
 
 FAILURES = (keystone_errors.ClientException, sdk_errors.SDKException, OSError)
@@ -21,6 +21,9 @@ FAILURES = (keystone_errors.ClientException, sdk_errors.SDKException, OSError)
 
 SENSELESS = (KeyError, TypeError, ValueError, AttributeError, IndexError, BadTime)
 """What reading an answer may raise that has not the form it should have."""
+
+REFUSED = frozenset({400, 403, 404, 409, 413, 429})
+"""What a service answers that does not do what it is asked for."""
 
 SILENT = frozenset({502, 503, 504})
 """What proxies answer for a service that does not."""
@@ -118,6 +121,34 @@ def refusal(answer: Any) -> str:
         return str(fault['message'])[:300]
     except (ValueError, KeyError, TypeError, AttributeError):
         return f'HTTP {answer.status_code}'
+
+
+def document(
+    answer: Any,
+    service: str,
+    *,
+    missing: bool = True,
+    refused: bool = True,
+    refusals: Collection[int] = REFUSED,
+) -> Any:
+    """The document of an answer; None when there is no such thing.
+
+    missing: False: it must be there, so a 404 is a refusal; refused: False: a refusal is None, as what is not
+    there; refusals: statuses that are one
+
+    :raises CloudRefused, CloudUnavailable: as ports.OwnerCloud defines.
+    """
+    if answer.status_code == 404 and missing:
+        return None
+    if answer.status_code in refusals:
+        if not refused:
+            return None
+        raise CloudRefused(f'{service}: {refusal(answer)}')
+    if not 200 <= answer.status_code < 300:
+        kind = CloudAway if answer.status_code in SILENT else CloudUnavailable
+        raise kind(f'{service} answers {answer.status_code}: {refusal(answer)}')
+    with translated():
+        return answer.json() if answer.content else {}
 
 
 def items(

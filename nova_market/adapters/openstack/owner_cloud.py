@@ -18,9 +18,8 @@ from oslo_config import cfg
 
 from nova_market.adapters.openstack.answers import (
     FAILURES,
-    SILENT,
+    document,
     items,
-    refusal,
     translated,
     unavailable,
 )
@@ -41,12 +40,11 @@ from nova_market.core.market.owner_server import (
     ServerState,
 )
 from nova_market.core.timestamp import seconds
-from nova_market.errors import CloudAway, CloudRefused, CloudUnavailable
+from nova_market.errors import CloudRefused
 from nova_market.row_boundary import READ, RowBoundary
 
 OF_OWNER = f'{READ} for its owner'
 VERSION = '2.69'
-REFUSED = frozenset({400, 403, 404, 409, 413, 429})
 SETTLED = {
     'ACTIVE': ServerState.RUNNING,
     'SUSPENDED': ServerState.SUSPENDED,
@@ -211,8 +209,7 @@ class NovaOwnerCloud:
     ) -> Any:
         """The document of the answer; None when there is no such thing.
 
-        missing: False: it must be there, so a 404 is raised as a refusal.
-        refused: False: a refusal is None, as what is not there.
+        missing, refused: as answers.document has them
 
         :raises CloudRefused, CloudUnavailable, AccessLost: as ports.OwnerCloud defines.
         """
@@ -223,17 +220,7 @@ class NovaOwnerCloud:
             answer = session.request(path, method, json=body, log=not body, **more)
         except FAILURES as error:
             raise unavailable(error) from None
-        if answer.status_code == 404 and missing:
-            return None
-        if answer.status_code in REFUSED:
-            if not refused:
-                return None
-            raise CloudRefused(f'{service}: {refusal(answer)}')
-        if not 200 <= answer.status_code < 300:
-            kind = CloudAway if answer.status_code in SILENT else CloudUnavailable
-            raise kind(f'{service} answers {answer.status_code}: {refusal(answer)}')
-        with translated():
-            return answer.json() if answer.content else {}
+        return document(answer, service, missing=missing, refused=refused)
 
 
 def _server(answer: Mapping[str, Any], marks: ServerMarks) -> OwnerServer:

@@ -17,10 +17,10 @@ from oslo_config import cfg
 
 from nova_market.adapters.openstack.answers import (
     FAILURES,
-    SILENT,
+    REFUSED,
     described,
+    document,
     items,
-    refusal,
     translated,
     unavailable,
 )
@@ -31,11 +31,13 @@ from nova_market.adapters.openstack.session import (
 )
 from nova_market.adapters.openstack.trust_session import VERSIONS
 from nova_market.core.app.cloud_name import CloudName, NameKind, UnknownName, near
-from nova_market.errors import CloudAway, CloudRefused, CloudUnavailable
+from nova_market.errors import CloudRefused
 
 LOG = logging.getLogger(__name__)
 
-REFUSED = frozenset({400, 401, 403, 404, 409, 413, 429})
+REFUSALS = REFUSED | {401}
+"""The token is that of the request: it is the caller's when it is not good for a service."""
+
 LISTED = 500
 """Images and networks that are looked through for a name like one that is unknown."""
 
@@ -172,17 +174,7 @@ class OwnerNames:
             raise CloudRefused(described(error)) from None
         except FAILURES as error:
             raise unavailable(error) from None
-        if (answer.status_code == 404 and missing) or (
-            answer.status_code in REFUSED and not refused
-        ):
-            return None
-        if answer.status_code in REFUSED:
-            raise CloudRefused(f'{service}: {refusal(answer)}')
-        if not 200 <= answer.status_code < 300:
-            kind = CloudAway if answer.status_code in SILENT else CloudUnavailable
-            raise kind(f'{service} answers {answer.status_code}: {refusal(answer)}')
-        with translated():
-            return answer.json() if answer.content else {}
+        return document(answer, service, missing=missing, refused=refused, refusals=REFUSALS)
 
     def _in_catalog(self, service: str) -> bool:
         """The catalog came with the token: this is no request."""
