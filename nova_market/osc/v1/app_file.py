@@ -9,16 +9,15 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
-from pathlib import Path
 from typing import Any
 
-import yaml
 from osc_lib import exceptions
 
 from nova_market.core.ledger.money import AMOUNT_PARAMETERS, MICRO, micro_credits
 from nova_market.core.text import shown
 from nova_market.core.timestamp import stamp
 from nova_market.errors import BadAmount, BadTime
+from nova_market.osc.v1.document_file import document_of
 from nova_market.osc.v1.time_argument import moment
 
 LARGEST = 200_000
@@ -44,7 +43,7 @@ def template_of(path: str, now: float | None = None) -> dict[str, Any]:
 
     :raises CommandError: names the file, the entry, its value and what to write.
     """
-    document = _read(path)
+    document = document_of(path, LARGEST, 'template: give entries such as "name: x"')
     try:
         return sent(document, time.time() if now is None else now)
     except ValueError as error:
@@ -63,7 +62,7 @@ def sent(document: Mapping[str, Any], now: float) -> dict[str, Any]:
     def at(where: str, value: Any) -> str:
         return time_text(where, value, now)
 
-    found = dict(document)
+    found = {str(name): value for name, value in document.items()}
     _change(found, 'budget', {'renew_amount': budget})
     _change(found, 'slo', {'deadline': at})
     _change(found, 'start', {'before': at})
@@ -160,22 +159,6 @@ def _doubt(where: str, number: Any) -> str:
 
 def _digits(value: float) -> str:
     return f'{value:.12f}'.rstrip('0').rstrip('.')
-
-
-def _read(path: str) -> dict[str, Any]:
-    try:
-        with Path(path).open('rb') as file:
-            text = file.read(LARGEST + 1)
-        if len(text) > LARGEST:
-            raise exceptions.CommandError(f'{path} has more than {LARGEST} bytes')
-        document = yaml.safe_load(text)
-    except OSError as error:
-        raise exceptions.CommandError(f'{path}: {error.strerror}') from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise exceptions.CommandError(f'{path} is no YAML: {error}') from None
-    if not isinstance(document, dict):
-        raise exceptions.CommandError(f'{path} holds no template: give entries such as "name: x"')
-    return {str(name): value for name, value in document.items()}
 
 
 def _plain(value: Any) -> Any:

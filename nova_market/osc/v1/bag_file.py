@@ -11,12 +11,12 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
 from osc_lib import exceptions
 
 from nova_market.core.job.script import MAX_SCRIPT, check_script
 from nova_market.core.ledger.money import micro_credits
 from nova_market.errors import BadAmount, BadScript
+from nova_market.osc.v1.document_file import document_of
 from nova_market.osc.v1.time_argument import duration_argument
 
 LARGEST = 64 * 2**20
@@ -31,7 +31,7 @@ def bag_of(path: str) -> dict[str, Any]:
 
     :raises CommandError: names the file and the entry.
     """
-    document = _read(path)
+    document = document_of(path, LARGEST, 'bag: give entries such as "queue: render"')
     tasks = document.get('tasks')
     if not isinstance(tasks, list) or not tasks:
         raise exceptions.CommandError(f'{path}: tasks: give a list with at least one task')
@@ -107,23 +107,6 @@ def _script(path: str, where: str, name: str) -> str:
     except BadScript as error:
         raise ValueError(f'{where}.file: {name}: {error}') from None
     return text
-
-
-def _read(path: str) -> dict[str, Any]:
-    try:
-        with Path(path).open('rb') as file:
-            text = file.read(LARGEST + 1)
-        if len(text) > LARGEST:
-            raise exceptions.CommandError(f'{path} has more than {LARGEST} bytes')
-        loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
-        document = yaml.load(text, Loader=loader)
-    except OSError as error:
-        raise exceptions.CommandError(f'{path}: {error.strerror}') from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise exceptions.CommandError(f'{path} is neither YAML nor JSON: {error}') from None
-    if not isinstance(document, dict):
-        raise exceptions.CommandError(f'{path} holds no bag: give entries such as "queue: render"')
-    return document
 
 
 def _text(value: Any) -> str:

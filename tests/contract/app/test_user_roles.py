@@ -2,26 +2,19 @@
 """What every ports.UserRoles promises: kept in memory, and Keystone's role assignments over HTTP."""
 
 import pytest
-from keystoneauth1.identity.v3 import Password
-from keystoneauth1.session import Session
 
 from nova_market.adapters.in_memory.user_roles import StaticUserRoles
 from nova_market.adapters.openstack.user_roles import KeystoneUserRoles
 from nova_market.errors import CloudAway, CloudUnavailable
 from tests.support.market.api import ALICE, BOB, IMPLIED, OPERATOR
-from tests.support.market.api_server import PASSWORD, PEOPLE
+from tests.support.market.api_server import PEOPLE, session_of
 
 pytestmark = pytest.mark.functional
 
 
 def keystone(url, name='root'):
     """With the account of a person; root's is that of the services."""
-    person = PEOPLE[name]
-    auth = Password(
-        auth_url=f'{url}/identity/v3', username=person.name, password=PASSWORD,
-        project_name=person.project, user_domain_name='Default', project_domain_name='Default',
-    )  # fmt: skip
-    return KeystoneUserRoles(Session(auth=auth), lambda: f'{url}/identity')
+    return KeystoneUserRoles(session_of(url, name), lambda: f'{url}/identity')
 
 
 @pytest.fixture(params=['memory', 'keystone'])

@@ -216,10 +216,10 @@ def test_refusals_say_what_to_do(market_service, run, template, words, expected)
         (YAML.replace('most_count: 4', 'most_count: 0'), 'most_count'),
         (YAML.replace('full_deadline', 'no-such'), 'no-such is not installed: give best_effort'),
         (YAML.replace('2096-11-22', '1996-11-22'), 'slo.deadline: 1996-11-22T06:00:00Z is past'),
-        (YAML + '  - {{', 'is no YAML'),
+        (YAML + '  - {{', 'is neither YAML nor JSON'),
         (YAML + 'owner: me', 'owner'),
         ('- a list', 'holds no template'),
-        ('x: !!python/object:os.system {}', 'is no YAML'),
+        ('x: !!python/object:os.system {}', 'is neither YAML nor JSON'),
         ('#' * 200_001, 'more than 200000 bytes'),
     ],
 )

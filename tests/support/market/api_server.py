@@ -20,6 +20,8 @@ from typing import Any
 
 import pytest
 from flask import Flask, Response, jsonify, request
+from keystoneauth1.identity.v3 import Password
+from keystoneauth1.session import Session
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.serving import WSGIRequestHandler, make_server
 
@@ -43,6 +45,16 @@ from tests.support.servers.databases import NO_WAIT
 
 PASSWORD = 'a password'
 SERVICES = (('identity', 'identity/v3'), ('compute', 'compute/v2.1'), ('market', 'market'))
+
+
+def session_of(url: str, name: str = 'root') -> Session:
+    """With the account of a person; root's is that of the services. url: of the MarketService"""
+    person = PEOPLE[name]
+    auth = Password(
+        auth_url=f'{url}/identity/v3', username=person.name, password=PASSWORD,
+        project_name=person.project, user_domain_name='Default', project_domain_name='Default',
+    )  # fmt: skip
+    return Session(auth=auth)
 
 
 @dataclass(frozen=True)
