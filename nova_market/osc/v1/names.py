@@ -72,7 +72,7 @@ def _lookups(conn: Any, *, all_projects: bool) -> dict[str, Lookup]:
     return {
         'server_id': servers,
         **dict.fromkeys(('project_id', 'payer_id'), project),
-        'user_id': user,
+        **dict.fromkeys(('user_id', 'by', 'decided_by'), user),
         **dict.fromkeys(('debit', 'credit', 'payer'), account),
     }
 

@@ -111,6 +111,8 @@ def test_users_have_names_where_they_may_be_listed(charged, run):
     assert sum(one.endswith('/users') for one in charged.requests) == 1
     _, out, _ = run('alice', 'notice', 'list', '-c', 'User')
     assert '| member-user |' in out
+    _, out, _ = run('root', 'statement', 'show', f'project:{ALICE}', '--long', '-c', 'By')
+    assert 'member (member-user)' in out
 
 
 def test_ones_own_user_and_project_are_known_by_the_token(charged, connect):
