@@ -538,7 +538,7 @@ def test_statistics_as_a_table_and_as_a_plot(market_service, render, run, servic
     words = (*since, '--every', '1h', '--plot', str(path))
     found = shown(run, 'alice', 'queue', 'stats', 'render', *words)
     assert [(one['At'], one['Cores'], one['Started']) for one in found] == [
-        ('2027-01-15T06:00:00Z', 2.0, 60), ('2027-01-15T07:00:00Z', 2.0, 60),
+        ('2027-01-15T07:00:00Z', 2.0, 60), ('2027-01-15T06:00:00Z', 2.0, 60),
     ]  # fmt: skip
     assert found[0]['Share'] == pytest.approx(0.1)
     assert path.read_text().startswith('<svg xmlns="http://www.w3.org/2000/svg"')
