@@ -55,6 +55,11 @@ class Call:
         return (self.context.project_id or '') if self.context else ''
 
     @property
+    def domain_id(self) -> str:
+        """The domain of that project; '' where there is none."""
+        return (self.context.project_domain_id or '') if self.context else ''
+
+    @property
     def user_id(self) -> str:
         return (self.context.user_id or '') if self.context else ''
 

@@ -77,8 +77,10 @@ class ServerOwners(Protocol):
 class Projects(Protocol):
     """Projects of the cloud."""
 
-    def named(self, text: str) -> Sequence[str]:
-        """The id of the project whose id this is; else those of all that have this name, by id.
+    def project(self, text: str, domain_id: str) -> str | None:
+        """The id of the project whose id this is, else of the one with this name in a domain; None: no one.
+
+        domain_id: '': no name counts
 
         :raises errors.CloudUnavailable: Keystone does not answer.
         """

@@ -2,7 +2,7 @@
 """Servers, flavors and projects that somebody has written down."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from nova_market.core.market.owner_server import OwnedServer
 from nova_market.errors import CloudUnavailable
@@ -17,12 +17,12 @@ class StaticDirectory:
         flavors: dict[str, tuple[float, float]],
         *,
         sizes: Mapping[str, tuple[float, float]] | None = None,
-        projects: Mapping[str, str] | None = None,
+        projects: Mapping[str, tuple[str, str]] | None = None,
     ) -> None:
         """The mappings are read at each call, so they may change; available = False: all is down.
 
         owners: projects of servers; sizes: cores and MiB of servers, of others it is not known; projects:
-        names by id
+        domain and name by id
         """
         self.projects = projects or {}
         self.available = True
@@ -37,11 +37,11 @@ class StaticDirectory:
         vcpus, memory_mib = self.sizes.get(server_id, (math.inf, math.inf))
         return OwnedServer(project_id=self.owners[server_id], vcpus=vcpus, memory_mib=memory_mib)
 
-    def named(self, text: str) -> Sequence[str]:
+    def project(self, text: str, domain_id: str) -> str | None:
         self._check()
         if text in self.projects:
-            return [text]
-        return sorted(one for one, name in self.projects.items() if name == text)
+            return text
+        return next((one for one, at in self.projects.items() if at == (domain_id, text)), None)
 
     def flavor(self, name: str) -> tuple[float, float] | None:
         self._check()

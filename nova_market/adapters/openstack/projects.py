@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Projects by id or name, asked of Keystone with the account of group [openstack].
 
-Implements ports.Projects. A name is unique in a domain only, so several projects may have it.
+Implements ports.Projects. A name is unique in a domain only, and what projects other domains have is not for
+everybody to know. Keystone shows each domain as a project, too, which is none here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from keystoneauth1 import exceptions as keystone_errors
@@ -32,16 +35,19 @@ class KeystoneProjects:
         session = session_from_conf(conf, 'the market API')
         return cls(session, identity_url(conf, session))
 
-    def named(self, text: str) -> Sequence[str]:
-        url = f'{self._where()}/v3/projects'
+    def project(self, text: str, domain_id: str) -> str | None:
         with translated():
-            try:
-                answer = self._session.get(
-                    f'{url}/{quote(text, safe="")}', redirect=False, log=False
-                )
-                return [str(answer.json()['project']['id'])]
-            except keystone_errors.NotFound:
-                pass
-            query = urlencode({'name': text})
-            found = self._session.get(f'{url}?{query}', redirect=False, log=False)
-            return sorted(str(one['id']) for one in found.json()['projects'])
+            with suppress(keystone_errors.NotFound):
+                one = self._answer(f'/{quote(text, safe="")}')['project']
+                if not one.get('is_domain'):
+                    return str(one['id'])
+            if not domain_id:
+                return None
+            query = urlencode({'name': text, 'domain_id': domain_id})
+            found = self._answer(f'?{query}')['projects']
+            return str(found[0]['id']) if found else None
+
+    def _answer(self, rest: str) -> Any:
+        return self._session.get(
+            f'{self._where()}/v3/projects{rest}', redirect=False, log=False
+        ).json()

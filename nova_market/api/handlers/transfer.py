@@ -89,20 +89,20 @@ def _party(call: Call, name: str) -> Account | None:
 def _project_account(call: Call, name: AccountId) -> AccountId:
     """The account of a project that is in Keystone, which is opened when there is none.
 
-    :raises ApiError: 404, there is no such project; 409, several have this name.
+    :raises ApiError: 404, there is no such project; names count in the domain of the caller's own.
     """
     given = bare_id(name)
-    found = call.stores.projects.named(given)
-    if not found or (given not in found and call.version < PROJECT_TARGETS):
-        raise not_found('project', given)
-    if len(found) > 1:
+    domain = call.domain_id if call.version >= PROJECT_TARGETS else ''
+    found = call.stores.projects.project(given, domain)
+    if found is None:
+        named = ', or with this name in the domain of yours' if domain else ''
         raise ApiError(
-            409,
-            'market.project.ambiguous',
-            f'{len(found)} projects are named {given}: give the id of one of them, {", ".join(found):.200}',
+            404,
+            'market.project.not_found',
+            f'there is no project with the id {given:.80}{named}: correct it',
         )
-    own = account('project', found[0])
-    call.stores.accounts.open([Account(id=own, project_id=found[0])])
+    own = account('project', found)
+    call.stores.accounts.open([Account(id=own, project_id=found)])
     return own
 
 

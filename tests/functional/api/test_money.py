@@ -15,6 +15,7 @@ from tests.support.market.api import (
     ALICE,
     ALSO_OF_ALICE,
     BOB,
+    DOMAIN,
     OF_ALICE,
     OPERATOR,
     make_market,
@@ -214,23 +215,24 @@ def test_a_project_is_paid_by_its_id_or_its_name(funded):
     assert to_project(funded, 'biology').status_code == 201
     assert balance(funded, OTHER) == 501
     new = 'd' * 32
-    funded.directory.projects[new] = 'the dome, east'
+    funded.directory.projects[new] = DOMAIN, 'the dome, east'
     assert to_project(funded, 'the dome, east').status_code == 201
     assert to_project(funded, new, '1.16').status_code == 201
     assert balance(funded, f'project:{new}') == 2
     assert code(to_project(funded, 'astronomy')) == (400, 'market.transfer.to_self')
 
 
-def test_a_name_that_several_projects_have_is_refused_with_their_ids(funded):
-    """Names are unique within a domain only."""
-    funded.directory.projects['d' * 32] = 'biology'
-    answer = to_project(funded, 'biology')
-    assert code(answer) == (409, 'market.project.ambiguous')
-    assert (
-        f'2 projects are named biology: give the id of one of them, {BOB}, {"d" * 32}'
-        in answer.text
-    )
-    assert to_project(funded, BOB).status_code == 201
+def test_a_name_is_that_of_a_project_in_the_callers_own_domain(funded):
+    """A project of another domain is paid by its id, and never in place of one of that name here."""
+    other = 'd' * 32
+    funded.directory.projects = {other: ('elsewhere', 'biology'), **funded.directory.projects}
+    assert to_project(funded, 'biology').status_code == 201
+    assert balance(funded, OTHER) == 501
+    funded.directory.projects[other] = 'elsewhere', 'chemistry'
+    answer = to_project(funded, 'chemistry')
+    assert code(answer) == (404, 'market.project.not_found')
+    assert 'the id chemistry, or with this name in the domain of yours: correct it' in answer.text
+    assert to_project(funded, other).status_code == 201
 
 
 def test_nothing_is_given_to_a_project_that_is_not_in_keystone(funded):

@@ -40,7 +40,11 @@ IMPLIED = {
     'nothing': 'other',
 }
 ALICE, BOB, OPERATOR = 'a' * 32, 'b' * 32, 'c' * 32
-PROJECTS = {ALICE: 'astronomy', BOB: 'biology', OPERATOR: 'operations'}
+DOMAIN = 'default'
+PROJECTS = {
+    one: (DOMAIN, name)
+    for one, name in ((ALICE, 'astronomy'), (BOB, 'biology'), (OPERATOR, 'operations'))
+}
 SERVERS = {
     '00000000-0000-4000-8000-00000000000a': ALICE,
     '00000000-0000-4000-8000-0000000000aa': ALICE,
@@ -70,6 +74,7 @@ def known_tokens(inner: Wsgi) -> Wsgi:
             environ['HTTP_X_USER_ID'] = f'{role}-user'
             if project:
                 environ['HTTP_X_PROJECT_ID'] = project
+                environ['HTTP_X_PROJECT_DOMAIN_ID'] = DOMAIN
             else:
                 environ['HTTP_OPENSTACK_SYSTEM_SCOPE'] = 'all'
         return inner(environ, start_response)

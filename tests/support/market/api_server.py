@@ -220,13 +220,15 @@ def keystone(service: MarketService) -> Flask:
         caller = request.headers.get('X-Auth-Token')
         if caller != PEOPLE['root'].token:
             return _missing(403)
-        name = request.args.get('name')
-        found = [_project(p) for p in PEOPLE.values() if name in (None, p.project)]
+        wanted = {key: request.args[key] for key in ('name', 'domain_id') if key in request.args}
+        found = [one for one in map(_project, PEOPLE.values()) if wanted.items() <= one.items()]
         return jsonify(projects=found, links={})
 
     @app.get('/v3/projects/<project_id>')
     def project(project_id: str) -> Any:
         caller = request.headers.get('X-Auth-Token')
+        if project_id == 'default' and caller == PEOPLE['root'].token:
+            return jsonify(project={'id': project_id, 'name': 'Default', 'is_domain': True})
         for person in PEOPLE.values():
             if person.project_id == project_id:
                 enabled = project_id not in service.disabled
@@ -270,7 +272,9 @@ def _caller() -> Person | None:
 
 
 def _project(person: Person) -> Mapping[str, Any]:
-    return {'id': person.project_id, 'name': person.project, 'domain_id': 'default'}
+    return {
+        'id': person.project_id, 'name': person.project, 'domain_id': 'default', 'is_domain': False,
+    }  # fmt: skip
 
 
 def _token(service: MarketService, person: Person) -> Mapping[str, Any]:
