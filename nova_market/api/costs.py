@@ -11,7 +11,8 @@ from typing import Any
 from nova_market.core.job.request import indices
 
 READ, PAGE, CHANGE, WORK = 1, 4, 5, 20
-"""One thing; a list, or what is computed of a span of time; a commit; a search for room in all the cloud."""
+"""One thing; a list, or what is computed of a span of time; a commit; sums of all postings of a span of time,
+or a search for room in all the cloud."""
 
 BODY = 8192
 """Bytes of a body that cost one more."""
@@ -28,7 +29,7 @@ NAMES: Mapping[int, str] = {
     """,
     PAGE: """
         price_history price_quote economy_history economy_power_history
-        account_index account_statement account_sums budget_index bid_index app_index app_events queue_index
+        account_index account_statement budget_index bid_index app_index app_events queue_index
         queue_stats job_index job_events offer_index bag_index bag_tasks bag_events lease_index lease_events
         notice_index history_index history_show history_allocations history_allocations_of_server
         history_hosts plan_index limit_show set_aside_index suggestion_show app_validate
@@ -42,7 +43,7 @@ NAMES: Mapping[int, str] = {
         lease_update lease_delete lease_give blazar_check_create blazar_commit_create blazar_check_update
         blazar_commit_update blazar_on_end notice_update notice_delete notice_confirm plan_approve plan_reject
     """,
-    WORK: 'offer_create offer_accept offer_hold lease_create lease_calendar lease_replan',
+    WORK: 'account_sums offer_create offer_accept offer_hold lease_create lease_calendar lease_replan',
 }
 COSTS: Mapping[str, int] = {name: cost for cost, text in NAMES.items() for name in text.split()}
 """By name of a route."""

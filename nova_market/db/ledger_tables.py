@@ -92,7 +92,8 @@ class PostingRow(Base):
         Index('postings_from', 'debit', 'id'),
         Index('postings_to', 'credit', 'id'),
         Index('postings_of_period', 'period'),
-        Index('postings_at', 'debit', 'posted_at'),
+        Index('postings_of_server', 'server_id', 'id'),
+        Index('postings_at', 'debit', 'posted_at', 'server_id', 'reason', 'amount'),
         {**TABLE, 'sqlite_autoincrement': True},
     )
     id: Mapped[int] = mapped_column(Counter, primary_key=True, autoincrement=True)

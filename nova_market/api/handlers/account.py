@@ -7,6 +7,7 @@ from typing import Any
 from nova_market.api.call import Call
 from nova_market.api.contract import gives, takes_body, takes_query
 from nova_market.api.errors import ApiError
+from nova_market.api.handlers.price import span
 from nova_market.api.microversion import CLAIMS, OWN_ACCOUNTS, SUMS
 from nova_market.api.schemas import account as schemas
 from nova_market.api.schemas.shape import (
@@ -28,13 +29,16 @@ from nova_market.core.ledger.posting import (
     kind_of,
     server_of,
 )
-from nova_market.core.ledger.statement import Choice, Grouping, StatementSum
-from nova_market.core.timestamp import seconds, stamp
+from nova_market.core.ledger.statement import DAY, Choice, Grouping, StatementSum
+from nova_market.core.timestamp import stamp
 
-SPAN = {
-    'since': described(WHEN, 'not before; default: all that is kept'),
+CHOICE = {
     'until': described(WHEN, 'not after; default: now'),
     'server_id': described(SERVER_ID, 'only charges of rounds for this server'),
+}
+STATEMENT_CHOICE = {
+    'since': described(WHEN, 'not before; default: all that is kept'),
+    **CHOICE,
 }
 GROUPS = {'server': Grouping.SERVER, 'app': Grouping.ACCOUNT, 'day': Grouping.DAY}
 MAX_KEY = MAX_NAME + len('project:')
@@ -72,16 +76,24 @@ def update(call: Call) -> Any:
 
 
 @takes_query(
-    **SPAN, limit=LIMIT, marker=marker({'type': 'integer', 'minimum': 1, 'maximum': 2**53})
+    **STATEMENT_CHOICE,
+    limit=LIMIT,
+    marker=marker({'type': 'integer', 'minimum': 1, 'maximum': 2**53}),
 )
 @gives(200, schemas.STATEMENT)
 def statement(call: Call) -> Any:
     """Every posting of an account, newest first."""
     found = visible(call, call.path['account_id'])
     call.authorize('statements:show', found.project_id)
-    for name in SPAN.keys() & call.query.keys():
+    for name in STATEMENT_CHOICE.keys() & call.query.keys():
         call.needs(SUMS, name)
-    given = call.query.get('marker'), call.limit + 1, _choice(call)
+    since, until = span(call)
+    choice = Choice(
+        since=since if 'since' in call.query else None,
+        until=until if 'until' in call.query else None,
+        server_id=call.query.get('server_id'),
+    )
+    given = call.query.get('marker'), call.limit + 1, choice
     lines = call.stores.ledger.statement(found.id, *given)
     shown_lines = [_line(call, line) for line in lines]
     return call.page('postings', shown_lines, lines, lambda one: one.number)
@@ -94,7 +106,8 @@ def statement(call: Call) -> Any:
         'or each day of UTC',
         default='day',
     ),
-    **SPAN,
+    since=described(WHEN, 'not before; default: the beginning of the day before until'),
+    **CHOICE,
     limit=LIMIT,
     marker=marker({**TEXT, 'maxLength': MAX_KEY}),
 )
@@ -108,7 +121,11 @@ def sums(call: Call) -> Any:
     by, after = GROUPS[call.query['group_by']], call.query.get('marker')
     if by is Grouping.DAY and after is not None:
         _check_day(after)
-    made = call.stores.ledger.sums(found.id, by, _choice(call), after, call.limit + 1)
+    since, until = span(call)
+    if 'since' not in call.query:
+        since = since // DAY * DAY
+    choice = Choice(since=since, until=until, server_id=call.query.get('server_id'))
+    made = call.stores.ledger.sums(found.id, by, choice, after, call.limit + 1)
     return call.page('sums', [_sum(one, by) for one in made], made, lambda one: one.key)
 
 
@@ -160,15 +177,6 @@ def posted(posting: Posting) -> dict[str, object]:
         'credit': posting.credit,
         'amount': posting.amount,
     }
-
-
-def _choice(call: Call) -> Choice:
-    """:raises ApiError: 400, the times are exchanged."""
-    times = {name: seconds(call.query[name]) for name in ('since', 'until') if name in call.query}
-    choice = Choice(**times, server_id=call.query.get('server_id'))
-    if None not in (choice.since, choice.until) and times['since'] > times['until']:
-        raise ApiError(400, 'market.request.invalid', 'since is later than until: exchange them')
-    return choice
 
 
 def _check_day(text: str) -> None:

@@ -153,14 +153,27 @@ def newest_prices(call: Call, resource: str | None = None) -> Sequence[PriceReco
     )
 
 
-def window(call: Call) -> tuple[int, int]:
-    """First and last period of the query."""
+def span(call: Call) -> tuple[float, float]:
+    """Seconds of since and until, by default the day that ends now.
+
+    :raises ApiError: 400, they are exchanged.
+    """
     now = call.stores.wall()
     until = max(seconds(call.query['until']), 0.0) if 'until' in call.query else now
     since = max(seconds(call.query['since']), 0.0) if 'since' in call.query else until - DAY
     if since > until:
-        raise ApiError(400, 'market.request.invalid', 'since is later than until: exchange them')
+        raise ApiError(
+            400,
+            'market.request.invalid',
+            f'since, {stamp(since)}, is later than until, {stamp(until)}: exchange them',
+        )
+    return since, until
+
+
+def window(call: Call) -> tuple[int, int]:
+    """First and last period of the query."""
     period = call.settings.period
+    since, until = span(call)
     return int(since // period), int(until // period)
 
 

@@ -43,14 +43,15 @@ class ShowStatement(MarketLister):
     The balance of a line is the balance of the line below it plus its change, to the last micro-credit.
 
     With --group-by, the postings of an account, and of its budgets when it is a project's, are summed: what
-    was charged, how the balances changed, and how many postings there are. Days are those of UTC, the newest
-    first; servers and accounts are in the order of their ids. All that is for no server is one line.
+    was charged, how the balances changed, and how many postings there are, by default since yesterday. Days
+    are those of UTC, the newest first; servers and accounts are in the order of their ids. All that is for no
+    server is one line.
 
-    Examples, the last lines, what each server has cost since yesterday, and what an application costs a day::
+    Examples, the last lines, what each server has cost in 12 hours, and what an application costs a day::
 
         openstack market statement show --limit 20
-        openstack market statement show --since yesterday --group-by server
-        openstack market statement show --app zephyr --group-by day
+        openstack market statement show --since 12h --group-by server
+        openstack market statement show --since 30d --app zephyr --group-by day
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -62,7 +63,7 @@ class ShowStatement(MarketLister):
         parser.add_argument(
             '--server', metavar='<server>', help='Only charges for this server (name or id)'
         )
-        add_window(parser, 'all that is kept')
+        add_window(parser, 'all that is kept; of sums: the beginning of the day before --until')
         parser.add_argument(
             '--group-by', choices=tuple(GROUPS), help='Show sums by server, application or day'
         )

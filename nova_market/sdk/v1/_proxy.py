@@ -112,7 +112,8 @@ class Proxy(BagProxy, JobProxy, LeaseProxy, NoticeProxy):
     def statement_sums(self, account: str, **query: Any) -> Iterator[StatementSum]:
         """Sums of what was posted to an account, and to its budgets when it is a project's.
 
-        `group_by`: server, app (by id) or day (the newest first); `since`, `until` and `server_id` choose.
+        `group_by`: server, app (by id) or day (the newest first); `since` (by default yesterday), `until` and
+        `server_id` choose.
         """
         return self._pages(StatementSum, account=account, **query)
 

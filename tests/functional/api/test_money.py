@@ -93,6 +93,8 @@ def charged(funded):
 FIRST = 1_900_000_000.0
 """2030-03-17T17:46:40Z"""
 
+EVER = 'since=1970-01-01T00:00:00Z'
+
 
 def sums(market, query, path=f'/v1/accounts/{OWN}/statement/sums'):
     answer = market.call('GET', f'{path}?{query}', READER, headers=LATEST)
@@ -102,11 +104,11 @@ def sums(market, query, path=f'/v1/accounts/{OWN}/statement/sums'):
 
 def test_a_statement_is_summed_by_server_application_and_day(charged):
     """With the budgets of the project; what a column does not group by is null."""
-    by_server = sums(charged, 'group_by=server')['sums']
+    by_server = sums(charged, f'group_by=server&{EVER}')['sums']
     assert [(one['server_id'], one['charged']) for one in by_server] == [
         (None, 0), (OF_ALICE, 10), (ALSO_OF_ALICE, 11),
     ]  # fmt: skip
-    by_app = sums(charged, 'group_by=app')['sums']
+    by_app = sums(charged, f'group_by=app&{EVER}')['sums']
     assert [(one['account_name'], one['charged'], one['change']) for one in by_app] == [
         ('web', 11, 89), (None, 10, 890),
     ]  # fmt: skip
@@ -119,11 +121,22 @@ def test_a_statement_is_summed_by_server_application_and_day(charged):
     ]
 
 
+def test_sums_are_those_of_today_and_yesterday_unless_a_time_is_given(charged):
+    """Yesterday is a whole day of them, and what is older costs the database nothing."""
+    day, by_day = 86_400.0, 'group_by=day'
+    assert [one['charged'] for one in sums(charged, by_day)['sums']] == [11, 10]
+    charged.wall.now = (FIRST // day + 3) * day - 1
+    assert [one['charged'] for one in sums(charged, by_day)['sums']] == [11]
+    assert [
+        one['charged'] for one in sums(charged, f'{by_day}&until=2030-03-18T00:00:00Z')['sums']
+    ] == [10]
+
+
 @pytest.mark.parametrize('group', ['server', 'app', 'day'])
 def test_sums_come_in_pages(charged, group):
     """Each link leads to the next page, also from what is for no server."""
-    whole, found = sums(charged, f'group_by={group}')['sums'], []
-    page = sums(charged, f'group_by={group}&limit=1')
+    whole, found = sums(charged, f'group_by={group}&{EVER}')['sums'], []
+    page = sums(charged, f'group_by={group}&{EVER}&limit=1')
     found += page['sums']
     while links := page.get('sums_links'):
         page = charged.call('GET', links[0]['href'], READER, headers=LATEST).json

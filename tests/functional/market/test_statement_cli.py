@@ -59,7 +59,7 @@ def test_a_mistyped_time_is_refused_before_anything_is_asked(charged, run):
 
 def test_sums_are_shown_by_server_application_and_day(charged, run):
     """Of the project with its budgets, or of one of them."""
-    show = ('statement', 'show', '--group-by')
+    show = ('statement', 'show', '--since', '7d', '--group-by')
     by_server = shown(run, 'alice', *show, 'server')
     assert {line['Server']: line['Charged'] // MICRO for line in by_server} == {
         None: 0, OF_ALICE: 4, DELETED: 2,
