@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bids of servers (rule B1). Nova knows the project and the size of a server."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nova_market.api.call import Answer, Call
@@ -19,6 +19,8 @@ from nova_market.errors import Conflict
 
 TRIES = 5
 """For a caller who does not care what he replaces."""
+
+LIMITS = ('max_cpu', 'max_memory_mib')
 
 NOWHERE = 'none'
 """The source of a bid that nobody has placed."""
@@ -71,7 +73,7 @@ def update(call: Call) -> Any:
     server = server_of(call, call.path['server_id'])
     call.authorize('bids:set', server.project_id)
     if call.version >= PARTIAL_BIDS:
-        check_size(server, call.body.get('max_cpu'), call.body.get('max_memory_mib'))
+        check_size(server, LIMITS, [call.body.get(name) for name in LIMITS])
     payer = _payer(call, server.project_id)
     for _ in range(TRIES):
         try:
@@ -102,21 +104,19 @@ def server_of(call: Call, server_id: str) -> OwnedServer:
     return call.seen('bids:show', 'server', server_id, found)
 
 
-def check_size(server: OwnedServer, cpu: float | None, memory_mib: float | None) -> None:
-    """Refuse what is more than a server can use.
+def check_size(server: OwnedServer, names: Sequence[str], amounts: Sequence[float | None]) -> None:
+    """Refuse what is more than a server can use. names: of the entries with its cores and its MiB
 
     :raises ApiError: 400; names the entry, its value and the limit.
     """
-    for name, value, most, unit in (
-        ('max_cpu', cpu, server.vcpus, 'vCPUs'),
-        ('max_memory_mib', memory_mib, server.memory_mib, 'MiB'),
-    ):
+    size = (server.vcpus, 'vCPUs'), (server.memory_mib, 'MiB')
+    for name, value, (most, unit) in zip(names, amounts, size, strict=True):
         if value is not None and value > most:
             raise ApiError(
                 400,
                 'market.bid.too_large',
-                f'{name}: {value:g} is more than the {most:g} {unit} of the server: '
-                f'give at most {most:g}, or nothing for all of them',
+                f'{name}: {value:.9g} is more than the {most:.9g} {unit} of the server: '
+                f'give at most {most:.9g}, or nothing for all of them',
             )
 
 

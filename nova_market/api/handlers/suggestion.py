@@ -43,7 +43,7 @@ def show(call: Call) -> Any:
     server = server_of(call, call.query['server_id']) if 'server_id' in call.query else None
     wanted = _amounts(call, prices, server)
     if server is not None:
-        check_size(server, wanted.get('cpu'), wanted.get('memory'))
+        check_size(server, [*QUERY.values()], [wanted.get(name) for name in QUERY])
     held = _held(call, period)
     reserve = dict(zip(MARKET_RESOURCES, call.settings.reserve, strict=True))
     found = {

@@ -49,7 +49,7 @@ def bid_suggestion(
     """
     unit = UNITS[record.resource]
     if not 0 < amount < math.inf:
-        raise BadAmount(f'{record.resource}: {amount:g} {unit}: give more than 0')
+        raise BadAmount(f'{record.resource}: {amount:.9g} {unit}: give more than 0')
     others_have = max(record.allocated - own, 0.0)
     idle = max(record.capacity - others_have, 0.0)
     others = record.price * others_have
@@ -57,8 +57,8 @@ def bid_suggestion(
     needed = float(bid_for(*market)[0])
     if not needed < MAX_AMOUNT:
         raise BadAmount(
-            f'{record.resource}: {amount:g} {unit}: the cloud sells {record.capacity:g}, and others bid '
-            f'for them too: give less than {record.capacity:g}'
+            f'{record.resource}: {amount:.9g} {unit}: the cloud sells {record.capacity:.9g}, and others bid '
+            f'for them too: give less than {record.capacity:.9g}'
         )
     bid = max(math.ceil(needed * (1.0 - ROUNDING)), 1)
     found = BidSuggestion(
@@ -75,18 +75,18 @@ def bid_suggestion(
 
 
 def _explained(found: BidSuggestion, capacity: float, unit: str) -> BidSuggestion:
-    wanted, bid = f'{found.amount:g} of {capacity:g} {unit}', credit_text(found.bid)
+    wanted, bid = f'{found.amount:.9g} of {capacity:.9g} {unit}', credit_text(found.bid)
     if found.others <= 0:
         why = f'{found.resource}: nobody else pays for any: {bid} buys {wanted}'
     elif found.new_price <= found.price * (1.0 + ROUNDING):
         why = (
-            f'{found.resource}: {found.idle:g} of {capacity:g} {unit} are not taken by others: at the '
-            f'price of {price_text(found.price)} each, {bid} buys {found.amount:g}'
+            f'{found.resource}: {found.idle:.9g} of {capacity:.9g} {unit} are not taken by others: at the '
+            f'price of {price_text(found.new_price)} each, {bid} buys {found.amount:.9g}'
         )
     else:
         why = (
-            f'{found.resource}: the others pay {price_text(found.others)} for {capacity - found.idle:g} of '
-            f'{capacity:g} {unit}: to have {found.amount:g} you bid {bid}, which makes the price '
+            f'{found.resource}: the others pay {price_text(found.others)} for {capacity - found.idle:.9g} of '
+            f'{capacity:.9g} {unit}: to have {found.amount:.9g} you bid {bid}, which makes the price '
             f'{price_text(found.new_price)} instead of {price_text(found.price)}'
         )
     return replace(found, why=why)

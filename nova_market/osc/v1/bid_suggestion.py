@@ -3,6 +3,7 @@
 
 import argparse
 import math
+import shlex
 from typing import Any
 
 from osc_lib import exceptions
@@ -10,7 +11,7 @@ from osc_lib import exceptions
 from nova_market.core.ledger.money import credit_text
 from nova_market.core.text import shown as quoted
 from nova_market.osc.v1.columns import Amount, Column, Credits, Lines
-from nova_market.osc.v1.job_argument import NumberArgument
+from nova_market.osc.v1.job_argument import NumberArgument, memory_argument
 from nova_market.osc.v1.lookup import server_id_of
 from nova_market.osc.v1.market_command import MarketShowOne
 
@@ -45,8 +46,8 @@ class SuggestBid(MarketShowOne):
 
     Examples::
 
-        openstack market bid suggest --cpu 2
-        openstack market bid suggest --cpu 2 --memory 4096 web-1
+        openstack market bid suggest --cores 2
+        openstack market bid suggest --cores 2 --memory 4G web-1
         openstack market bid suggest --share 25%
         openstack market bid suggest web-1
     """
@@ -60,29 +61,32 @@ class SuggestBid(MarketShowOne):
             help='Name or id of the server that is to bid; alone: for all that its flavor has',
         )
         parser.add_argument(
-            '--cpu',
+            '--cores',
             metavar='<cores>',
             type=NumberArgument(0.001, 'a number of cores'),
-            help='Cores',
+            help='Cores to have; they may be parts of one, such as 0.5',
         )
         parser.add_argument(
-            '--memory', metavar='<MiB>', type=NumberArgument(1, 'a number of MiB'), help='Memory'
+            '--memory',
+            metavar='<MiB>',
+            type=memory_argument,
+            help='Memory to have, such as 512M or 4G',
         )
         parser.add_argument(
             '--share',
             metavar='<percent>',
             type=share_argument,
-            help='So much of all that the cloud sells, in place of --cpu and --memory',
+            help='So much of all that the cloud sells, in place of --cores and --memory',
         )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        amounts = {'cpu': parsed_args.cpu, 'memory_mib': parsed_args.memory}
+        amounts = {'cpu': parsed_args.cores, 'memory_mib': parsed_args.memory}
         given = {name: value for name, value in amounts.items() if value is not None}
         if parsed_args.share and given:
-            raise exceptions.CommandError('give --share, or --cpu and --memory, and not both')
+            raise exceptions.CommandError('give --share, or --cores and --memory, and not both')
         if not given and not parsed_args.share and not parsed_args.server:
-            raise exceptions.CommandError('give --cpu, --memory, --share, or a server')
+            raise exceptions.CommandError('give --cores, --memory, --share, or a server')
         if parsed_args.share:
             given['share'] = parsed_args.share
         server = parsed_args.server
@@ -90,7 +94,10 @@ class SuggestBid(MarketShowOne):
             given['server_id'] = server_id_of(self.conn, server)
         found = self.market.suggest_bid(**given)
         names, values = self.shown(COLUMNS, found)
-        return [*names, 'command'], (*values, _command(found, server or '<server>'))
+        return [*names, 'command'], (
+            *values,
+            _command(found, shlex.quote(server) if server else '<server>'),
+        )
 
 
 def _command(found: Any, server: str) -> str:

@@ -214,7 +214,7 @@ def test_a_bid_is_shown_with_its_default(market_service, period, run):
 
 def test_a_bid_is_suggested(market_service, period, run):
     """With the reason, and the command that sets it."""
-    found = shown(run, 'alice', 'bid', 'suggest', '--cpu', '2', 'web-1')
+    found = shown(run, 'alice', 'bid', 'suggest', '--cores', '2', 'web-1')
     bid = found['cpu_bid']
     assert found['cores'] == 2 and found['command'] == (
         f'openstack market bid set --cpu {credit_text(bid)} web-1'
@@ -224,9 +224,9 @@ def test_a_bid_is_suggested(market_service, period, run):
     assert (share['cores'], share['total']) == (2.0, share['cpu_bid'] + share['memory_bid'])
     for words in (
         (),
-        ('--share', '20', '--cpu', '1'),
+        ('--share', '20', '--cores', '1'),
         ('--share', '120'),
-        ('--cpu', '99', 'web-1'),
+        ('--cores', '99', 'web-1'),
     ):
         status, _, err = run('alice', 'bid', 'suggest', *words)
         assert status in (1, 2) and 'give' in err

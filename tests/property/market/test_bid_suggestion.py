@@ -90,9 +90,22 @@ def test_more_is_never_cheaper(others, capacity):
 )  # fmt: skip
 def test_the_reason_has_the_numbers(allocated, amount, bid, why):
     """Nobody there, idle cores at the reserve price, and others who give way."""
-    record = PriceRecord(
+    found = bid_suggestion(half_a_credit(allocated), amount, MICRO / 2)
+    assert found.bid == bid and found.why.startswith(why)
+
+
+def test_who_wants_less_than_he_has_is_shown_the_lower_price():
+    """His bid made the price; what he would pay is not that any more."""
+    found = bid_suggestion(half_a_credit(4.0), 1.0, MICRO / 10, own=3.0)
+    assert (found.bid, found.price) == (166_667, MICRO / 2)
+    assert found.why == (
+        'cpu: 3 of 4 cores are not taken by others: at the price of 0.166667 each, 0.166667 buys 1'
+    )
+
+
+def half_a_credit(allocated):
+    """The price of four cores, of which so many are taken."""
+    return PriceRecord(
         period=1, resource='cpu', price=MICRO / 2, bid_price=MICRO / 2, capacity=4.0,
         allocated=allocated, bids=0,
     )  # fmt: skip
-    found = bid_suggestion(record, amount, MICRO / 2)
-    assert found.bid == bid and found.why.startswith(why)
