@@ -7,6 +7,7 @@ ports.OwnerNames with the token of a request.
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -119,6 +120,8 @@ class OwnerNames:
     def unknown(
         self, token: str, project_id: str, names: Iterable[CloudName]
     ) -> Sequence[UnknownName]:
+        # a list serves all names that are looked for in it
+        @cache
         def ask(
             method: str,
             path: str,

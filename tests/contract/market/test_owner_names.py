@@ -138,6 +138,14 @@ def test_an_openstack_that_does_not_answer_is_no_answer(nova, status, kind):
         problems(real(nova), nova, (str(kind), 'm1.small'))
 
 
+def test_a_list_is_read_once_for_all_names(nova):
+    """Flavors have no search by name: many names cost no more lists than one."""
+    wanted = [(str(kind), name) for kind in NameKind for name in ('x', 'y', 'm1.small')]
+    problems(real(nova), nova, *wanted)
+    lists = [one for one in nova.asked if 'flavors/detail' in one or 'limit=500' in one]
+    assert len(lists) == len(set(lists)) == 4, lists
+
+
 def test_the_owners_own_token_is_shown(nova):
     """Never that of the service, which may see more."""
     problems(real(nova), nova, ('flavor', 'm1.smal'), ('image', 'x'), ('network', 'x'))
