@@ -138,6 +138,13 @@ def test_an_openstack_that_does_not_answer_is_no_answer(nova, status, kind):
         problems(real(nova), nova, (str(kind), 'm1.small'))
 
 
+def test_a_service_that_has_no_version_is_not_one_that_the_catalog_lacks(nova):
+    """It is in the catalog, so its names are not passed unchecked."""
+    nova.versions_of_image = []
+    with pytest.raises(CloudUnavailable):
+        problems(real(nova), nova, ('image', 'cirros'))
+
+
 def test_a_list_is_read_once_for_all_names(nova):
     """Flavors have no search by name: many names cost no more lists than one."""
     wanted = [(str(kind), name) for kind in NameKind for name in ('x', 'y', 'm1.small')]

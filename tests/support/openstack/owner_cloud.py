@@ -59,6 +59,7 @@ class OwnerNova:
         self.away = False
         self.disabled: set[str] = set()
         self.places = dict(PLACES)
+        self.versions_of_image = ['v2.16']
         self.tasks: dict[str, str] = {}
         self.images = [PUBLIC]
         self.networks = [NET]
@@ -184,7 +185,10 @@ class OwnerNova:
 
     def _image_version(self, access, query, body):
         link = {'rel': 'self', 'href': f'{self.url}/image/v2/'}
-        return 300, {'versions': [{'id': 'v2.16', 'status': 'CURRENT', 'links': [link]}]}
+        found = [
+            {'id': name, 'status': 'CURRENT', 'links': [link]} for name in self.versions_of_image
+        ]
+        return 300, {'versions': found}
 
     def _servers(self, access, query, body):
         self.cloud.servers(access)
