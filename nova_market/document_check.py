@@ -20,6 +20,9 @@ from nova_market.errors import BadDocument
 
 Schema = Mapping[str, Any]
 
+MOST_FOUND = 3
+"""Entries that an error names of those that it found."""
+
 
 def _is_finite(checker: TypeChecker, value: object) -> bool:
     if isinstance(value, float) and not math.isfinite(value):
@@ -139,8 +142,9 @@ def _problem(error: ValidationError) -> str:
         case 'anyOf' | 'oneOf' if isinstance(instance, Mapping) and any(_alternatives(value)):
             names = _alternatives(value)
             how = 'at least one' if error.validator == 'anyOf' else 'one'
-            found = ', '.join(name for name in names if name in instance) or 'none'
-            return f'give {how} of {", ".join(filter(None, names))}; found {found}'
+            found = [name for name in names if name in instance] or [shown(n) for n in instance]
+            listed = ', '.join(found[:MOST_FOUND]) or 'none'
+            return f'give {how} of {", ".join(filter(None, names))}; found {listed}'
         case 'type' if schema.get('type') == 'array' and not isinstance(instance, Mapping):
             if DocumentSchema(schema).allows([instance]):
                 return f'{_given(instance)}: give {wanted({**schema, "examples": [[instance]]})}'

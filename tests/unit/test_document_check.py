@@ -41,6 +41,7 @@ SCHEMA = record(
         ({'list': []}, 'list', '[]: give a list of at least 1, each once, such as [{a: 1}]'),
         ({'list': [{}]}, 'list[0]', 'give one of a, b; found none'),
         ({'list': [{'a': 1, 'b': ''}]}, 'list[0]', 'give one of a, b; found a, b'),
+        ({'list': [{'aa': 1}]}, 'list[0]', "give one of a, b; found 'aa'"),
         ({'list': [{'a': 'x'}]}, 'list[0].a', "'x': give a whole number"),
         ({'list': [{'b': '', 'c': 1}]}, 'list[0]', "'c' is not known: give b"),
         ({'list': [{'a': 1}, 2]}, 'list[1]', '2: give an object with one of a, b, such as {a: 1}'),

@@ -53,12 +53,20 @@ SLO: Schema = {
             'thresholds of remaining time / time to the deadline, 0.75, 0.9 and 1 by default',
         ),
         record(
-            {'metric': described(record(BAND), 'the larger, the worse, such as a response time')}
+            {
+                'metric': described(
+                    record(BAND),
+                    'the larger, the worse, such as a response time',
+                    examples=[{'low': 0.1, 'reference': 0.2, 'high': 0.4}],
+                )
+            }
         ),
         record(
             {
                 'throughput': described(
-                    record(BAND), 'the larger, the better; low <= reference <= high'
+                    record(BAND),
+                    'the larger, the better; low <= reference <= high',
+                    examples=[{'low': 80, 'reference': 100, 'high': 120}],
                 )
             }
         ),
