@@ -27,8 +27,11 @@ function create {
     resource_save nova-market balance "$(balance_of "$budget")"
 }
 
+# In the unit of the API: plain text has had another one in an earlier version.
 function balance_of {
-    openstack market account show "$1" -f value -c balance
+    local shown
+    shown=$(openstack market account show "$1" -f yaml -c balance) || return
+    echo "${shown##*: }"
 }
 
 function newest_round {

@@ -19,7 +19,6 @@ import openstack
 import pytest
 import requests
 
-from nova_market.core.ledger.money import MICRO
 from nova_market.experiments.guests.service_process import Daemon
 from tests.integration.cloud.conftest import ROOT, Cloud
 from tests.integration.cloud.deployed_market import PERIOD, MarketBed
@@ -196,7 +195,7 @@ def test_a_deadline_that_is_moved_is_met(
     template = {
         'name': 'zephyr', 'policy': 'full_deadline', 'components': [component('tiny', 1, 1)],
         'slo': {'deadline': in_seconds(FIRST), 'work_core_seconds': WORK, **BAND},
-        'budget': {'renew_amount': 40 * MICRO},
+        'budget': {'renew_amount': 40},
     }  # fmt: skip
     made = create(bed, tmp_path, template)
     say(f'its server is there after {until(lambda: active(bed, "zephyr", 1)):.1f} s')
@@ -247,7 +246,7 @@ def test_servers_follow_the_price(
     template = {
         'name': 'web', 'policy': 'horizontal', 'components': [component('fifth', 1, 4)],
         'slo': {'metric': {'low': 0.75, 'reference': 0.9, 'high': 1.0}},
-        'budget': {'renew_amount': 12 * MICRO},
+        'budget': {'renew_amount': 12},
     }  # fmt: skip
     made = create(bed, tmp_path, template)
 
@@ -316,7 +315,7 @@ def test_a_busy_server_ends_its_job_before_it_is_deleted(
         'name': 'jobs', 'policy': 'horizontal',
         'components': [{**component('fifth', 1, 2), 'drain_timeout': 900}],
         'slo': {'metric': {'low': 0.75, 'reference': 0.9, 'high': 1.0}},
-        'budget': {'renew_amount': 12 * MICRO},
+        'budget': {'renew_amount': 12},
     }  # fmt: skip
     made = create(bed, tmp_path, template)
     report(environment, made, metric=3.0)
@@ -390,8 +389,8 @@ def test_the_room_of_a_suspended_application(
     name, empty = f'filler-{rest}', used_mib(admin, 'h1')
     # a third of the core, so that its guest boots within the time beside busy neighbours
     template = {
-        'name': name, 'policy': 'best_effort', 'parameters': {'cpu': 2 * MICRO},
-        'when_suspended': rest, 'budget': {'renew_amount': 5 * MICRO},
+        'name': name, 'policy': 'best_effort', 'parameters': {'cpu': 2},
+        'when_suspended': rest, 'budget': {'renew_amount': 5},
         'components': [component('tiny', 1, 1) | {'least': {}}],
     }  # fmt: skip
     create(bed, tmp_path, template)
