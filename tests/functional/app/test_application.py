@@ -32,7 +32,7 @@ slo:
   deadline: {deadline}
   work_core_seconds: 3600
 budget:
-  renew_amount: 40000000
+  renew_amount: 40
 components:
   - name: solver
     flavor: large
