@@ -226,10 +226,17 @@ ENGINE_OPTIONS = frozenset(
 
 
 def passes(error: Exception) -> bool:
-    """Whether trying again may help."""
+    """Whether trying again may help, at once: an account that is refused stays so for longer than a call."""
+    if is_refused(error):
+        return False
     if isinstance(error, oslo_error.DBDeadlock) or is_away(error):
         return True
     return isinstance(error, NAMED) and bool(BUSY.search(str(error)))
+
+
+def is_refused(error: Exception) -> bool:
+    """Whether the database does not let the account of [database]connection in."""
+    return isinstance(error, NAMED) and bool(REFUSED.search(str(error).partition('\n')[0]))
 
 
 def is_away(error: Exception) -> bool:
@@ -295,7 +302,7 @@ def translated() -> Iterator[None]:
     ) as error:  # fmt: skip
         reason = str(error).splitlines()[0]
         gone = oslo_error.DBConnectionError | oslo_error.DBNonExistentDatabase | PoolTimeout
-        if isinstance(error, NAMED) and REFUSED.search(reason):
+        if is_refused(error):
             raise DatabaseUnavailable(
                 f'the database refuses the user and password of [database]connection: {reason}'
             ) from error
