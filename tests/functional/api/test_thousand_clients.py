@@ -16,7 +16,7 @@ from nova_market.api.request_rates import RequestRates
 from nova_market.api.token_bucket import Rate
 from nova_market.core.ledger.account import Account
 from nova_market.core.ledger.posting import MINT, Posting, Reason
-from tests.support.market.api import make_market
+from tests.support.market.api import DOMAIN, make_market
 from tests.support.market.queues import JOB_ENTRY, make_queue
 
 pytestmark = [pytest.mark.functional, pytest.mark.clock]
@@ -99,8 +99,9 @@ def many_files():
 
 
 def funded(database, **options):
-    """A market with so many projects; the first one has a queue."""
+    """A market with so many projects of Keystone; the first one has a queue."""
     market = make_market(database, **options)
+    market.directory.projects |= {one: (DOMAIN, one) for one in projects()}
     names = [f'project:{one}' for one in projects()]
     market.stores.accounts.open(
         [Account(id=name, project_id=name.partition(':')[2]) for name in names]
