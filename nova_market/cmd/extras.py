@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program that was installed without its extra ends with one line in place of a traceback.
 
-`pip install nova-market` installs the client, and the scripts of all programs beside it.
+The package without extras is the client; the scripts of all programs are installed beside it.
 """
 
 import sys
@@ -32,7 +32,7 @@ def explain(
     if program in EXTRAS and isinstance(error, ModuleNotFoundError) and _is_ours(error):
         print(
             f'{program}: the module {error.name} is not installed: '
-            f'pip install "nova-market[{EXTRAS[program]}]"',
+            f"pip install -c constraints.txt '.[{EXTRAS[program]}]' in a checkout of nova-market",
             file=sys.stderr,
         )
     else:

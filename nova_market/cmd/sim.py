@@ -80,7 +80,7 @@ def _plot(output: Path, lines: Sequence[dict[str, Any]], varied: Sequence[str], 
             plot_rounds(output / 'rounds.png', shown)
     except ImportError as error:
         raise ConfigurationError(
-            f'pictures need matplotlib: pip install "nova-market[sim]" ({error})'
+            f"pictures need matplotlib ({error}): pip install '.[sim]' in a checkout of nova-market"
         ) from error
 
 

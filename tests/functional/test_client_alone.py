@@ -110,7 +110,8 @@ def test_a_program_without_its_extra_names_it(command: Command) -> None:
     ):
         done = command(program, '--help')
         wanted = (
-            f'{program}: the module {module} is not installed: pip install "nova-market[{extra}]"\n'
+            f'{program}: the module {module} is not installed: '
+            f"pip install -c constraints.txt '.[{extra}]' in a checkout of nova-market\n"
         )
         assert (done.returncode, done.stdout, done.stderr) == (1, '', wanted)
 

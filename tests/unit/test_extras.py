@@ -32,7 +32,7 @@ def test_a_missing_module_names_the_extra(
     monkeypatch.setattr(sys, 'argv', ['/opt/nova-market/bin/nova-market-api', '--help'])
     assert printed(tmp_path, capsys, 'from flask_that_is_missing import Flask') == (
         'nova-market-api: the module flask_that_is_missing is not installed: '
-        'pip install "nova-market[api]"\n'
+        "pip install -c constraints.txt '.[api]' in a checkout of nova-market\n"
     )
 
 

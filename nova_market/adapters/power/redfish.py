@@ -45,7 +45,7 @@ class RedfishPower:
             from sushy import auth, connector, exceptions
         except ImportError as error:
             raise ConfigurationError(
-                'the power actuator redfish needs sushy: install nova-market[redfish]'
+                'the power actuator redfish needs sushy: install the extra redfish of nova-market'
             ) from error
         self._sushy, self._auth, self._errors = sushy, auth, exceptions
         self._connector = connector.Connector

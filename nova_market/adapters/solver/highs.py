@@ -22,7 +22,8 @@ def highs(program: Program, *, seconds: float, gap: float) -> Solution | None:
         from scipy import optimize, sparse
     except ImportError as error:
         raise ConfigurationError(
-            'the placement algorithm exact needs scipy: install nova-market[leases], or choose search'
+            'the placement algorithm exact needs scipy: install the extra leases of nova-market, '
+            'or choose search'
         ) from error
     shape = (len(program.low), len(program.cost))
     matrix = sparse.csr_array((program.value, (program.row, program.column)), shape=shape)

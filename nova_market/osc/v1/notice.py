@@ -44,7 +44,7 @@ class SetNotice(MarketShowOne):
     Examples, mail about what ends badly, everything about leases once an hour, and all to a webhook::
 
         openstack market notice set --mail ann@example.org --events job.failed,lease.failed
-        openstack market notice set --events lease.* --digest 1h --at-most 5
+        openstack market notice set --events 'lease.*' --digest 1h --at-most 5
         openstack market notice set --webhook https://hooks.example.org/market
     """
 
@@ -58,7 +58,7 @@ class SetNotice(MarketShowOne):
         hook.add_argument('--no-webhook', action='store_true', help='Post nothing')
         parser.add_argument(
             '--events', metavar='<pattern>[,<pattern>...]',
-            help='Names or patterns, such as lease.*,job.failed; default at first: *',
+            help="Names or patterns, such as 'lease.*,job.failed'; default at first: '*'",
         )  # fmt: skip
         parser.add_argument(
             '--digest', metavar=DURATION, type=_digest,

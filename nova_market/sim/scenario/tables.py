@@ -86,7 +86,7 @@ class ParquetSink:
             import pyarrow.parquet
         except ImportError as error:
             raise ConfigurationError(
-                f'Parquet needs pyarrow: pip install "nova-market[sim]" ({error})'
+                f"Parquet needs pyarrow ({error}): pip install '.[sim]' in a checkout of nova-market"
             ) from error
         self._arrow = pyarrow
         types = {TEXT: pyarrow.string(), WHOLE: pyarrow.int64(), REAL: pyarrow.float64()}
