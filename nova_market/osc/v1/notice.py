@@ -9,6 +9,7 @@ from osc_lib import exceptions
 
 from nova_market.osc.v1.account import add_projects, of_projects
 from nova_market.osc.v1.columns import Column, Lines, add_limit, count_argument
+from nova_market.osc.v1.job_columns import Duration
 from nova_market.osc.v1.lookup import project_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
 from nova_market.osc.v1.time_argument import DURATION, duration_argument
@@ -26,7 +27,7 @@ SHOWN: tuple[Column, ...] = (
     *LISTED,
     ('Mine', 'mine', None),
     ('All Projects', 'all_projects', None),
-    ('Digest', 'digest', None),
+    ('Digest', 'digest', Duration),
     ('At Most', 'at_most', None),
     ('Changed At', 'changed_at', None),
 )

@@ -41,7 +41,7 @@ OFFER: tuple[Column, ...] = (
     *OFFERS[:-1],
     ('Servers', 'servers', None),
     ('Time Limit', 'time_limit', Duration),
-    ('Seconds', 'seconds', None),
+    ('Seconds', 'seconds', Duration),
     ('Start', 'start', None),
     ('Utility', 'utility', None),
     ('Deadline', 'deadline', Given),
