@@ -12,7 +12,7 @@ from nova_market.core.ledger.money import AMOUNT_PARAMETERS
 from nova_market.osc.v1.account import add_projects, of_projects
 from nova_market.osc.v1.app_columns import CREDENTIAL, LIST, OF_PROJECTS, SHOW, TEMPLATE
 from nova_market.osc.v1.app_file import parameter_written, template_of
-from nova_market.osc.v1.budget import add_renewal
+from nova_market.osc.v1.budget import add_renewal, renew_every
 from nova_market.osc.v1.lookup import app_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
 from nova_market.osc.v1.time_argument import FUTURE, future_argument
@@ -188,7 +188,7 @@ class SetApp(MarketShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         before = self.market.get_app(app_id_of(self.conn, parsed_args.app))
-        changes = _changes(parsed_args, before)
+        changes = _changes(parsed_args, before, renew_every(self.market, parsed_args))
         if not changes:
             raise exceptions.CommandError(
                 'nothing to change: give --deadline, --low, --reference, --high, --renew-amount, '
@@ -254,16 +254,14 @@ class DeleteApp(MarketCommand):
             self.market.delete_app(app_id_of(self.conn, text), ignore_missing=False)
 
 
-def _changes(given: argparse.Namespace, before: Any) -> dict[str, Any]:
+def _changes(given: argparse.Namespace, before: Any, every: int | None) -> dict[str, Any]:
+    """every: periods from one filling of the budget to the next; None: as before"""
     changes: dict[str, Any] = {}
     band = {name: getattr(given, name) for name in THRESHOLDS if getattr(given, name) is not None}
     if given.deadline or band:
         changes['slo'] = _objective(before.slo, given.deadline, band)
-    budget = {
-        name: getattr(given, name)
-        for name in ('renew_amount', 'renew_every')
-        if getattr(given, name) is not None
-    }
+    budget = {'renew_amount': given.renew_amount, 'renew_every': every}
+    budget = {name: value for name, value in budget.items() if value is not None}
     if given.no_renew:
         budget['renew_amount'] = None
     if budget:

@@ -7,14 +7,10 @@ from typing import Any
 from osc_lib import exceptions
 
 from nova_market.osc.v1.account import add_projects, of_projects
-from nova_market.osc.v1.columns import (
-    Column,
-    Credits,
-    count_argument,
-    credit_argument,
-)
+from nova_market.osc.v1.columns import Column, Credits, credit_argument
 from nova_market.osc.v1.lookup import budget_id
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
+from nova_market.osc.v1.period_argument import EXAMPLES, PERIODS, periods, periods_argument
 
 COLUMNS: tuple[Column, ...] = (
     ('ID', 'id', None),
@@ -37,18 +33,24 @@ def add_renewal(parser: argparse.ArgumentParser) -> Any:
     )
     parser.add_argument(
         '--renew-every',
-        metavar='<periods>',
-        type=count_argument,
-        help='Periods from one filling to the next, default 1',
+        metavar=PERIODS,
+        type=periods_argument,
+        help=f'From one filling to the next: {EXAMPLES}; default: 1 period',
     )
     return group
 
 
-def renewal(parsed_args: argparse.Namespace) -> dict[str, Any]:
+def renew_every(market: Any, parsed_args: argparse.Namespace) -> int | None:
+    """In periods of the cloud; None: it is not given."""
+    given = parsed_args.renew_every
+    return None if given is None else periods(market, given)
+
+
+def renewal(market: Any, parsed_args: argparse.Namespace) -> dict[str, Any]:
     given = {
         'name': parsed_args.name,
         'renew_amount': parsed_args.renew_amount,
-        'renew_every': parsed_args.renew_every,
+        'renew_every': renew_every(market, parsed_args),
     }
     return {name: value for name, value in given.items() if value is not None}
 
@@ -58,9 +60,9 @@ class CreateBudget(MarketShowOne):
 
     It is empty at first. It is filled by "market account transfer", or automatically with --renew-amount.
 
-    Example, filled up to 20 credits every 1440 periods::
+    Example, filled up to 20 credits every day::
 
-        openstack market budget create --renew-amount 20 --renew-every 1440 nightly-build
+        openstack market budget create --renew-amount 20 --renew-every 1d nightly-build
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -70,7 +72,7 @@ class CreateBudget(MarketShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return self.shown(COLUMNS, self.market.create_budget(**renewal(parsed_args)))
+        return self.shown(COLUMNS, self.market.create_budget(**renewal(self.market, parsed_args)))
 
 
 class ListBudget(MarketLister):
@@ -109,7 +111,7 @@ class SetBudget(MarketShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        changes = renewal(parsed_args)
+        changes = renewal(self.market, parsed_args)
         if parsed_args.no_renew:
             changes['renew_amount'] = None
         if not changes:

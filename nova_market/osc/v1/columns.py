@@ -43,6 +43,16 @@ class Credits(InCredits):
         return '' if self._value is None else credit_text(int(self._value))
 
 
+class PerPeriod(Credits):
+    """An amount of each period; tables have this beside it."""
+
+    def human_readable(self) -> str:
+        return f'{super().human_readable()} per period' if self._value is not None else ''
+
+    def as_typed(self) -> AsTyped:
+        return AsTyped(self._value, super().human_readable())
+
+
 class Price(InCredits):
     """Credits per unit and period; a MiB costs millionths, so nine digits after the point."""
 

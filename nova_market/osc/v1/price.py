@@ -2,17 +2,24 @@
 """`openstack market price`: what a core and a MiB cost now and before, and what a flavor would."""
 
 import argparse
+from collections.abc import Sequence
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from nova_market.osc.v1.columns import (
     Amount,
     Column,
     Credits,
+    Named,
+    PerPeriod,
     Price,
     add_limit,
     count_argument,
 )
+from nova_market.osc.v1.job_columns import Duration
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne
+from nova_market.osc.v1.period_argument import EXAMPLES, PERIODS, periods, periods_argument
 from nova_market.osc.v1.time_argument import PAST, past_argument
 
 RESOURCES = ('cpu', 'memory')
@@ -20,6 +27,7 @@ RESOURCES = ('cpu', 'memory')
 COLUMNS: tuple[Column, ...] = (
     ('Resource', 'resource', None),
     ('Period', 'period', None),
+    ('Period Length', 'period_length', Duration),
     ('At', 'at', None),
     ('Price', 'price', Price),
     ('Bid Price', 'bid_price', Price),
@@ -33,16 +41,18 @@ QUOTE: tuple[Column, ...] = (
     ('Memory MiB', 'memory_mib', Amount),
     ('Count', 'count', None),
     ('Periods', 'periods', None),
-    ('Present', 'present', Credits),
+    ('Period Length', 'period_length', Duration),
+    ('Lasts', 'lasts', Duration),
+    ('Present', 'present', PerPeriod),
     ('Present At', 'present_at', None),
     ('Seen Periods', 'seen_periods', None),
     ('First At', 'first_at', None),
     ('Last At', 'last_at', None),
-    ('Least', 'least', Credits),
-    ('Low', 'low', Credits),
-    ('Median', 'median', Credits),
-    ('High', 'high', Credits),
-    ('Greatest', 'greatest', Credits),
+    ('Least', 'least', PerPeriod),
+    ('Low', 'low', PerPeriod),
+    ('Median', 'median', PerPeriod),
+    ('High', 'high', PerPeriod),
+    ('Greatest', 'greatest', PerPeriod),
     ('Total', 'total', Credits),
 )
 
@@ -72,8 +82,9 @@ def add_window(parser: argparse.ArgumentParser, default: str = 'a day before --u
 class ShowPrice(MarketLister):
     """Show the prices of the last round
 
-    Prices are credits for one core, or one MiB, for one period. The bid price is the sum of all bids divided
-    by the capacity of the cloud; it is above the price when a bid is for more than its server can use.
+    Prices are credits for one core, or one MiB, for one period, whose length is shown beside them. The bid
+    price is the sum of all bids divided by the capacity of the cloud; it is above the price when a bid is for
+    more than its server can use.
 
     Example::
 
@@ -119,12 +130,12 @@ class QuotePrice(MarketShowOne):
     Present is what all these servers would pay for one period at the prices of the last round. Low, median
     and high are the 5, 50 and 95 % quantiles of what they would have paid in each of the seen periods, those
     from first to last in a window, by default the last day; least and greatest are the cheapest and the
-    dearest of these periods. The total is the median times the number of periods. It is an indication: others
-    may bid more tomorrow.
+    dearest of these periods. The total is the median times the number of periods, which last so long
+    altogether. It is an indication: others may bid more tomorrow.
 
-    Example, four servers for a day of periods of one minute::
+    Example, four servers for a day::
 
-        openstack market price quote --flavor m1.small --count 4 --periods 1440
+        openstack market price quote --flavor m1.small --count 4 --periods 1d
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -141,10 +152,10 @@ class QuotePrice(MarketShowOne):
         )
         parser.add_argument(
             '--periods',
-            metavar='<n>',
-            type=count_argument,
+            metavar=PERIODS,
+            type=periods_argument,
             default=1,
-            help='Number of periods, default 1',
+            help=f'For how long: {EXAMPLES}; default: 1 period',
         )
         add_window(parser)
         return parser
@@ -156,8 +167,21 @@ class QuotePrice(MarketShowOne):
         quote = self.market.quote(
             **({'flavor': flavor.id} if flavor.is_public else private),
             count=parsed_args.count,
-            periods=parsed_args.periods,
+            periods=periods(self.market, parsed_args.periods),
             since=parsed_args.since,
             until=parsed_args.until,
         )
-        return self.shown(QUOTE, quote)
+        return self.shown(_named(QUOTE, flavor.name), self._with_lengths(quote, flavor.id))
+
+    def _with_lengths(self, quote: Any, flavor_id: str) -> SimpleNamespace:
+        """A quote, also of a private flavor, with the length of a period and of all of its periods."""
+        each = self.market.period_length()
+        lasts = None if each is None else each * quote.periods
+        seen = {**quote.to_dict(), 'flavor': flavor_id}
+        return SimpleNamespace(**seen, period_length=each, lasts=lasts)
+
+
+def _named(columns: Sequence[Column], flavor: str) -> list[Column]:
+    """With the name of the flavor beside its id."""
+    shown_as = partial(Named, lookup=lambda _: flavor)
+    return [(one[0], one[1], shown_as if one[1] == 'flavor' else one[2]) for one in columns]

@@ -52,6 +52,10 @@ class Proxy(BagProxy, JobProxy, LeaseProxy, NoticeProxy):
         """Prices of past periods, newest first; `resource`, `since` and `until` choose."""
         return self._pages(PastPrice, **query)
 
+    def period_length(self) -> float | None:
+        """Seconds of a period, by the newest prices; None: there are none yet."""
+        return next((one.period_length for one in self.prices()), None)
+
     def quote(self, **query: Any) -> Quote:
         """What `count` servers of `flavor` (or of `cpu`, `memory_mib`) would cost in `periods` periods,
         by the prices from `since` to `until`."""

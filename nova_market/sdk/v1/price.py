@@ -3,6 +3,7 @@
 
 from openstack.resource import Body, QueryParameters
 
+from nova_market.core.timestamp import seconds
 from nova_market.sdk.v1.market_resource import MarketResource
 from nova_market.sdk.v1.microversion import NEWEST_FIRST
 
@@ -23,6 +24,11 @@ class Price(MarketResource):
     capacity = Body('capacity', type=float)
     allocated = Body('allocated', type=float)
     bids = Body('bids', type=int)
+
+    @property
+    def period_length(self) -> float | None:
+        """Seconds of a period: they are counted from 1970 on. None: this is period 0."""
+        return round(seconds(self.at) / self.period, 6) if self.period else None
 
 
 class PastPrice(Price):

@@ -411,6 +411,26 @@ def test_prices_and_quotes(market_service, period, run):
     assert quote['total'] == 10 * quote['median']
 
 
+def test_periods_have_a_length(market_service, period, run):
+    """It is shown beside prices and quotes, and can be typed for a number of periods."""
+    length = 60
+    assert {line['Period Length'] for line in shown(run, 'alice', 'price', 'show')} == {length}
+    (past, *_) = shown(run, 'alice', 'price', 'history')
+    assert past['Period Length'] == length
+    words = ('price', 'quote', '--flavor', 'm1.small', '--periods', '1d')
+    quote = shown(run, 'alice', *words)
+    assert (quote['periods'], quote['period_length']) == (86_400 / length, length)
+    assert quote['lasts'] == 86_400
+    table = ' '.join(run('alice', *words)[1].split())
+    for part in ('| lasts | 1d |', '| flavor | m1.small (', '| median | 1.52048 per period |'):
+        assert part in table, part
+    made = shown(run, 'alice', 'budget', 'create', '--renew-every', '1h', 'nightly')
+    assert made['renew_every'] == 3600 / length
+    status, _, err = run('alice', 'price', 'quote', '--flavor', 'm1.small', '--periods', 'often')
+    assert status != 0
+    assert 'give a number of periods, such as 60, or a length of time, such as 1h' in err
+
+
 def test_the_economy(market_service, period, run):
     """In credits for people, micro-credits for programs; what is left out of the index, and why."""
     found = shown(run, 'alice', 'economy', 'show')
