@@ -70,6 +70,12 @@ def quota_of(hosts: Cluster, settings: LeaseSettings, now: float) -> LeaseQuota:
     return LeaseQuota(limits=settings.limits, total=tuple(total), now=now)
 
 
+def check_on(settings: LeaseSettings) -> None:
+    """:raises LeasesOff: nothing has a price, and nothing bounds how much a project has: no lease can be booked."""
+    if not any(settings.prices.by_axis):
+        check_worth(0, settings)
+
+
 def check_worth(
     cost: int,
     settings: LeaseSettings,
@@ -84,9 +90,9 @@ def check_worth(
         return
     if cost == 0:
         raise LeasesOff(
-            'leases that cost nothing are off: the operator sets a price ([leases]price_core_hour, '
-            'price_memory_gib_hour, price_disk_gib_hour) or a limit ([leases]max_core_hours, or max_part '
-            'below 1)'
+            'leases that cost nothing are off in this cloud: ask its operator, who can set a price '
+            '([leases]price_core_hour, price_memory_gib_hour, price_disk_gib_hour) or a limit '
+            '([leases]max_core_hours, or max_part below 1)'
         )
     if taken and (axis := unpriced(taken, total, settings.prices.by_axis)):
         raise LeasesOff(

@@ -38,6 +38,7 @@ from nova_market.services.lease.asking import (
     TimeLeft,
     booked_lease,
     check_lease,
+    check_on,
     lease_request,
     planned,
     quota_of,
@@ -81,6 +82,7 @@ class LeaseRequests:
             if before is not None:
                 _check_same(before, body, self._by)
                 return before, False
+            check_on(self._settings)
             self._stores.leases.check(self._by.project_id, self._settings.limits.leases)
             lease, turn, quota = self._placed(lease_id, body, time_left)
             check_lease(lease, self._settings, quota.total)

@@ -46,6 +46,7 @@ from nova_market.services.lease.asking import (
     TimeLeft,
     booked_lease,
     check_lease,
+    check_on,
     check_worth,
     lease_request,
     planned,
@@ -112,6 +113,7 @@ class LeaseOfferRequests:
         :raises TooManyOffers: of the project.
         """
         utility, weight = utility_of(body, self._settings.utilities)
+        check_on(self._leases)
         self._offers.check(self._by.project_id, self._settings.most)
         now, request_id = self._stores.wall(), str(uuid4())
         asked = body[kind]

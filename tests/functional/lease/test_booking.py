@@ -172,6 +172,8 @@ def test_what_costs_nothing_is_off_until_there_is_a_limit(fast):
         LeasesOff, match=r'a limit \(\[leases\]max_core_hours, or max_part below 1\)'
     ):
         free.book(whole=True, nodes=3, duration=30 * 24 * HOUR)
+    with pytest.raises(LeasesOff):
+        free.book(nodes=99)  # more than there are, which is not looked at
     assert free.leases.calendar() == (0, [])
     limits = LeaseLimits(core_seconds=4 * HOUR)
     bounded = LeaseBed(fast, settings=replace(free.settings, limits=limits))
