@@ -7,7 +7,7 @@ from typing import Any
 from osc_lib import exceptions
 
 from nova_market.osc.v1.columns import Column, Credits, credit_argument
-from nova_market.osc.v1.lookup import account_id, project_id_of
+from nova_market.osc.v1.lookup import account_id, own_or_known_account, project_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
 
 LIST: tuple[Column, ...] = (
@@ -97,7 +97,7 @@ class ShowAccount(MarketShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        wanted = account_id(self.conn, parsed_args.account)
+        wanted = own_or_known_account(self.conn, parsed_args.account)
         return self.shown(SHOW, self.market.get_account(wanted))
 
 
@@ -125,7 +125,7 @@ class SetAccount(MarketShowOne):
         changes = {name: value for name, value in given.items() if value is not None}
         if not changes:
             raise exceptions.CommandError('nothing to change: give --name or --weight')
-        wanted = account_id(self.conn, parsed_args.account)
+        wanted = own_or_known_account(self.conn, parsed_args.account)
         return self.shown(SHOW, self.market.update_account(wanted, **changes))
 
 
@@ -151,7 +151,7 @@ class GrantAccount(_OfAmount):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        wanted = account_id(self.conn, parsed_args.account)
+        wanted = own_or_known_account(self.conn, parsed_args.account)
         self.market.grant(wanted, parsed_args.amount, key=parsed_args.key)
         return self.shown(SHOW, self.market.get_account(wanted))
 
@@ -167,7 +167,7 @@ class RevokeAccount(_OfAmount):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        wanted = account_id(self.conn, parsed_args.account)
+        wanted = own_or_known_account(self.conn, parsed_args.account)
         self.market.revoke(wanted, parsed_args.amount, key=parsed_args.key)
         return self.shown(SHOW, self.market.get_account(wanted))
 
@@ -197,7 +197,7 @@ class TransferAccount(MarketShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        source = account_id(self.conn, parsed_args.source)
+        source = own_or_known_account(self.conn, parsed_args.source)
         target = account_id(self.conn, parsed_args.target)
         self.market.transfer(source, target, parsed_args.amount, key=parsed_args.key)
         return self.shown(SHOW, self.market.get_account(source))

@@ -12,6 +12,7 @@ from openstack.exceptions import DuplicateResource, ForbiddenException
 from osc_lib import exceptions
 
 from nova_market.core.ledger.posting import SINGLE
+from nova_market.osc.v1.names import of_token
 
 
 def own_account(conn: Any) -> str:
@@ -34,6 +35,17 @@ def account_id(conn: Any, text: str | None) -> str:
     return named[0] if named else f'project:{project_id_of(conn, text)}'
 
 
+def own_or_known_account(conn: Any, text: str | None) -> str:
+    """The same, where the service knows no projects by name."""
+    found = account_id(conn, text)
+    if found == f'project:{text}' and not is_project_id(text or ''):
+        raise exceptions.CommandError(
+            f'no budget of your project is named {text}, and you may not look up other projects by name: '
+            '"openstack market account list" shows your accounts; another project is project:<id>'
+        )
+    return found
+
+
 def budget_id(conn: Any, text: str) -> str:
     """The budget a user means."""
     if ':' in text:
@@ -48,11 +60,12 @@ def budget_id(conn: Any, text: str) -> str:
 
 
 def project_id_of(conn: Any, text: str) -> str:
-    """The id of a project; the text itself if the user may not list projects in Keystone."""
+    """The id of a project; for who may not list projects in Keystone of his own one, else the text itself."""
     try:
         found = conn.identity.find_project(text, ignore_missing=True)
     except ForbiddenException:
-        return text
+        own = {name: key for key, name in of_token(conn.session).items()}
+        return own.get(text, text)
     except DuplicateResource:
         raise exceptions.CommandError(
             f'several projects are named {text}: give the id of one; "openstack project list" shows them'
@@ -80,6 +93,14 @@ def app_id_of(conn: Any, text: str) -> str:
             + ('give the id of one' if named else '"openstack market app list" shows them')
         )
     return str(named[0])
+
+
+def is_project_id(text: str) -> bool:
+    """As Keystone makes them, with hyphens or without."""
+    try:
+        return bool(uuid.UUID(text))
+    except ValueError:
+        return False
 
 
 def is_uuid(text: str) -> bool:

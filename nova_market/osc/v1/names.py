@@ -55,7 +55,7 @@ def _lookups(conn: Any, *, all_projects: bool) -> dict[str, Lookup]:
     every_project = Names(lambda: _by_id(conn.identity.projects()))
     every_user = Names(lambda: _by_id(conn.identity.users()))
     budgets = Names(lambda: _by_id(conn.market.budgets(**choice)))
-    own = Names(lambda: _of_token(conn.session))
+    own = Names(lambda: of_token(conn.session))
 
     def project(name: str) -> str | None:
         return own(name) or every_project(name)
@@ -81,8 +81,8 @@ def _by_id(found: Any) -> dict[str, str]:
     return {one.id: one.name for one in found}
 
 
-def _of_token(session: Any) -> dict[str, str]:
-    """One's own project and user, whose names the token has; without Keystone there are none."""
+def of_token(session: Any) -> dict[str, str]:
+    """Names by id: one's own project and user, whose names the token has; without Keystone there are none."""
     get = getattr(session.auth, 'get_access', None)
     if get is None:
         return {}

@@ -10,7 +10,7 @@ from osc_lib import exceptions
 from nova_market.osc.v1.account import add_account
 from nova_market.osc.v1.columns import Column, Credits, add_limit
 from nova_market.osc.v1.job_columns import Given
-from nova_market.osc.v1.lookup import account_id, app_id_of, server_id_of
+from nova_market.osc.v1.lookup import own_or_known_account, app_id_of, server_id_of
 from nova_market.osc.v1.market_command import MarketLister
 from nova_market.osc.v1.price import add_window
 
@@ -32,7 +32,7 @@ SUMS: tuple[Column, ...] = (
 )
 GROUPS: Mapping[str, tuple[Column, ...]] = {
     'server': (('Server', 'server_id', None),),
-    'app': (('Application', 'account_name', Given), ('Account', 'account_id', None)),
+    'app': (('Application', 'account_name', Given), ('Account', 'own_or_known_account', None)),
     'day': (('Day', 'day', None),),
 }
 
@@ -94,4 +94,4 @@ class ShowStatement(MarketLister):
             raise exceptions.CommandError('give an account or --app, not both')
         if parsed_args.app:
             return f'budget:{app_id_of(self.conn, parsed_args.app)}'
-        return account_id(self.conn, parsed_args.account)
+        return own_or_known_account(self.conn, parsed_args.account)

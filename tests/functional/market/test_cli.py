@@ -279,6 +279,24 @@ def test_another_project_is_named_by_who_may_see_it(market_service, run):
     assert status == 1 and 'no account, budget or project is called chemistry' in err
 
 
+def test_a_tenant_names_his_own_project(market_service, connect, run):
+    """Whose name his token has; of others, whom he may not look up, he gives the id."""
+    own = granted(market_service, connect, 'alice', 3)
+    for words in (('account', 'show'), ('account', 'show', 'astronomy')):
+        assert shown(run, 'alice', *words)['id'] == own
+    (line,) = shown(run, 'alice', 'statement', 'show', 'astronomy', '--group-by', 'server')
+    assert line['Change'] == 3 * MICRO
+    shown(run, 'alice', 'budget', 'create', 'nightly')
+    shown(run, 'alice', 'account', 'transfer', 'nightly', '2')
+    shown(run, 'alice', 'account', 'transfer', '--from', 'nightly', 'astronomy', '2')
+    assert shown(run, 'alice', 'account', 'show')['balance'] == 3 * MICRO
+    for words in (('account', 'show'), ('statement', 'show'), ('account', 'transfer', '--from')):
+        more = ('nightly', '1') if '--from' in words else ()
+        status, _, err = run('alice', *words, 'nightli', *more)
+        assert status == 1
+        assert 'no budget of your project is named nightli, and you may not look up' in err
+
+
 # commands: what the engine has decided
 
 
