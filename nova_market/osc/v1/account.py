@@ -6,7 +6,7 @@ from typing import Any
 
 from osc_lib import exceptions
 
-from nova_market.osc.v1.columns import Column, Credits, credit_argument
+from nova_market.osc.v1.columns import Column, Credits, payment_argument
 from nova_market.osc.v1.lookup import account_id, own_or_known_account, project_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
 
@@ -135,7 +135,9 @@ class _OfAmount(MarketShowOne):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('account', metavar='<account>', help=ACCOUNT_HELP)
-        parser.add_argument('amount', metavar='<credits>', type=credit_argument, help='Credits')
+        parser.add_argument(
+            'amount', metavar='<credits>', type=payment_argument, help='Credits, more than 0'
+        )
         add_key(parser)
         return parser
 
@@ -186,7 +188,9 @@ class TransferAccount(MarketShowOne):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('target', metavar='<account>', help=ACCOUNT_HELP)
-        parser.add_argument('amount', metavar='<credits>', type=credit_argument, help='Credits')
+        parser.add_argument(
+            'amount', metavar='<credits>', type=payment_argument, help='Credits, more than 0'
+        )
         parser.add_argument(
             '--from',
             dest='source',

@@ -204,6 +204,19 @@ def credit_argument(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def payment_argument(text: str) -> int:
+    """The same of what is paid, which is more than nothing."""
+    try:
+        found = credit_argument(text)
+    except argparse.ArgumentTypeError:
+        if not text.strip().startswith('-'):
+            raise
+        found = 0
+    if not found:
+        raise argparse.ArgumentTypeError(f'the amount is {text!r:.80}: give credits, more than 0')
+    return found
+
+
 def count_argument(text: str) -> int:
     """A whole number from 1 up."""
     if not text.isascii() or not text.isdigit() or not int(text):

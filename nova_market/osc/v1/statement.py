@@ -10,7 +10,7 @@ from osc_lib import exceptions
 from nova_market.osc.v1.account import add_account
 from nova_market.osc.v1.columns import Column, Credits, add_limit
 from nova_market.osc.v1.job_columns import Given
-from nova_market.osc.v1.lookup import own_or_known_account, app_id_of, server_id_of
+from nova_market.osc.v1.lookup import app_id_of, own_or_known_account, server_id_of
 from nova_market.osc.v1.market_command import MarketLister
 from nova_market.osc.v1.price import add_window
 

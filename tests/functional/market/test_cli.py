@@ -258,11 +258,14 @@ def test_a_refusal_is_printed_with_its_code(market_service, run, words, expected
     assert expected in err and 'http://' not in err and 'Traceback' not in err
 
 
-@pytest.mark.parametrize('amount', ['-1', 'nan', 'inf', '1e99', '0.0000001', 'much', ''])
+@pytest.mark.parametrize(
+    'amount', ['0', '0.0', '-0', '-1', 'nan', 'inf', '1e99', '0.0000001', 'much', '']
+)
 def test_a_wrong_amount_is_refused_before_anything_is_asked(market_service, run, amount):
     """The market hears nothing of what is no amount of credits."""
     status, _, err = run('alice', 'account', 'transfer', 'bank', amount)
     assert status == 2 and 'the amount is' in err
+    assert '0 or more' not in err or amount in ('nan', 'inf')
     assert not any('/market' in asked for asked in market_service.requests)
 
 
