@@ -17,7 +17,7 @@ from nova_market.core.ledger.money import AMOUNT_PARAMETERS, MICRO, micro_credit
 from nova_market.core.text import shown
 from nova_market.core.timestamp import stamp
 from nova_market.errors import BadAmount, BadTime
-from nova_market.osc.v1.document_file import document_of
+from nova_market.osc.v1.document_file import check_names, document_of
 from nova_market.osc.v1.time_argument import moment
 
 LARGEST = 200_000
@@ -38,6 +38,12 @@ DOUBTFUL_PARAMETER = {
 """Of AMOUNT_PARAMETERS; `cpu` and `memory` are bids of a server."""
 
 
+ENTRIES = (
+    'name', 'policy', 'parameters', 'slo', 'when_suspended', 'budget', 'start', 'components',
+)  # fmt: skip
+"""Of a template."""
+
+
 def template_of(path: str, now: float | None = None) -> dict[str, Any]:
     """The request of a file. now: seconds since the epoch, from which durations count; None: the clock's
 
@@ -45,6 +51,7 @@ def template_of(path: str, now: float | None = None) -> dict[str, Any]:
     """
     document = document_of(path, LARGEST, 'template: give entries such as "name: x"')
     try:
+        check_names('', document, ENTRIES)
         return sent(document, time.time() if now is None else now)
     except ValueError as error:
         raise exceptions.CommandError(f'{path}: {error}') from None

@@ -16,7 +16,7 @@ from osc_lib import exceptions
 from nova_market.core.job.script import MAX_SCRIPT, check_script
 from nova_market.core.ledger.money import micro_credits
 from nova_market.errors import BadAmount, BadScript
-from nova_market.osc.v1.document_file import document_of
+from nova_market.osc.v1.document_file import check_names, document_of
 from nova_market.osc.v1.time_argument import duration_argument
 
 LARGEST = 64 * 2**20
@@ -24,6 +24,15 @@ LARGEST = 64 * 2**20
 
 TIMES = ('time_limit', 'within', 'poll', 'notice')
 RUNS = ('script', 'command', 'file')
+SETTINGS = (
+    'name', 'queue', 'queues', 'budget', 'utility', 'weight', 'order', 'retry', 'alternatives', 'poll',
+    'defaults', 'tasks', 'more',
+)  # fmt: skip
+TASK = (
+    'name', 'command', 'file', 'script', 'environment', 'time_limit', 'flavor', 'flavors', 'deadline',
+    'within', 'importance', 'retries', 'notice', 'checkpoint', 'preempt_action', 'output_url',
+)  # fmt: skip
+"""Names of entries of a file and of a task."""
 
 
 def bag_of(path: str) -> dict[str, Any]:
@@ -36,6 +45,7 @@ def bag_of(path: str) -> dict[str, Any]:
     if not isinstance(tasks, list) or not tasks:
         raise exceptions.CommandError(f'{path}: tasks: give a list with at least one task')
     try:
+        check_names('', document, SETTINGS)
         found = _entry(
             path, '', {k: v for k, v in document.items() if k not in ('tasks', 'defaults')}
         )
@@ -55,6 +65,7 @@ def _task(path: str, where: str, given: Any) -> dict[str, Any]:
     """A task as it is sent."""
     if not isinstance(given, Mapping):
         raise ValueError(f'{where}: give entries such as "name: x"')
+    check_names(f'{where}.', given, TASK)
     found = _entry(path, f'{where}.', given)
     runs = [name for name in RUNS if name in found]
     if len(runs) > 1:
