@@ -5,6 +5,7 @@ Units: amounts in whole micro-credits, prices in micro-credits per unit and peri
 """
 
 import argparse
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -74,6 +75,21 @@ class Percent(FormattableColumn[Any]):
 
     def human_readable(self) -> str:
         return '' if self._value is None else f'{100 * self._value:.1f} %'
+
+
+TIMESTAMP = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z', re.ASCII)
+
+
+def whole_seconds(text: str) -> str:
+    """A time without parts of a second; any other text as it is."""
+    return f'{text[:19]}Z' if TIMESTAMP.fullmatch(text) else text
+
+
+class Time(FormattableColumn[Any]):
+    """A time of the API, which a table has without parts of a second."""
+
+    def human_readable(self) -> str:
+        return whole_seconds(self._value)
 
 
 class Lines(FormattableColumn[Any]):
@@ -265,7 +281,7 @@ def _not_sold(one: Mapping[str, Any]) -> str:
 
 def _explained(server: str, line: Mapping[str, Any]) -> str:
     bids = ' + '.join(
-        f'{credit_text(bid)} ({source})'
+        f'{credit_text(bid)} ({SHORT_SOURCES.get(source, source)})'
         for bid, source in zip(line.get('bid', ()), line.get('source', ()), strict=True)
     )
     owed = credit_text(line['charge_cpu'] + line['charge_memory'])

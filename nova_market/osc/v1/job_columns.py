@@ -6,7 +6,16 @@ from typing import Any
 
 from cliff.columns import FormattableColumn
 
-from nova_market.osc.v1.columns import Amount, Column, Credits, Fields, Parameters, Percent, Price
+from nova_market.osc.v1.columns import (
+    Amount,
+    Column,
+    Credits,
+    Fields,
+    Parameters,
+    Percent,
+    Price,
+    whole_seconds,
+)
 from nova_market.osc.v1.time_argument import duration_text
 
 TIMES = (
@@ -28,7 +37,7 @@ class Given(FormattableColumn[Any]):
     """A value, or nothing where there is none."""
 
     def human_readable(self) -> str:
-        return '' if self._value is None else str(self._value)
+        return '' if self._value is None else whole_seconds(str(self._value))
 
 
 class Names(FormattableColumn[Any]):
