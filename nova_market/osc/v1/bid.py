@@ -30,7 +30,7 @@ class Counted(FormattableColumn[Any]):
         if not self._value:
             return 'nothing yet: the next round counts the bid, and the default for what it does not set'
         return '\n'.join(
-            f'{name}: {credit_text(one["bid"])}, {SOURCES[one["source"]]}'
+            f'{name}: {credit_text(one["bid"])} per period, {SOURCES[one["source"]]}'
             for name, one in self._value.items()
             if name in ('cpu', 'memory')
         )
@@ -60,6 +60,7 @@ PARTS = (
     ('--max-memory', 'max_memory_mib', 'the limit of memory'),
 )
 """What can be withdrawn by itself: option, entry of a bid, and text."""
+WITHDRAWN = {name: text.removeprefix('the ') for _, name, text in PARTS}
 
 
 class SetBid(MarketShowOne):
@@ -215,7 +216,8 @@ class UnsetBid(MarketCommand):
         lacks = [name for name in parts if getattr(bid, name) is None]
         if not bid.generation or lacks:
             raise exceptions.CommandError(
-                f'{text} has no {" and no ".join(lacks) or "bid"} that is set: nothing was unset'
+                f'no {" and no ".join(WITHDRAWN[one] for one in lacks) or "bid"} is set for {text}: '
+                'nothing was unset; "openstack market bid show" shows what is set'
             )
         return bid
 

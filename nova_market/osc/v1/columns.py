@@ -192,6 +192,9 @@ class Explanation(Named):
         return '\n'.join(_explained(self.with_name(one['server_id']), one) for one in lines)
 
 
+SHORT_SOURCES = {'tenant': 'its bid', 'server': 'metadata or hint', 'sustainable': 'default'}
+"""Where a bid comes from, as the guide has it; other names are those of the API."""
+
 NAMED = 10
 """Hosts that a table names; a format for programs has all."""
 
@@ -255,6 +258,8 @@ def add_limit(parser: argparse.ArgumentParser, what: str, default: int | None = 
 def _cell(column: Column, one: Any) -> Any:
     _, name, formatter = column
     value = getattr(one, name)
+    if formatter is None and isinstance(value, str) and TIMESTAMP.fullmatch(value):
+        return Time(value)
     return formatter(value) if formatter else value
 
 

@@ -71,7 +71,7 @@ def quota_of(hosts: Cluster, settings: LeaseSettings, now: float) -> LeaseQuota:
 
 
 def check_on(settings: LeaseSettings) -> None:
-    """:raises LeasesOff: nothing has a price, and nothing bounds what a project has: leases cannot be booked."""
+    """:raises LeasesOff: nothing has a price, and nothing bounds what a project has."""
     if not any(settings.prices.by_axis):
         check_worth(0, settings)
 

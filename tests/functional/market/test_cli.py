@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """SDK and commands against the real API over HTTP, as tenants and administrators use them."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -156,6 +157,7 @@ def test_parts_of_a_bid_are_withdrawn(market_service, run):
     for words in (('web-1', ALSO_OF_ALICE), ('--memory', 'web-1')):
         status, out, err = run('alice', 'bid', 'unset', *words)
         assert (status, out) == (1, '') and 'nothing was unset' in err
+        assert re.search(r'no (bid|limit of \w+)( for \w+)?( and .*)? is set for ', err), err
     assert shown(run, 'alice', 'bid', 'show', 'web-1')['cpu'] == MICRO
     assert run('alice', 'bid', 'unset', '--cpu', 'web-1')[1] == 'web-1: unset cpu\n'
     assert shown(run, 'alice', 'bid', 'list') == []
@@ -206,7 +208,10 @@ def _two_bids_of_which_one_fails(market_service, run, more=lambda: None):
 def test_a_bid_is_shown_with_its_default(market_service, period, run):
     """Where each part comes from, with and without a bid."""
     _, out, _ = run('alice', 'bid', 'show', 'web-1')
-    assert 'cpu: 2, this bid' in out and 'memory: 0.000001, extra specs of its flavor' in out
+    assert (
+        'cpu: 2 per period, this bid' in out
+        and 'memory: 0.000001 per period, extra specs of its flavor' in out
+    )
     _, out, _ = run('alice', 'bid', 'show', ALSO_OF_ALICE)
     assert 'nothing yet: the next round counts the bid' in out
     assert shown(run, 'alice', 'bid', 'show', ALSO_OF_ALICE)['source'] == 'none'
@@ -492,7 +497,7 @@ def test_a_round_is_explained_to_a_tenant(market_service, period, run):
     status, table, err = run('alice', 'round', 'show')
     assert status == 0, err
     for part in (
-        f'web-1 ({OF_ALICE}) bids 2 (tenant) + 0.000001 (flavor)',
+        f'web-1 ({OF_ALICE}) bids 2 (its bid) + 0.000001 (flavor)',
         'gets 1.5 of 2 cores',
         'charged 1.000001',
         'its host has less to give than the cloud as a whole',
