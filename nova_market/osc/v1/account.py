@@ -177,7 +177,8 @@ class RevokeAccount(_OfAmount):
 class TransferAccount(MarketShowOne):
     """Move credits to another account
 
-    Shows the paying account afterwards.
+    Shows the paying account afterwards. A transfer to another project needs the role manager,
+    unless the operator has changed that.
 
     Examples, to a budget of your project and to another project::
 

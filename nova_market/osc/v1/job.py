@@ -135,6 +135,8 @@ class CancelJob(_OfJobs):
 class RequeueJob(_OfJobs):
     """Let jobs that run or have ended wait again, from their beginning
 
+    What a job came --after is not waited for again: give it anew with "job create" where that matters.
+
     Example::
 
         openstack market job requeue frames/3
