@@ -63,6 +63,20 @@ def test_patterns_in_help_are_quoted() -> None:
     assert [name for name in found if '*' in QUOTED_PATTERN.sub('', found[name])] == []
 
 
+def test_the_guide_has_every_command_of_tenants() -> None:
+    """At least its name on some page; those of administrators are on pages of theirs."""
+    pages = (path.read_text(encoding='utf-8') for path in (ROOT / 'doc/source/user').glob('*.rst'))
+    guide = ' '.join(' '.join(pages).split())
+    names = {entry.name: entry.load() for entry in entry_points(group='openstack.market.v1')}
+    wanted = {
+        name.removeprefix('market_').replace('_', ' ')
+        for name, command in names.items()
+        if 'admin only' not in (command.__doc__ or '')
+    }
+    assert len(wanted) > 50
+    assert sorted(name for name in wanted if not re.search(rf'(?<![\w-]){name}\b', guide)) == []
+
+
 def test_nothing_is_installed_that_was_not_released() -> None:
     """The way is that from a checkout, as in README.rst."""
     found = {names(page): UNRELEASED.findall(page.read_text(encoding='utf-8')) for page in pages()}
