@@ -6,6 +6,7 @@ budget, or by name or id of a project; nothing at all means one's own project.
 """
 
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 from openstack.exceptions import DuplicateResource, ForbiddenException
@@ -13,6 +14,9 @@ from osc_lib import exceptions
 
 from nova_market.core.ledger.posting import SINGLE
 from nova_market.osc.v1.names import of_token
+
+MOST_IDS = 5
+"""That an error names."""
 
 
 def own_account(conn: Any) -> str:
@@ -31,7 +35,7 @@ def account_id(conn: Any, text: str | None) -> str:
         return text
     named = [budget.id for budget in conn.market.budgets() if budget.name == text]
     if len(named) > 1:
-        raise exceptions.CommandError(f'{len(named)} budgets are named {text}: give the id of one')
+        raise exceptions.CommandError(_several('budgets', text, named))
     return named[0] if named else f'project:{project_id_of(conn, text)}'
 
 
@@ -53,10 +57,18 @@ def budget_id(conn: Any, text: str) -> str:
     named = [budget.id for budget in conn.market.budgets() if text in (budget.name, budget.id)]
     if len(named) != 1:
         raise exceptions.CommandError(
-            f'{len(named)} budgets are named {text}: '
-            + ('give the id of one' if named else '"openstack market budget list" shows them')
+            _several('budgets', text, named)
+            if named
+            else f'0 budgets are named {text}: "openstack market budget list" shows them'
         )
     return str(named[0])
+
+
+def _several(what: str, text: str, ids: Sequence[str]) -> str:
+    more = f' and {len(ids) - MOST_IDS} more' if len(ids) > MOST_IDS else ''
+    return (
+        f'{len(ids)} {what} are named {text}: give the id of one: {", ".join(ids[:MOST_IDS])}{more}'
+    )
 
 
 def project_id_of(conn: Any, text: str) -> str:
@@ -89,8 +101,9 @@ def app_id_of(conn: Any, text: str) -> str:
     named = [app.id for app in conn.market.apps() if app.name == text]
     if len(named) != 1:
         raise exceptions.CommandError(
-            f'{len(named)} applications are named {text}: '
-            + ('give the id of one' if named else '"openstack market app list" shows them')
+            _several('applications', text, named)
+            if named
+            else f'0 applications are named {text}: "openstack market app list" shows them'
         )
     return str(named[0])
 
