@@ -184,6 +184,21 @@ class Named(FormattableColumn[Any]):
         return f'{name} ({one})' if name and name != one else str(one)
 
 
+USER = re.compile(r'(?<=\bby )[0-9a-f]{32}\b')
+"""An id of Keystone in a reason: submitted by <id>."""
+
+
+class Reason(Named):
+    """A text with names beside the ids of users."""
+
+    @property
+    def text(self) -> str:
+        return str(self._value or '')
+
+    def human_readable(self) -> str:
+        return USER.sub(lambda found: self.with_name(found[0]), self.text)
+
+
 class Explanation(Named):
     """What each server bid, got and is charged, and why."""
 

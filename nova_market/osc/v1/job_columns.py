@@ -14,6 +14,7 @@ from nova_market.osc.v1.columns import (
     Parameters,
     Percent,
     Price,
+    Reason,
     whole_seconds,
 )
 from nova_market.osc.v1.time_argument import duration_text
@@ -72,10 +73,11 @@ class Submitters(FormattableColumn[Any]):
         )
 
 
-class ReasonText(FormattableColumn[Any]):
+class ReasonText(Reason):
     """The sentence of a reason."""
 
-    def human_readable(self) -> str:
+    @property
+    def text(self) -> str:
         reason = self._value or {}
         return str(reason.get('text') or reason.get('code') or '')
 

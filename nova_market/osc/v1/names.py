@@ -13,7 +13,7 @@ from typing import Any
 from keystoneauth1.exceptions import ClientException
 from openstack.exceptions import SDKException
 
-from nova_market.osc.v1.columns import Column, Explanation, Lookup, Named
+from nova_market.osc.v1.columns import Column, Explanation, Lookup, Named, Reason
 
 
 class Names:
@@ -43,9 +43,15 @@ def named(conn: Any, columns: Sequence[Column], *, all_projects: bool = False) -
     def cell(attribute: str, given: Any) -> Any:
         if attribute in lookups:
             return partial(Named, lookup=lookups[attribute])
+        if attribute == 'reason' and (given is None or _is_reason(given)):
+            return partial(given or Reason, lookup=lookups['user_id'])
         return partial(given, lookup=lookups['server_id']) if given is Explanation else given
 
     return [(heading, attribute, cell(attribute, given)) for heading, attribute, given in columns]
+
+
+def _is_reason(given: Any) -> bool:
+    return isinstance(given, type) and issubclass(given, Reason)
 
 
 def _lookups(conn: Any, *, all_projects: bool) -> dict[str, Lookup]:
