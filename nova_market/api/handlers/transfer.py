@@ -27,6 +27,7 @@ from nova_market.core.ledger.posting import (
     kind_of,
     posting_key,
 )
+from nova_market.errors import KeyReused
 
 HEADER = 'Idempotency-Key'
 
@@ -117,6 +118,12 @@ def _post(
         credit=credit,
         amount=call.body['amount'],
     )
-    new = call.stores.ledger.post([posting], by=call.user_id[:64])
+    try:
+        new = call.stores.ledger.post([posting], by=call.user_id[:64])
+    except KeyReused:
+        raise KeyReused(
+            f'key {call.key} was given with another amount or other accounts: give the same to repeat it, '
+            'or a new key'
+        ) from None
     balance = call.stores.ledger.balances([own])[own]
     return Answer(body={form: {**posted(posting), 'balance': balance}}, status=201 if new else 200)

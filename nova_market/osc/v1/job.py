@@ -72,6 +72,9 @@ class ListJob(MarketLister):
 class ShowJob(MarketShowOne):
     """Show a job: state, reason, expected start, attempts, what it has cost
 
+    An attempt is shown by its number and the rank of the server in it, such as 2.0 for the first server of
+    the second attempt.
+
     Examples::
 
         openstack market job show frame.sh
