@@ -182,7 +182,7 @@ def lease_request(
     earliest = _time(body, 'earliest', now)
     finish = _time(body, 'finish', None)
     if earliest is None or earliest < now - settings.view_age:
-        raise BadLease(f'earliest: it is past: give a time after {stamp(now)}')
+        raise BadLease(f'earliest: {_given(earliest)} is past: give a time after {stamp(now // 1)}')
     earliest = max(earliest, now)
     duration = float(body['duration'])
     if duration > settings.longest:
@@ -206,6 +206,10 @@ def lease_request(
     if 'nodes' in body:
         raise BadLease('nodes: give hosts or nodes: a lease has a node on each host it names')
     return manual(lease_id, hosts=body['hosts'], **asked)
+
+
+def _given(earliest: float | None) -> str:
+    return 'null' if earliest is None else stamp(earliest)
 
 
 def _time(body: Mapping[str, Any], name: str, default: float | None) -> float | None:

@@ -135,7 +135,10 @@ def test_nonsense_is_refused_with_what_is_allowed(bed):
     now = bed.clock.wall()
     for body, match in (
         ({'earliest': 'x'}, 'earliest: time'),
-        ({'earliest': stamp(now - HOUR)}, 'it is past'),
+        (
+            {'earliest': stamp(now - HOUR)},
+            f'earliest: {stamp(now - HOUR)} is past: give a time after',
+        ),
         ({'duration': 1e9}, 'too long'),
         ({'finish': stamp(now + 2 * HOUR + 60)}, 'shorter than the duration'),
         ({'finish': stamp(now + 1e9)}, 'too far away'),
