@@ -52,3 +52,20 @@ def test_a_missing_word_is_named(tmp_path: Path, arguments: str, expected: str) 
     """Also by who is not root, and where there is no cloud."""
     assert expected in refusal(tmp_path / 'cloud', *arguments.split())
     assert not (tmp_path / 'cloud').exists()
+
+
+@pytest.mark.parametrize('cpus', ['9999', '0,9999', '0-9999', '1-0', 'one', '0,', ''])
+def test_a_host_has_cpus_of_this_machine(tmp_path: Path, cpus: str) -> None:
+    """Refused before packages are installed, which takes minutes."""
+    line = refusal(tmp_path / 'cloud', 'up', '--h2', cpus)
+    online = Path('/sys/devices/system/cpu/online').read_text().strip()
+    assert line.startswith(f'up: --h2 must be CPUs of this machine, of which {online} are online')
+    assert line.endswith(f"not '{cpus}'")
+    assert not (tmp_path / 'cloud').exists()
+
+
+@pytest.mark.parametrize('cpus', ['0', '0,0', '0-0', '000'])
+def test_cpus_that_are_online_are_no_mistake(tmp_path: Path, cpus: str) -> None:
+    """Then the next mistake is named: the name of the directory, or that this is not root."""
+    line = refusal(tmp_path / ('a' * 60), 'up', '--h1', cpus)
+    assert 'CPUs of this machine' not in line
