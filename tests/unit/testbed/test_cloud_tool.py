@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/cloud where there is no cloud: what is refused, in one line, before anything is done."""
 
+import fcntl
+import os
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +13,8 @@ import pytest
 pytestmark = pytest.mark.clock
 
 ROOT = Path(__file__).resolve().parents[3]
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason='tools/cloud needs root from there on')
 
 
 def cloud(state: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -69,3 +75,82 @@ def test_cpus_that_are_online_are_no_mistake(tmp_path: Path, cpus: str) -> None:
     """Then the next mistake is named: the name of the directory, or that this is not root."""
     line = refusal(tmp_path / ('a' * 60), 'up', '--h1', cpus)
     assert 'CPUs of this machine' not in line
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory whose path is short enough for unix sockets below it."""
+    with tempfile.TemporaryDirectory(prefix='nm-cloud-') as directory:
+        yield Path(directory)
+
+
+@pytest.fixture
+def stopped(place: Path) -> Path:
+    """A state directory as the beginning of an `up` leaves it."""
+    state = place / 'cloud'
+    (state / 'run').mkdir(parents=True)
+    (state / '.nova-market-cloud').touch()
+    (state / 'run/lock').touch()
+    return state
+
+
+@pytest.fixture
+def at_work(stopped: Path) -> Iterator[Path]:
+    """The same, while somebody has the lock that an `up` takes."""
+    with (stopped / 'run/lock').open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield stopped
+
+
+COMMANDS = [
+    'run openstack server list',
+    'as dora openstack',
+    'shell',
+    'on h1 virsh',
+    'order d1 load',
+]
+
+
+@as_root
+@pytest.mark.parametrize('command', COMMANDS)
+def test_a_command_for_a_cloud_that_is_down(stopped: Path, command: str) -> None:
+    """Not the error of a client that is not installed, or finds nothing; what to type is named."""
+    line = refusal(stopped, *command.split())
+    assert line == f'the cloud in {stopped} is down; start it with tools/cloud up'
+
+
+@as_root
+@pytest.mark.parametrize('command', COMMANDS)
+def test_a_command_while_the_cloud_comes_up(at_work: Path, command: str) -> None:
+    line = refusal(at_work, *command.split())
+    assert line.startswith(f'a tools/cloud up or down is at work in {at_work}: wait')
+
+
+@as_root
+@pytest.mark.parametrize('command', COMMANDS)
+def test_a_command_where_there_is_no_cloud(place: Path, command: str) -> None:
+    line = refusal(place / 'none', *command.split())
+    assert line == f'there is no cloud in {place}/none; make one with tools/cloud up'
+
+
+@as_root
+def test_the_status_of_a_cloud_that_is_down(stopped: Path) -> None:
+    """One line, and no host that is not there."""
+    done = cloud(stopped, 'status')
+    assert (done.returncode, done.stdout) == (3, '')
+    assert done.stderr == f'the cloud in {stopped} is down; start it with tools/cloud up\n'
+
+
+@as_root
+def test_the_status_of_a_cloud_that_comes_up(at_work: Path) -> None:
+    done = cloud(at_work, 'status')
+    assert (done.returncode, done.stdout) == (3, '')
+    assert (
+        done.stderr
+        == f'a tools/cloud up or down is at work in {at_work}; logs are in {at_work}/log\n'
+    )
+
+
+@as_root
+def test_one_up_at_a_time(at_work: Path) -> None:
+    assert refusal(at_work, 'up') == f'another tools/cloud up or down is at work in {at_work}'
