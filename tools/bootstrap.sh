@@ -21,8 +21,18 @@ EXTRAS=api,dask,fairness,leases,redfish,sim,tempest
 # pip is asked for packages, not for news
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 
+# seconds after which somebody who sees no progress is told that there is some
+EVERY=15
+SAID=$SECONDS
+
 # Progress, with the seconds since the start, where it can't mix with a program's output.
-say() { printf '[%4ds] %s\n' "$((SECONDS - STARTED))" "$*" >&2; }
+say() {
+    SAID=$SECONDS
+    printf '[%4ds] %s\n' "$((SECONDS - STARTED))" "$*" >&2
+}
+
+# For loops that wait: says it where nothing has been said for a while.
+still() { [ "$((SECONDS - SAID))" -lt "$EVERY" ] || say "$@"; }
 
 die() {
     printf 'tools/%s: %s\n' "${0##*/}" "$*" >&2
@@ -36,6 +46,28 @@ open_logs() {
     say "logs are in $LOGS"
 }
 
+# repeat_progress NAME LOG: until its input ends, now and then a line with the last one of LOG.
+repeat_progress() {
+    local began=$SECONDS status
+    while :; do
+        status=0
+        read -r -t "$EVERY" || status=$?
+        # above 128: nothing came, and the input has not ended
+        [ "$status" -gt 128 ] || return 0
+        say "$1: for $((SECONDS - began)) s now; $2: $(tail -n 1 "$2" | tr -dc '[:print:]' | cut -c 1-60)"
+    done
+}
+
+# with_progress NAME LOG COMMAND...: what it prints is appended to LOG, and where that takes long, lines of progress
+# appear. They end with this shell, too, which alone holds the pipe.
+with_progress() {
+    local status=0
+    exec 8> >(repeat_progress "$1" "$2")
+    "${@:3}" >>"$2" 2>&1 8>&- || status=$?
+    exec 8>&-
+    return "$status"
+}
+
 # logged NAME COMMAND...: what it prints goes into NAME.log; when it fails, the end of that is shown.
 logged() {
     local log status=0
@@ -44,7 +76,7 @@ logged() {
         return
     fi
     log=$LOGS/$1.log
-    "${@:2}" >>"$log" 2>&1 || status=$?
+    with_progress "$1" "$log" "${@:2}" || status=$?
     if [ "$status" -ne 0 ]; then
         say "$1: the end of $log:"
         tail -n 40 "$log" >&2
@@ -126,7 +158,7 @@ install_packages() {
     [ "$CAN_BE_ROOT" = yes ] ||
         die "these packages are missing and there is neither root nor sudo to install them:" \
             "${missing[*]}"
-    say "packages: installing ${missing[*]}"
+    say "packages: installing ${#missing[@]} of Debian's${LOGS:+; see $LOGS/packages.log}"
     logged packages apt_install "${missing[@]}" || die "apt-get could not install: ${missing[*]}"
     say "packages: installed"
 }
@@ -173,7 +205,7 @@ fill_venv() {
         export PIP_CONSTRAINT=tools/build-constraints.txt PIP_BUILD_CONSTRAINT=tools/build-constraints.txt
         # one whose Python is gone (an upgrade, another user's) is made anew
         "$venv/bin/python" -c pass 2>/dev/null || "$python" -m venv --clear "$venv" || exit
-        logged "$(basename "$venv")" "$venv/bin/python" -m pip install -q "$@" || exit
+        logged "$(basename "$venv")" "$venv/bin/python" -m pip install --progress-bar off "$@" || exit
         printf '%s\n' "$stamp" >"$venv/.nova-market"
         say "venv: $venv is filled"
     ) 9>"$venv.lock" || die "could not make the virtual environment $venv; see above"

@@ -2,6 +2,7 @@
 """tools/bootstrap.sh: which packages it takes from bindep.txt, and what it does to a machine's policy."""
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,48 @@ def test_what_a_step_prints_is_in_its_log(tmp_path: Path, status: int) -> None:
     assert log.read_text() == f'{warning}\ndone\n'
     assert str(log.parent) in done.stderr
     assert (warning in done.stderr, str(log) in done.stderr) == (status > 0, status > 0)
+
+
+def test_what_takes_long_shows_that_it_works(tmp_path: Path) -> None:
+    """Now and then a line names the log and has the last line of it; none comes after the end."""
+    done = bash(
+        "EVERY=1; open_logs demo; logged pip bash -c 'echo Collecting nova; sleep 2.5'; sleep 1.5; echo over >&2",
+        NOVA_MARKET_VENV=str(tmp_path / 'venv'),
+    )
+    log = tmp_path / 'venv-logs/demo/pip.log'
+    lines = [line.partition('] ')[2] or line for line in done.stderr.splitlines()]
+    assert lines[1:] == [
+        f'pip: for 1 s now; {log}: Collecting nova',
+        f'pip: for 2 s now; {log}: Collecting nova',
+        'over',
+    ]
+    assert log.read_text() == 'Collecting nova\n'
+
+
+def test_progress_ends_with_the_command_that_gives_up(tmp_path: Path) -> None:
+    """Who reads the output, as in `tools/cloud up | tee LOG`, gets the end of it at once."""
+    began = time.monotonic()
+    done = bash(f"give_up() {{ die 'no more'; }}; with_progress pip {tmp_path}/pip.log give_up")
+    assert time.monotonic() - began < 10.0
+    assert done.returncode == 1
+    assert (tmp_path / 'pip.log').read_text().endswith(': no more\n')
+
+
+def test_a_loop_that_waits_speaks_now_and_then() -> None:
+    """Not when something else was said just before."""
+    done = bash('EVERY=1; still early; sleep 1.2; still late; still again; say last')
+    assert [line.partition('] ')[2] for line in done.stderr.splitlines()] == ['late', 'last']
+
+
+def test_packages_are_counted_and_not_listed(tmp_path: Path) -> None:
+    """A line of their names would be 240 columns wide."""
+    done = bash(
+        'missing_packages() { echo one; echo two; }; apt_install() { echo "$@"; }; open_logs demo; install_packages',
+        NOVA_MARKET_VENV=str(tmp_path / 'venv'),
+    )
+    log = tmp_path / 'venv-logs/demo/packages.log'
+    assert log.read_text() == 'one two\n'
+    assert f"packages: installing 2 of Debian's; see {log}" in done.stderr
 
 
 @pytest.mark.parametrize('tool', ['test', 'demo'])
