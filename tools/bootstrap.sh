@@ -54,9 +54,12 @@ repeat_progress() {
         read -r -t "$EVERY" || status=$?
         # above 128: nothing came, and the input has not ended
         [ "$status" -gt 128 ] || return 0
-        say "$1: for $((SECONDS - began)) s now; $2: $(tail -n 1 "$2" | tr -dc '[:print:]' | cut -c 1-60)"
+        say "$1: for $((SECONDS - began)) s now; $2: $(last_line "$2")"
     done
 }
+
+# last_line LOG: the beginning of it, without the time and the process id of OpenStack's programs
+last_line() { tail -n 1 "$1" | tr -dc '[:print:]' | sed -E 's/^[0-9-]{10} [0-9:.]+ [0-9]+ //' | cut -c 1-60; }
 
 # with_progress NAME LOG COMMAND...: what it prints is appended to LOG, and where that takes long, lines of progress
 # appear. They end with this shell, too, which alone holds the pipe.

@@ -5,8 +5,8 @@
 #   CGROUP    name of the cgroup in which all of them live, in each of the trees that `trees` prints
 #   PID_DIR   one file a daemon, with its process id
 #   LOG_DIR   one LABEL.log a daemon
-# and defines die. A process is ours when it lies in our cgroup, so that a reused process id is never taken
-# for one of ours, and whatever a daemon leaves behind is found.
+# and defines die, and `still TEXT`, which may print a line of progress. A process is ours when it lies in our
+# cgroup, so that a reused process id is never taken for one of ours, and whatever a daemon leaves behind is found.
 
 # Prints every process in our cgroups; zombies do not count.
 members() {
@@ -132,6 +132,7 @@ until_ok() {
         alive "$label" || die "$label has ended; the end of $LOG_DIR/$label.log:" \
             "$(tail -n 5 "$LOG_DIR/$label.log" 2>/dev/null)"
         [ "$SECONDS" -lt "$end" ] || die "$label is not ready after $seconds s ($*); see $LOG_DIR/$label.log"
+        still "$label is not ready yet; see $LOG_DIR/$label.log"
         sleep 0.2
     done
 }

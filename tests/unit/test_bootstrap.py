@@ -142,6 +142,14 @@ def test_what_takes_long_shows_that_it_works(tmp_path: Path) -> None:
     assert log.read_text() == 'Collecting nova\n'
 
 
+def test_of_a_log_the_words_are_shown(tmp_path: Path) -> None:
+    """No time, no more than fits into a line, and nothing that a terminal would obey."""
+    log = tmp_path / 'log'
+    log.write_text('first\n2026-11-29 05:47:47.299 3111 INFO alembic \x1b[1m' + 60 * 'x')
+    shown = bash(f'last_line {log}').stdout
+    assert shown == ('INFO alembic [1m' + 60 * 'x')[:60] + '\n'
+
+
 def test_progress_ends_with_the_command_that_gives_up(tmp_path: Path) -> None:
     """Who reads the output, as in `tools/cloud up | tee LOG`, gets the end of it at once."""
     began = time.monotonic()

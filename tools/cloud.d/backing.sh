@@ -30,8 +30,8 @@ start_mariadb() {
     if [ ! -d "$directory/mysql" ]; then
         mkdir -p "$directory"
         chown mysql: "$directory"
-        mariadb-install-db --no-defaults --user=mysql --datadir="$directory" \
-            --auth-root-authentication-method=socket --skip-test-db >"$LOG_DIR/mariadb-install.log" 2>&1 ||
+        logged mariadb-install mariadb-install-db --no-defaults --user=mysql --datadir="$directory" \
+            --auth-root-authentication-method=socket --skip-test-db ||
             die "mariadb-install-db failed; see $LOG_DIR/mariadb-install.log"
     fi
     service mariadb mariadbd --no-defaults --user=mysql --datadir="$directory" --socket="$socket" \

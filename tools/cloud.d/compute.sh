@@ -27,6 +27,7 @@ wait_on() {
     shift 2
     until on "$host" "$@" >/dev/null 2>&1; do
         [ "$SECONDS" -lt "$end" ] || die "$host: no success in $seconds s: $*; see $LOG_DIR/$host"
+        still "$host is not ready yet: $*; see $LOG_DIR/$host"
         sleep 0.3
     done
 }
@@ -70,9 +71,10 @@ start_host() {
         for label in "${HOSTS[@]}"; do printf '%s %s\n' "$(host_address "$label")" "$label"; done
     } >"$STATE/hosts/names"
     configure_host "$host" "$cpus" "$address"
-    bash "$TESTBED/host" start "$host" --state "$STATE" --cpus "$cpus" --memory-mib "$memory" \
+    logged "host-$host" bash "$TESTBED/host" start "$host" --state "$STATE" --cpus "$cpus" --memory-mib "$memory" \
         --cable "nmcloud-hosts=eth0=$address/24" --cable nmcloud-guests=eth1 --listen "$address" \
-        --bind "$STATE/hosts/$host/instances=$STATE/nova/instances" --bind "$STATE/hosts/names=/etc/hosts"
+        --bind "$STATE/hosts/$host/instances=$STATE/nova/instances" --bind "$STATE/hosts/names=/etc/hosts" ||
+        die "$host does not start; see above"
     ln -sfn "../hosts/$host/log" "$LOG_DIR/$host"
     for label in "${FORWARDED[@]}"; do
         service "to-$label" socat "UNIX-LISTEN:$STATE/run/$label,fork,unlink-early,mode=600" \
@@ -135,6 +137,7 @@ bind_gate() {
         [ "$SECONDS" -lt "$end" ] || die "the port $1 is not bound; see $LOG_DIR/$GATE_HOST/neutron-agent.log"
         (openstack_environment admin && openstack port unset --host "$1" &&
             openstack port set --host "$GATE_HOST" "$1")
+        still "the port of the market API is not bound yet; see $LOG_DIR/$GATE_HOST/neutron-agent.log"
     done
 }
 

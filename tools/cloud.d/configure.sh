@@ -218,27 +218,33 @@ END
 # Once for each set of versions: half a minute of imports.
 fill_databases() {
     local done=$STATE/databases.done stamp
-    local nova=(--config-file "$ETC/nova/nova.conf" --config-file "$ETC/nova/nova-control.conf")
     stamp=$(sha256sum <"$HERE/requirements.lock")
     [ "$(cat "$done" 2>/dev/null)" != "$stamp" ] || return 0
     say "databases"
-    {
-        local keystone=(keystone-manage --config-file "$ETC/keystone/keystone.conf")
-        "${keystone[@]}" db_sync
-        "${keystone[@]}" fernet_setup --keystone-user root --keystone-group root
-        "${keystone[@]}" credential_setup --keystone-user root --keystone-group root
+    logged databases make_tables || die "the databases could not be filled; see $LOG_DIR/databases.log"
+    printf '%s\n' "$stamp" >"$done"
+}
+
+make_tables() {
+    local keystone=(keystone-manage --config-file "$ETC/keystone/keystone.conf")
+    local nova=(nova-manage --config-file "$ETC/nova/nova.conf" --config-file "$ETC/nova/nova-control.conf")
+    "${keystone[@]}" db_sync &&
+        "${keystone[@]}" fernet_setup --keystone-user root --keystone-group root &&
+        "${keystone[@]}" credential_setup --keystone-user root --keystone-group root &&
         OS_BOOTSTRAP_PASSWORD=$ADMIN_PASSWORD "${keystone[@]}" bootstrap \
             --bootstrap-region-id RegionOne --bootstrap-admin-url "$(api_url keystone)/v3" \
-            --bootstrap-public-url "$(api_url keystone)/v3" --bootstrap-internal-url "$(api_url keystone)/v3"
-        placement-manage --config-file "$ETC/placement/placement.conf" db sync
-        glance-manage --config-file "$ETC/glance/glance-api.conf" db_sync
-        nova-manage "${nova[@]}" api_db sync
-        nova-manage "${nova[@]}" cell_v2 map_cell0
-        nova-manage "${nova[@]}" db sync
-        nova-manage "${nova[@]}" cell_v2 list_cells | grep -q ' cell1 ' ||
-            nova-manage "${nova[@]}" cell_v2 create_cell --name cell1
-        neutron-db-manage --config-file "$ETC/neutron/neutron.conf" --config-file "$ETC/neutron/ml2.ini" \
-            upgrade heads
-    } >"$LOG_DIR/databases.log" 2>&1 || die "the databases could not be filled; see $LOG_DIR/databases.log"
-    printf '%s\n' "$stamp" >"$done"
+            --bootstrap-public-url "$(api_url keystone)/v3" --bootstrap-internal-url "$(api_url keystone)/v3" &&
+        placement-manage --config-file "$ETC/placement/placement.conf" db sync &&
+        glance-manage --config-file "$ETC/glance/glance-api.conf" db_sync &&
+        "${nova[@]}" api_db sync &&
+        "${nova[@]}" cell_v2 map_cell0 &&
+        "${nova[@]}" db sync &&
+        make_cell &&
+        neutron-db-manage --config-file "$ETC/neutron/neutron.conf" --config-file "$ETC/neutron/ml2.ini" upgrade heads
+}
+
+make_cell() {
+    local listed
+    listed=$("${nova[@]}" cell_v2 list_cells) || return
+    grep -q ' cell1 ' <<<"$listed" || "${nova[@]}" cell_v2 create_cell --name cell1
 }

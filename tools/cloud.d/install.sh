@@ -10,10 +10,10 @@ install_openstack() {
     stamp=$(sha256sum <"$HERE/requirements.lock")
     [ "$(cat "$VENV/.nova-market" 2>/dev/null)" != "$stamp" ] || return 0
     python=$(find_python)
-    say "OpenStack from PyPI into $VENV; a few minutes"
+    say "OpenStack from PyPI into $VENV: five to ten minutes; see $LOG_DIR/openstack.log"
     [ -x "$VENV/bin/python" ] || "$python" -m venv "$VENV"
-    "$VENV/bin/python" -m pip install -q --disable-pip-version-check -r "$HERE/requirements.lock" \
-        >"$LOG_DIR/pip.log" 2>&1 || die "pip failed; see $LOG_DIR/pip.log"
+    logged openstack "$VENV/bin/python" -m pip install --progress-bar off -r "$HERE/requirements.lock" ||
+        die "pip could not install OpenStack; see $LOG_DIR/openstack.log"
     correct_neutron
     printf '%s\n' "$stamp" >"$VENV/.nova-market"
 }
@@ -25,8 +25,9 @@ install_plugins() {
     stamp=$({ printf '%s\n' "$ROOT" && cat "$ROOT/setup.cfg" && cat "$VENV/.nova-market"; } | sha256sum)
     [ "$(cat "$VENV/.nova-market-plugins" 2>/dev/null)" != "$stamp" ] || return 0
     say "the scheduler plug-ins from $ROOT"
-    "$VENV/bin/python" -m pip install -q --disable-pip-version-check --no-deps -e "$ROOT" \
-        "$(grep '^msgspec==' "$ROOT/constraints.txt")" >"$LOG_DIR/pip-plugins.log" 2>&1 || die "pip failed; see $LOG_DIR/pip-plugins.log"
+    logged plugins "$VENV/bin/python" -m pip install --progress-bar off --no-deps -e "$ROOT" \
+        "$(grep '^msgspec==' "$ROOT/constraints.txt")" ||
+        die "pip could not install the scheduler plug-ins; see $LOG_DIR/plugins.log"
     rm -f "$VENV"/bin/nova-fairness "$VENV"/bin/nova-market-*
     printf '%s\n' "$stamp" >"$VENV/.nova-market-plugins"
 }

@@ -14,7 +14,7 @@ start_market() {
     configure_market
     market_commands
     say "the market"
-    nova-market-manage db sync >"$LOG_DIR/market-databases.log" 2>&1 ||
+    logged market-databases nova-market-manage db sync ||
         die "the market's tables could not be made; see $LOG_DIR/market-databases.log"
     claim market-api
     service market-api env "UWSGI_VIRTUALENV=$MARKET_VENV" \

@@ -40,13 +40,16 @@ fill_catalog() {
     stamp=$(cat "$HERE/catalog.py" <(echo "$OFFSET") | sha256sum)
     [ "$(cat "$STATE/catalog.done" 2>/dev/null)" != "$stamp" ] || return 0
     say "users, endpoints, projects ${PROJECTS[*]}"
-    (
-        openstack_environment admin
-        cloud_facts
-        python "$HERE/catalog.py"
-    ) >"$LOG_DIR/catalog.log" 2>&1 || die "the catalog could not be filled; see $LOG_DIR/catalog.log"
+    logged catalog as_admin python "$HERE/catalog.py" || die "the catalog could not be filled; see $LOG_DIR/catalog.log"
     printf '%s\n' "$stamp" >"$STATE/catalog.done"
 }
+
+# as_admin COMMAND...: with his OS_* and what follows
+as_admin() (
+    openstack_environment admin
+    cloud_facts
+    exec "$@"
+)
 
 # What catalog.py and playground.py are given, in the environment: no password on a command line.
 cloud_facts() {
@@ -63,16 +66,12 @@ cloud_facts() {
 # Image, flavors, network: once, and again when the guest or the script changes.
 fill_playground() {
     local stamp
-    bash "$TESTBED/image" --state "$STATE" >"$LOG_DIR/image.log" 2>&1 ||
+    logged image bash "$TESTBED/image" --state "$STATE" ||
         die "the guest's image could not be built; see $LOG_DIR/image.log"
     stamp=$(cat "$HERE/playground.py" "$STATE/guest/stamp" | sha256sum)
     [ "$(cat "$STATE/playground.done" 2>/dev/null)" != "$stamp" ] || return 0
     say "image, flavors, network"
-    (
-        openstack_environment admin
-        cloud_facts
-        qemu-img create -q -f qcow2 "$STATE/guest/disk.qcow2" 16M
-        python "$HERE/playground.py"
-    ) >"$LOG_DIR/playground.log" 2>&1 || die "image or network failed; see $LOG_DIR/playground.log"
+    qemu-img create -q -f qcow2 "$STATE/guest/disk.qcow2" 16M
+    logged playground as_admin python "$HERE/playground.py" || die "image or network failed; see $LOG_DIR/playground.log"
     printf '%s\n' "$stamp" >"$STATE/playground.done"
 }

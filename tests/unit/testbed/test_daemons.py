@@ -43,3 +43,19 @@ def test_a_daemon_inherits_no_descriptor(tmp_path: Path) -> None:
     finally:
         os.kill(daemon, signal.SIGKILL)
         os.close(reader)
+
+
+def test_waiting_for_a_daemon_prints_progress(tmp_path: Path) -> None:
+    """By the function of whoever sources the file; the log is named."""
+    wait = f"""
+    source '{SCRIPT}'
+    LOG_DIR=/logs PID_DIR=/nonexistent tries=0
+    alive() {{ :; }}
+    still() {{ printf '%s\\n' "$*"; }}
+    ready() {{ tries=$((tries + 1)) && [ "$tries" -eq 3 ]; }}
+    until_ok 20 nova-api ready
+    """
+    done = subprocess.run(
+        ['bash', '-c', wait], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert done.stdout == 2 * 'nova-api is not ready yet; see /logs/nova-api.log\n'
