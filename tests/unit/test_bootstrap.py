@@ -129,7 +129,8 @@ def test_what_a_step_prints_is_in_its_log(tmp_path: Path, status: int) -> None:
 def test_what_takes_long_shows_that_it_works(tmp_path: Path) -> None:
     """Now and then a line names the log and has the last line of it; none comes after the end."""
     done = bash(
-        "EVERY=1; open_logs demo; logged pip bash -c 'echo Collecting nova; sleep 2.5'; sleep 1.5; echo over >&2",
+        'EVERY=1; open_logs demo; '
+        "logged pip bash -c 'echo Collecting nova; sleep 2.5'; sleep 1.5; echo over >&2",
         NOVA_MARKET_VENV=str(tmp_path / 'venv'),
     )
     log = tmp_path / 'venv-logs/demo/pip.log'
@@ -168,7 +169,8 @@ def test_a_loop_that_waits_speaks_now_and_then() -> None:
 def test_packages_are_counted_and_not_listed(tmp_path: Path) -> None:
     """A line of their names would be 240 columns wide."""
     done = bash(
-        'missing_packages() { echo one; echo two; }; apt_install() { echo "$@"; }; open_logs demo; install_packages',
+        'missing_packages() { echo one; echo two; }; apt_install() { echo "$@"; }; '
+        'open_logs demo; install_packages',
         NOVA_MARKET_VENV=str(tmp_path / 'venv'),
     )
     log = tmp_path / 'venv-logs/demo/packages.log'

@@ -55,6 +55,19 @@ def test_a_guest_obeys_and_reaches_another_host(cloud: Cloud, two_servers: dict[
     assert "unknown command 'dance'" in refused.stderr
 
 
+def test_an_order_is_for_one_server(cloud: Cloud, two_servers: dict[str, str]) -> None:
+    """Where a project has a server of the same name, the order is refused, and an id tells them apart."""
+    other = cloud.create('dora', 'e1', 'h1')
+    try:
+        refused = cloud.attempt('order', 'e1', 'load')
+        assert refused.returncode == 1
+        assert '2 servers are named e1: ' in refused.stderr
+        assert {one for one in (other, two_servers['e1']) if one not in refused.stderr} == set()
+        cloud.wait_until_obeying(two_servers['e1'])
+    finally:
+        cloud.openstack('admin', 'server', 'delete', '--wait', other)
+
+
 def test_a_server_survives_reboot_resize_and_migration(
     cloud: Cloud, two_servers: dict[str, str]
 ) -> None:
