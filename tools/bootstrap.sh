@@ -202,7 +202,7 @@ fill_venv() {
             exit 1
         fi
         python=$(find_python) || exit
-        say "venv: filling $venv ($("$python" --version))"
+        say "venv: filling $venv ($("$python" --version)), a few minutes${LOGS:+; see $LOGS/$(basename "$venv").log}"
         cd "$ROOT" || exit
         # for the environments in which packages without a wheel are built; a path of its own could have blanks
         export PIP_CONSTRAINT=tools/build-constraints.txt PIP_BUILD_CONSTRAINT=tools/build-constraints.txt

@@ -131,7 +131,8 @@ until_ok() {
     until "$@" >/dev/null 2>&1; do
         alive "$label" || die "$label has ended; the end of $LOG_DIR/$label.log:" \
             "$(tail -n 5 "$LOG_DIR/$label.log" 2>/dev/null)"
-        [ "$SECONDS" -lt "$end" ] || die "$label is not ready after $seconds s ($*); see $LOG_DIR/$label.log"
+        [ "$SECONDS" -lt "$end" ] || die "$label is not ready after $seconds s; see $LOG_DIR/$label.log." \
+            "It may only be slow: the same command again goes on from here"
         still "$label is not ready yet; see $LOG_DIR/$label.log"
         sleep 0.2
     done

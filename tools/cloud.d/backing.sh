@@ -21,7 +21,7 @@ start_backing() {
     start_rabbitmq
     claim memcached
     service memcached memcached -u nobody -l 127.0.0.1 -p "${PORT[memcached]}" -m 64
-    until_ok 10 memcached port_open "${PORT[memcached]}"
+    until_ok "$PATIENCE" memcached port_open "${PORT[memcached]}"
 }
 
 start_mariadb() {
@@ -39,7 +39,7 @@ start_mariadb() {
         --skip-name-resolve --max-connections=1000 --innodb-buffer-pool-size=256M \
         --innodb-flush-log-at-trx-commit=2 --character-set-server=utf8mb3 \
         --collation-server=utf8mb3_general_ci --skip-log-bin
-    until_ok 60 mariadb mariadb --no-defaults -S "$socket" -e 'SELECT 1'
+    until_ok "$PATIENCE" mariadb mariadb --no-defaults -S "$socket" -e 'SELECT 1'
     {
         printf "CREATE USER IF NOT EXISTS openstack@'127.0.0.1' IDENTIFIED BY '%s';\n" "$DATABASE_PASSWORD"
         printf "GRANT ALL ON *.* TO openstack@'127.0.0.1';\n"
@@ -72,11 +72,11 @@ start_rabbitmq() {
         rabbitmq_environment
         # else RabbitMQ would make one that no file knows
         service epmd epmd -port "${PORT[epmd]}"
-        until_ok 10 epmd port_open "${PORT[epmd]}"
+        until_ok "$PATIENCE" epmd port_open "${PORT[epmd]}"
         service rabbitmq /usr/lib/rabbitmq/bin/rabbitmq-server
-        until_ok 90 rabbitmq port_open "${PORT[rabbitmq]}"
+        until_ok "$PATIENCE" rabbitmq port_open "${PORT[rabbitmq]}"
         control() { /usr/lib/rabbitmq/bin/rabbitmqctl -n "$RABBITMQ_NODENAME" "$@"; }
-        until_ok 60 rabbitmq control await_startup
+        until_ok "$PATIENCE" rabbitmq control await_startup
         [ ! -e "$STATE/rabbitmq/user" ] || exit 0
         # the password on standard input: a command line is seen by every user
         control list_users 2>/dev/null | grep -q '^openstack' ||

@@ -21,12 +21,12 @@ host_daemon() {
         PYTHONWARNINGS=ignore "$@"
 }
 
-# wait_on SECONDS HOST COMMAND...
+# wait_on HOST COMMAND...
 wait_on() {
-    local seconds=$1 end=$((SECONDS + $1)) host=$2
-    shift 2
+    local host=$1 end=$((SECONDS + PATIENCE))
+    shift
     until on "$host" "$@" >/dev/null 2>&1; do
-        [ "$SECONDS" -lt "$end" ] || die "$host: no success in $seconds s: $*; see $LOG_DIR/$host"
+        [ "$SECONDS" -lt "$end" ] || die "$host: no success in $PATIENCE s: $*; see $LOG_DIR/$host"
         still "$host is not ready yet: $*; see $LOG_DIR/$host"
         sleep 0.3
     done
@@ -99,7 +99,7 @@ start_switch() {
         ovsdb-tool create "$directory/conf.db" /usr/share/openvswitch/vswitch.ovsschema
     host_daemon "$host" ovsdb ovsdb-server "$directory/conf.db" --unixctl=/run/openvswitch/ovsdb.ctl \
         --remote=punix:/run/openvswitch/db.sock --remote=ptcp:6640:127.0.0.1
-    wait_on 20 "$host" ovs-vsctl --no-wait init
+    wait_on "$host" ovs-vsctl --no-wait init
     # before ovs-vswitchd starts, or TCP between guests dies: the userspace datapath would pass on the
     # half-done checksums of virtio and veth
     on "$host" ovs-vsctl --no-wait set Open_vSwitch . other_config:userspace-tso-enable=true
@@ -114,7 +114,7 @@ start_switch() {
 open_gate() {
     local id mac
     read -r id mac <"$STATE/gate"
-    wait_on 60 "$GATE_HOST" ovs-vsctl br-exists br-int
+    wait_on "$GATE_HOST" ovs-vsctl br-exists br-int
     if ! ip link show "$GATE_DEVICE" >/dev/null 2>&1; then
         ip link add "$GATE_DEVICE" type veth peer name gate \
             netns "$(bash "$TESTBED/host" pid --state "$STATE" "$GATE_HOST")"
@@ -132,7 +132,7 @@ open_gate() {
 
 # Neutron binds a port to a host whose agent has reported, and does not try again by itself.
 bind_gate() {
-    local end=$((SECONDS + 120))
+    local end=$((SECONDS + PATIENCE))
     until (openstack_environment admin && [ "$(openstack port show -f value -c binding_vif_type "$1")" = ovs ]); do
         [ "$SECONDS" -lt "$end" ] || die "the port $1 is not bound; see $LOG_DIR/$GATE_HOST/neutron-agent.log"
         (openstack_environment admin && openstack port unset --host "$1" &&

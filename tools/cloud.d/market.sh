@@ -25,10 +25,10 @@ start_market() {
         shift
         service "market-$host" "nova-fairness-$host"
     done
-    until_ok 60 market-api answers market-api
+    until_ok "$PATIENCE" market-api answers market-api
     say "waiting for the first round of the market"
-    until_ok 120 market-engine nova-market-engine status
-    for host in "${HOSTS[@]}"; do until_ok 60 "market-$host" "nova-fairness-$host" status; done
+    until_ok "$PATIENCE" market-engine nova-market-engine status
+    for host in "${HOSTS[@]}"; do until_ok "$PATIENCE" "market-$host" "nova-fairness-$host" status; done
 }
 
 # While the hosts run: nova-fairness puts back what the guests had.

@@ -3,7 +3,7 @@
 #
 # The control plane's services, in this order; each is started only when it does not run.
 
-answers() { curl -sf -o /dev/null --max-time 5 "$(api_url "$1")/${2:-}"; }
+answers() { curl -sf -o /dev/null --max-time 20 "$(api_url "$1")/${2:-}"; }
 
 # api LABEL MODULE VARIABLE=VALUE...: one uwsgi an API, plain HTTP on loopback
 api() {
@@ -22,7 +22,7 @@ start_services() {
     api keystone keystone.wsgi.api "OS_KEYSTONE_CONFIG_FILES=$ETC/keystone/keystone.conf"
     api placement placement.wsgi.api "OS_PLACEMENT_CONFIG_DIR=$ETC/placement"
     api glance glance.wsgi.api "OS_GLANCE_CONFIG_DIR=$ETC/glance"
-    until_ok 60 keystone answers keystone v3
+    until_ok "$PATIENCE" keystone answers keystone v3
     fill_catalog
     api nova-api nova.wsgi.osapi_compute "OS_NOVA_CONFIG_DIR=$ETC/nova" \
         "OS_NOVA_CONFIG_FILES=api-paste.ini;nova.conf;nova-control.conf"

@@ -16,6 +16,9 @@ CGROUP=nova-market-cloud-$(printf %s "$STATE" | sha256sum | cut -c1-6)
 # else pip's packages, stevedore's entry points, the guests' kernel and what libvirt has learned about QEMU would
 # stay after --purge
 export XDG_CACHE_HOME=$STATE/cache NOVA_MARKET_CACHE=${NOVA_MARKET_CACHE:-$STATE/cache}
+# Seconds until a service has to be ready that has not ended, which is found at once: many, for a machine on which
+# other programs are at work
+PATIENCE=600
 HOSTS=(h1 h2)
 PROJECTS=(dora emil)
 

@@ -45,17 +45,35 @@ def test_a_daemon_inherits_no_descriptor(tmp_path: Path) -> None:
         os.close(reader)
 
 
-def test_waiting_for_a_daemon_prints_progress(tmp_path: Path) -> None:
+def test_waiting_for_a_daemon_prints_progress() -> None:
     """By the function of whoever sources the file; the log is named."""
-    wait = f"""
-    source '{SCRIPT}'
-    LOG_DIR=/logs PID_DIR=/nonexistent tries=0
-    alive() {{ :; }}
-    still() {{ printf '%s\\n' "$*"; }}
-    ready() {{ tries=$((tries + 1)) && [ "$tries" -eq 3 ]; }}
-    until_ok 20 nova-api ready
-    """
-    done = subprocess.run(
-        ['bash', '-c', wait], capture_output=True, text=True, timeout=30, check=True
+    done = wait(
+        'ready() { tries=$((tries + 1)) && [ "$tries" -eq 3 ]; }; until_ok 20 nova-api ready'
     )
+    assert done.returncode == 0
     assert done.stdout == 2 * 'nova-api is not ready yet; see /logs/nova-api.log\n'
+
+
+def test_a_daemon_that_is_not_ready_may_be_slow() -> None:
+    """The error names the log and what to do; not the function that has asked."""
+    done = wait('ready() { false; }; until_ok 0 nova-api ready')
+    assert done.returncode == 1
+    assert done.stderr == (
+        'nova-api is not ready after 0 s; see /logs/nova-api.log. '
+        'It may only be slow: the same command again goes on from here\n'
+    )
+
+
+def wait(script: str) -> subprocess.CompletedProcess[str]:
+    """Runs it for a daemon that is alive."""
+    world = f"""
+    source '{SCRIPT}'
+    LOG_DIR=/logs tries=0
+    alive() {{ :; }}
+    still() {{ printf '%s\n' "$*"; }}
+    die() {{ printf '%s\n' "$*" >&2; exit 1; }}
+    {script}
+    """
+    return subprocess.run(
+        ['bash', '-c', world], capture_output=True, text=True, timeout=30, check=False
+    )
