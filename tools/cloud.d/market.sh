@@ -46,7 +46,8 @@ install_market() {
 }
 
 configure_market() {
-    mkdir -p "$ETC/nova_market" "$STATE/market"
+    # the directory is the operator's: what is in it has precedence, and no `up` touches it
+    mkdir -p "$ETC/nova_market/nova_market.conf.d" "$STATE/market"
     cat >"$ETC/nova_market/nova_market.conf" <<END
 [DEFAULT]
 transport_url = $BROKER_URL
@@ -116,6 +117,7 @@ market_command() {
     {
         printf '#!/bin/sh\nexec %s' "$MARKET_VENV/bin/$program"
         for file in "$@"; do printf ' --config-file %s' "$ETC/nova_market/$file.conf"; done
+        printf ' --config-dir %s' "$ETC/nova_market/nova_market.conf.d"
         printf ' "$@"\n'
     } >"$MARKET_BIN/$name.new"
     chmod 755 "$MARKET_BIN/$name.new"

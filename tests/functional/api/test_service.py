@@ -171,18 +171,30 @@ def test_metrics_without_a_token_are_refused_at_the_start(file):
         command.build(configured(file, metrics_enabled=True))
 
 
-def test_the_wsgi_module_has_the_application(file):
+def wsgi_module(file) -> subprocess.CompletedProcess[str]:
     """As uWSGI and gunicorn import it, with the configuration file that the environment names."""
     script = (
         'from nova_market.wsgi.api import application\n'
         'from werkzeug.test import Client\n'
         'print(Client(application).get("/").status)'
     )
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, '-W', 'ignore', '-c', script], check=False, capture_output=True, text=True,
-        timeout=60, env={**os.environ, CONFIG_FILE: str(file)},
+        timeout=120, env={**os.environ, CONFIG_FILE: str(file)},
     )  # fmt: skip
+
+
+def test_the_wsgi_module_has_the_application(file):
+    done = wsgi_module(file)
     assert done.stdout.splitlines()[-1] == '200 OK', done.stderr
+
+
+def test_files_beside_the_file_are_read_after_it(file):
+    """As nova_market.conf.d for nova_market.conf; here one takes the account away again."""
+    beside = file.with_name(f'{file.name}.d')
+    beside.mkdir()
+    (beside / 'own.conf').write_text('[openstack]\nauth_type =\n')
+    assert '[openstack]auth_type is not set' in wsgi_module(file).stderr
 
 
 def test_the_command_says_in_one_line_what_is_missing(tmp_path, capsys):
