@@ -9,9 +9,22 @@ port_open() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 # service LABEL COMMAND...: in the background, unless it runs
 service() { alive "$1" || launch "$@"; }
 
-# claim LABEL: the port that a service is about to listen on must be nobody else's
+# listeners PORT: processes of this cloud that listen on it
+listeners() {
+    comm -12 <(members | sort) <(ss -Hltnp "sport = :$1" | grep -o 'pid=[0-9]*' | cut -d = -f 2 | sort -u)
+}
+
+# claim LABEL: the port that a service is about to listen on must be nobody else's. What a service of this cloud has
+# started, and that has outlived it, is ended.
 claim() {
-    alive "$1" || ! port_open "${PORT[$1]}" ||
+    local left
+    if alive "$1" || ! port_open "${PORT[$1]}"; then return; fi
+    mapfile -t left < <(listeners "${PORT[$1]}")
+    if [ "${#left[@]}" -gt 0 ]; then
+        say "$1 has ended, but not what it has started: ${left[*]} is ended too"
+        halt "${left[@]}"
+    fi
+    ! port_open "${PORT[$1]}" ||
         die "port ${PORT[$1]} of 127.0.0.1, for $1, is taken by another program;" \
             "set NOVA_MARKET_CLOUD_PORT_OFFSET (now $OFFSET) to shift all ports"
 }
@@ -77,6 +90,9 @@ start_rabbitmq() {
         until_ok "$PATIENCE" rabbitmq port_open "${PORT[rabbitmq]}"
         control() { /usr/lib/rabbitmq/bin/rabbitmqctl -n "$RABBITMQ_NODENAME" "$@"; }
         until_ok "$PATIENCE" rabbitmq control await_startup
+        # the broker instead of the script that has started it and waits for its end
+        broker=$(listeners "${PORT[rabbitmq]}" | head -n 1)
+        [ -z "$broker" ] || [ "$(pid_of rabbitmq)" = "$broker" ] || printf '%s\n' "$broker" >"$PID_DIR/rabbitmq"
         [ ! -e "$STATE/rabbitmq/user" ] || exit 0
         # the password on standard input: a command line is seen by every user
         control list_users 2>/dev/null | grep -q '^openstack' ||
