@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/cloud where there is no cloud: what is refused, in one line, before anything is done."""
 
+import contextlib
 import fcntl
 import os
 import subprocess
@@ -154,3 +155,42 @@ def test_the_status_of_a_cloud_that_comes_up(at_work: Path) -> None:
 @as_root
 def test_one_up_at_a_time(at_work: Path) -> None:
     assert refusal(at_work, 'up') == f'another tools/cloud up or down is at work in {at_work}'
+
+
+@as_root
+@pytest.mark.parametrize(('label', 'option'), [('memcached', ''), ('market-leases', ' --market')])
+def test_the_status_names_how_to_start_what_is_down(stopped: Path, label: str, option: str) -> None:
+    """A daemon that has ended, beside Nova's API, which runs in the cloud's control group."""
+    (stopped / 'run/pid').mkdir()
+    with in_group(stopped) as process:
+        (stopped / 'run/pid/nova-api').write_text(f'{process}\n')
+        (stopped / f'run/pid/{label}').write_text('2000000000\n')
+        done = cloud(stopped, 'status')
+    assert done.returncode == 3
+    assert [line.split()[:2] for line in sorted(done.stdout.splitlines())] == sorted(
+        [[label, 'down'], ['nova-api', 'up']]
+    )
+    assert done.stderr == (
+        f'not all of the cloud runs: tools/cloud up{option} starts what is down\n'
+    )
+
+
+@contextlib.contextmanager
+def in_group(state: Path) -> Iterator[int]:
+    """The id of a process in the control group by which a cloud knows its own."""
+    script = f"""
+    set -euo pipefail
+    ROOT='{ROOT}' STATE='{state}'
+    source "$ROOT/tools/cloud.d/settings.sh"
+    source "$ROOT/nova_market/testbed/daemons.sh"
+    """
+    begin = f'{script} make_cgroups; launch sleeper sleep 300; pid_of sleeper'
+    words = {'check': True, 'timeout': 30, 'text': True, 'stdout': subprocess.PIPE}
+    (state / 'log').mkdir()
+    pid = int(subprocess.run(['bash', '-c', begin], **words).stdout)
+    (state / 'run/pid/sleeper').unlink()
+    try:
+        yield pid
+    finally:
+        end = f'{script} die() {{ exit 1; }}; end_members'
+        subprocess.run(['bash', '-c', end], **words)
