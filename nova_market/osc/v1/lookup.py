@@ -91,7 +91,12 @@ def server_id_of(conn: Any, text: str) -> str:
     """The id of a server. An id is not looked up, because a bid may outlive its server."""
     if is_uuid(text):
         return text
-    return str(conn.compute.find_server(text, ignore_missing=False).id)
+    found = conn.compute.find_server(text, ignore_missing=True)
+    if found is None:
+        raise exceptions.CommandError(
+            f'your project has no server {text}; a server of another project is given by its id'
+        )
+    return str(found.id)
 
 
 def app_id_of(conn: Any, text: str) -> str:

@@ -251,7 +251,10 @@ def test_a_bid_is_suggested(market_service, period, run):
         (('host', 'list'), 'market.policy.forbidden'),
         (('round', 'show'), 'there was no round yet'),
         (('price', 'quote', '--flavor', 'm1.small'), 'market.price.not_found'),
-        (('account', 'set', '--weight', '-1', 'astronomy'), 'market.'),
+        (
+            ('bid', 'set', 'unheard-of', '--cpu', '1'),
+            'your project has no server unheard-of; a server of',
+        ),
         (('account', 'set', 'astronomy'), 'give --name or --weight'),
     ],
     ids=lambda value: ' '.join(value[:3]) if isinstance(value, tuple) else '',
