@@ -2,6 +2,7 @@
 """`openstack market account`: balances, grants, revocations and transfers."""
 
 import argparse
+from math import nan
 from typing import Any
 
 from osc_lib import exceptions
@@ -30,6 +31,21 @@ ACCOUNT_HELP = (
     'Id of an account (project:<id>, budget:<id>, bank, escrow, mint), '
     'or the name of a budget or of a project'
 )
+
+
+MAX_WEIGHT = 1_000_000
+"""The API's own limit of an account's weight."""
+
+
+def weight_argument(text: str) -> float:
+    """A weight, in the words of who types it: the API would name a part of the body."""
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = nan
+    if not 0 <= weight <= MAX_WEIGHT:
+        raise argparse.ArgumentTypeError(f'{text!r:.40}: give a number from 0 to {MAX_WEIGHT}')
+    return weight
 
 
 def add_account(parser: argparse.ArgumentParser) -> None:
@@ -116,7 +132,10 @@ class SetAccount(MarketShowOne):
         parser.add_argument('account', metavar='<account>', help=ACCOUNT_HELP)
         parser.add_argument('--name', metavar='<name>', help='New name')
         parser.add_argument(
-            '--weight', metavar='<weight>', type=float, help='New weight, 0 or more'
+            '--weight',
+            metavar='<weight>',
+            type=weight_argument,
+            help=f'New weight, 0 to {MAX_WEIGHT}',
         )
         return parser
 

@@ -277,6 +277,15 @@ def test_a_wrong_amount_is_refused_before_anything_is_asked(market_service, run,
     assert not any('/market' in asked for asked in market_service.requests)
 
 
+@pytest.mark.parametrize('weight', ['-1', 'nan', '1000001', 'x'])
+def test_a_wrong_weight_is_refused_before_anything_is_asked(market_service, run, weight):
+    """In the words of the command, which has no body."""
+    status, _, err = run('root', 'account', 'set', f'--weight={weight}', 'astronomy')
+    assert status == 2
+    assert f"argument --weight: '{weight}': give a number from 0 to 1000000" in err
+    assert not any('/market' in asked for asked in market_service.requests)
+
+
 def test_another_project_is_named_by_who_may_see_it(market_service, run):
     """An administrator names projects; a tenant's list is his own."""
     everybody = shown(run, 'root', 'account', 'list', '--all-projects')
