@@ -54,6 +54,8 @@ transport_url = $BROKER_URL
 [database]
 connection = $(database_url nova_market)
 [openstack]
+# Nova of a busy machine takes longer than the usual 10 s for some requests
+timeout = 60
 $(auth market)
 $(accept_tokens market)
 [fairness]

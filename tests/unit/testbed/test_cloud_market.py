@@ -36,6 +36,7 @@ def test_an_operator_s_files_are_kept_and_go_before_ours(tmp_path: Path) -> None
     own.write_text('[market]\nperiod = 60\n')
     configure(tmp_path)
     assert (written.read_text(), own.read_text()) == (before, '[market]\nperiod = 60\n')
+    assert '[openstack]\n# Nova of a busy' in before and '\ntimeout = 60\n' in before
     for command in ('nova-market-engine', 'nova-market-manage', 'nova-fairness-h1'):
         words = (tmp_path / 'market-bin' / command).read_text().split()
         assert words[-3:] == ['--config-dir', str(own.parent), '"$@"']
