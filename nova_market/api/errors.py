@@ -78,7 +78,10 @@ SERVER_SIDE = {
     'market.row.unreadable': 'what is stored of it cannot be read; the operator has to mend it',
     'market.database.unavailable': 'the database does not answer; try again in a minute',
     'market.database.behind': 'the database is being upgraded; try again later',
-    'market.cloud.unavailable': 'Nova or Keystone does not answer, and this needs it; try again in a minute',
+    'market.cloud.unavailable': (
+        'Nova or Keystone does not answer, or not in time, and this needs it; try again in a minute. '
+        "For the operator: the API's log names which, and [openstack]timeout is the time"
+    ),
 }
 """Shown instead of the error's own text, which may name hosts and accounts of the operator."""
 

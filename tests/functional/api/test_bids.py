@@ -116,6 +116,7 @@ def test_without_nova_no_bid_is_set(market):
     market.directory.available = False
     answer = market.call('PUT', PATH, MEMBER, json={'cpu': 1, 'memory': 1})
     assert code(answer) == (503, 'market.cloud.unavailable')
+    assert '[openstack]timeout' in answer.json['errors'][0]['detail'], 'what an operator looks at'
     assert market.call('GET', '/v1/bids', MEMBER).status_code == 200
 
 
