@@ -15,6 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
+from nova_market.core.ledger.money import MICRO
 from nova_market.core.market.bid import MARKET_RESOURCES
 from nova_market.core.market.record import OPEN, RoundRecord, RoundState
 from nova_market.core.market.settings import MarketSettings
@@ -233,9 +234,9 @@ def _log(decided: Decided) -> None:
     )  # fmt: skip
     for row in np.flatnonzero(outcome.held):
         LOG.info(
-            'round %d: the breaker holds the price of %s at %.6g, after %.6g; it would be %.6g',
+            'round %d: the breaker holds the price of %s at %.6g credits, after %.6g; it would be %.6g',
             inputs.period, MARKET_RESOURCES[row],
-            outcome.price[row], inputs.past.price[row], outcome.free_price[row],
+            outcome.price[row] / MICRO, inputs.past.price[row] / MICRO, outcome.free_price[row] / MICRO,
         )  # fmt: skip
     if outcome.short.size:
         LOG.debug('bids scaled down: %s', ', '.join(inputs.payers[r] for r in outcome.short))
@@ -244,10 +245,12 @@ def _log(decided: Decided) -> None:
 
 
 def _prices(decided: Decided) -> str:
-    """For the log."""
+    """For the log, in credits per period."""
     units = {'cpu': 'core', 'memory': 'MiB'}
     price = {one.resource: one.price for one in decided.plan.prices}
     return ', '.join(
-        f'price {price[name]:.6g} a {unit}' if name in price else f'{name} is not sold'
+        f'price {price[name] / MICRO:.6g} credits a {unit}'
+        if name in price
+        else f'{name} is not sold'
         for name, unit in units.items()
     )

@@ -106,9 +106,10 @@ def test_a_held_price_is_logged_shown_and_measured(market, caplog):
     with caplog.at_level('INFO', 'nova_market.services.market.engine'):
         market.run()
         assert 'breaker' not in caplog.text
+        assert 'price 1 credits a core' in caplog.text
         market.cloud.put_server(server('r', 'red', metadata=bidding(90), mib=1024))
         market.run()
-    assert 'the breaker holds the price of cpu at 2e+06, after 1e+06; it would be' in caplog.text
+    assert 'the breaker holds the price of cpu at 2 credits, after 1; it would be' in caplog.text
     collector.observe(market.decided[-1])
     assert 'price_held{resource="cpu"} 1.0' in generate_latest(collector.registry()).decode()
     shown = status.status_document(market.stores.history, market.clock.wall(), PERIOD)
