@@ -59,7 +59,10 @@ class SmtpMail:
                 f'the mail server refuses [notices]smtp_user: {error.smtp_code}'
             ) from None
         except (smtplib.SMTPException, ssl.SSLError, OSError) as error:
-            raise NoticeServerAway(f'{type(error).__name__}: {error!s:.200}') from None
+            where = f'{self._settings.host}:{self._settings.port}'
+            raise NoticeServerAway(
+                f'the mail server {where} ([notices]smtp_host and smtp_port): {error!s:.200}'
+            ) from None
 
     def _connected(self) -> smtplib.SMTP:
         settings = self._settings
