@@ -16,7 +16,7 @@ from nova_market.osc.v1.job_argument import NumberArgument
 from nova_market.osc.v1.job_wait import warn
 from nova_market.osc.v1.lease_columns import EVENTS, LEASE, LEASES
 from nova_market.osc.v1.lease_option import add_place, add_time, lease_body
-from nova_market.osc.v1.lookup import project_id_of
+from nova_market.osc.v1.lookup import known_project_id
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne, refusal
 from nova_market.osc.v1.time_argument import PAST, past_argument
 
@@ -196,7 +196,7 @@ class GiveLease(OfLease):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        project = project_id_of(self.conn, parsed_args.project)
+        project = known_project_id(self.conn, parsed_args.project)
         return self.shown(LEASE, self.market.give_lease(parsed_args.lease, project))
 
 

@@ -87,6 +87,17 @@ def project_id_of(conn: Any, text: str) -> str:
     return str(found.id)
 
 
+def known_project_id(conn: Any, text: str) -> str:
+    """The same, for what is kept: a name that nobody could look up would stand for no project ever."""
+    found = project_id_of(conn, text)
+    if found == text and not is_project_id(text):
+        raise exceptions.CommandError(
+            f'you may not look up other projects by name, {text} for one: give the id of the project; '
+            '"openstack project show" has it for those who are in it'
+        )
+    return found
+
+
 def server_id_of(conn: Any, text: str) -> str:
     """The id of a server. An id is not looked up, because a bid may outlive its server."""
     if is_uuid(text):

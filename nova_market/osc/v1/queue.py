@@ -12,7 +12,7 @@ from nova_market.osc.v1.app import parameter_argument
 from nova_market.osc.v1.columns import credit_argument
 from nova_market.osc.v1.job_argument import NumberArgument
 from nova_market.osc.v1.job_columns import QUEUE, QUEUES, QUEUES_OF_PROJECTS
-from nova_market.osc.v1.lookup import project_id_of
+from nova_market.osc.v1.lookup import known_project_id, project_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
 from nova_market.osc.v1.queue_option import LIMITS, add_limits
 from nova_market.osc.v1.time_argument import DURATION, duration_argument
@@ -80,7 +80,11 @@ def _add_workers(parser: argparse.ArgumentParser) -> None:
             'Flavor of its workers (name or id; repeat for several, the preferred one first)',
         ),
         ('network', 'Network of its workers (name or id; repeat for several); none: Nova chooses'),
-        ('submitter', 'Project that may submit besides your own (name or id; repeat for several)'),
+        (
+            'submitter',
+            'Project that may submit besides your own (its id, or its name for those who may look it '
+            'up; repeat for several)',
+        ),
         ('role', 'Role that a submitter must have one of (repeat for several); none: any member'),
     ):
         parser.add_argument(f'--{name}', metavar=f'<{name}>', action='append', help=text)
@@ -137,13 +141,13 @@ def settings(command: MarketCommand, given: argparse.Namespace) -> dict[str, Any
         found['parameters'] = dict(given.parameter)
     if given.weight:
         found['weights'] = {
-            project_id_of(command.conn, project): weight for project, weight in given.weight
+            known_project_id(command.conn, project): weight for project, weight in given.weight
         }
     limits = {name: getattr(given, name) for name in LIMITS if getattr(given, name) is not None}
     found['limits'] = limits or None
     submitters: dict[str, Any] = {}
     if given.submitter:
-        submitters['projects'] = [project_id_of(command.conn, one) for one in given.submitter]
+        submitters['projects'] = [known_project_id(command.conn, one) for one in given.submitter]
     if given.role:
         submitters['roles'] = given.role
     found['submitters'] = submitters or None

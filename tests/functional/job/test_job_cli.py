@@ -160,6 +160,17 @@ def test_a_queue_is_kept_by_commands(market_service, run):
     assert run('alice', 'queue', 'delete', 'frames')[0] == 0
 
 
+def test_a_queue_keeps_ids_of_projects(render, run):
+    """A name is looked up; one that the owner may not look up is refused, for it would admit nobody."""
+    change = ('queue', 'set', 'render')
+    for words in (('--submitter', 'physics'), ('--weight', 'physics=2')):
+        status, _, err = run('alice', *change, *words)
+        assert status == 1 and 'you may not look up other projects by name, physics for one' in err
+        assert 'give the id of the project' in err
+    after = shown(run, 'alice', *change, '--weight', 'astronomy=2', '--submitter', 'b' * 32)
+    assert (after['weights'], after['submitters']['projects']) == ({ALICE: 2}, ['b' * 32])
+
+
 @pytest.mark.parametrize(
     ('name', 'words', 'expected'),
     [
