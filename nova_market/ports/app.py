@@ -176,6 +176,14 @@ class OwnerNames(Protocol):
         the catalog lacks.
         """
 
+    def sizes(
+        self, token: str, project_id: str, flavors: Iterable[str]
+    ) -> Mapping[str, ServerFlavor]:
+        """What servers of these flavors can use at most, by the name or id that was given.
+
+        What is unknown, or he may not look at, is not in it.
+        """
+
 
 class Trusts(Protocol):
     """An owner lets the controller act for an application. May raise errors.CloudUnavailable."""

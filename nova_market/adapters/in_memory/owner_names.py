@@ -4,6 +4,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from nova_market.core.app.cloud_name import CloudName, NameKind, UnknownName, near
+from nova_market.core.market.owner_server import ServerFlavor
 from nova_market.errors import CloudUnavailable
 
 
@@ -11,11 +12,17 @@ class StaticNames:
     """Names that somebody has written down: a fake for tests.
 
     known: of a kind that is not in it, every name is known; available = False: OpenStack is down.
+    flavors: those whose size is known, by name
     """
 
-    def __init__(self, known: Mapping[NameKind, Sequence[str]] | None = None) -> None:
+    def __init__(
+        self,
+        known: Mapping[NameKind, Sequence[str]] | None = None,
+        flavors: Mapping[str, ServerFlavor] | None = None,
+    ) -> None:
         self.available = True
         self.known = dict(known or {})
+        self.flavors = dict(flavors or {})
 
     def unknown(
         self, token: str, project_id: str, names: Iterable[CloudName]
@@ -36,3 +43,10 @@ class StaticNames:
                     )
                 )
         return found
+
+    def sizes(
+        self, token: str, project_id: str, flavors: Iterable[str]
+    ) -> Mapping[str, ServerFlavor]:
+        if not self.available:
+            raise CloudUnavailable('the names were made unavailable; set available to True')
+        return {name: self.flavors[name] for name in flavors if name in self.flavors}

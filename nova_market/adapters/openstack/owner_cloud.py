@@ -27,10 +27,10 @@ from nova_market.adapters.openstack.owner_names import (
     flavor_named,
     image_named,
     networks_named,
+    server_flavor,
 )
 from nova_market.adapters.openstack.trust_session import TrustSessions
 from nova_market.core.app.cloud_name import NO_NETWORK
-from nova_market.core.market.extra_spec import limits
 from nova_market.core.market.owner_server import (
     NewServer,
     OwnerAccess,
@@ -100,16 +100,7 @@ class NovaOwnerCloud:
 
     def flavor(self, access: OwnerAccess, name: str) -> ServerFlavor | None:
         found = flavor_named(partial(self._ask, access), name)
-        if found is None:
-            return None
-        with translated():
-            specs = found.get('extra_specs') or {}
-            limit = limits({str(name): str(value) for name, value in specs.items()})
-            return ServerFlavor(
-                id=str(found['id']),
-                vcpus=min(float(found['vcpus']), limit.cpu),
-                memory_mib=min(float(found['ram']), limit.memory_mib),
-            )
+        return None if found is None else server_flavor(found)
 
     def create(self, access: OwnerAccess, wanted: NewServer) -> str:
         flavor = self.flavor(access, wanted.flavor)

@@ -32,6 +32,8 @@ from nova_market.adapters.openstack.session import (
 )
 from nova_market.adapters.openstack.trust_session import VERSIONS
 from nova_market.core.app.cloud_name import CloudName, NameKind, UnknownName, near
+from nova_market.core.market.extra_spec import limits
+from nova_market.core.market.owner_server import ServerFlavor
 from nova_market.errors import CloudRefused
 
 LOG = logging.getLogger(__name__)
@@ -69,6 +71,18 @@ def flavor_named(ask: Ask, name: str) -> Mapping[str, Any] | None:
         if found is None:
             found = next((one for one in _flavors(ask) if one['name'] == name), None)
     return found
+
+
+def server_flavor(found: Mapping[str, Any]) -> ServerFlavor:
+    """What a server of it can use: less than its size where its extra specs limit bids."""
+    with translated():
+        specs = found.get('extra_specs') or {}
+        limit = limits({str(name): str(value) for name, value in specs.items()})
+        return ServerFlavor(
+            id=str(found['id']),
+            vcpus=min(float(found['vcpus']), limit.cpu),
+            memory_mib=min(float(found['ram']), limit.memory_mib),
+        )
 
 
 def image_named(ask: Ask, project_id: str, name: str) -> str | None:
@@ -120,7 +134,27 @@ class OwnerNames:
     def unknown(
         self, token: str, project_id: str, names: Iterable[CloudName]
     ) -> Sequence[UnknownName]:
-        # a list serves all names that are looked for in it
+        ask = self._asking(token)
+        found = (self._problem(ask, project_id, name) for name in sorted(set(names)))
+        return [one for one in found if one is not None]
+
+    def sizes(
+        self, token: str, project_id: str, flavors: Iterable[str]
+    ) -> Mapping[str, ServerFlavor]:
+        ask, found = self._asking(token), {}
+        for name in sorted(set(flavors)):
+            try:
+                flavor = flavor_named(ask, name)
+            except CloudRefused as error:
+                LOG.info('flavor %s of project %s is not checked: %s', name, project_id, error)
+                continue
+            if flavor is not None:
+                found[name] = server_flavor(flavor)
+        return found
+
+    def _asking(self, token: str) -> Ask:
+        """With a memory: a list serves all names that are looked for in it."""
+
         @cache
         def ask(
             method: str,
@@ -132,8 +166,7 @@ class OwnerNames:
         ) -> Any:
             return self._ask(token, method, path, service, missing, refused)
 
-        found = (self._problem(ask, project_id, name) for name in sorted(set(names)))
-        return [one for one in found if one is not None]
+        return ask
 
     def _problem(self, ask: Ask, project_id: str, name: CloudName) -> UnknownName | None:
         """Why a name is not good; None: it is, or nobody can look for him, and the controller will see."""

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of the cloud in a template: flavors, images and networks, and how an unknown one is refused.
 
+So is a least allocation that no server of a flavor can have: the application would wait for ever.
+
 For the virtual clusters of Merkat (INRIA RR-8648), section 2.3.1.
 """
 
@@ -10,6 +12,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 
 from nova_market.core.app.template import AppTemplate
+from nova_market.core.market.owner_server import ServerFlavor
 from nova_market.errors import BadTemplate
 
 NO_NETWORK = ('none',)
@@ -71,3 +74,23 @@ def check_names(template: AppTemplate, unknown: Iterable[UnknownName]) -> None:
                 f'{where}: {name.name!r:.100}: {one.why}: {meant}"openstack {name.kind} list" has those '
                 'that you may use'
             )
+
+
+def check_sizes(template: AppTemplate, flavors: Mapping[str, ServerFlavor]) -> None:
+    """flavors: by name, those whose size is known
+
+    :raises BadTemplate: the first least that is more than a server has: the entry, its value and the limit.
+    """
+    for n, one in enumerate(template.components):
+        flavor = flavors.get(one.flavor)
+        if flavor is None:
+            continue
+        for entry, least, most, unit in (
+            ('cpu', one.least_cpu, flavor.vcpus, 'cores'),
+            ('memory_mib', one.least_memory_mib, flavor.memory_mib, 'MiB'),
+        ):
+            if least > most:
+                raise BadTemplate(
+                    f'components[{n}].least.{entry}: {least:.9g} is more than a server of flavor '
+                    f'{one.flavor} has: give at most {most:.9g} {unit}, or a larger flavor'
+                )

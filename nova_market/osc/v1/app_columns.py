@@ -16,6 +16,7 @@ from nova_market.osc.v1.columns import (
     Parameters,
     Price,
 )
+from nova_market.osc.v1.time_argument import duration_text
 
 
 class Clusters(FormattableColumn[Any]):
@@ -106,11 +107,30 @@ CREDENTIAL: tuple[Column, ...] = (('Credential', 'credential', None),)
 def _cluster(one: Mapping[str, Any]) -> str:
     range_ = f'{one["least_count"]} to {one["most_count"]}'
     if 'wanted' not in one:
-        return f'{one["name"]}: {range_} of {one["flavor"]}'
+        return f'{one["name"]}: {range_} of {one["flavor"]}, {_more(one)}'
     bid = f'{credit_text(one["bid_cpu"])} + {credit_text(one["bid_memory"])}'
     return (
         f'{one["name"]}: {one["count"]} of {one["wanted"]} wanted ({range_}) of {one["flavor"]}; '
         f'each bids {bid}, gets {one["cpu"]:.4g} cores, {one["memory_mib"]:.6g} MiB'
+    )
+
+
+def _more(one: Mapping[str, Any]) -> str:
+    """What else the template of a component has; user_data is not shown."""
+    least = one.get('least') or {}
+    amounts = [
+        f'{least[name]:.6g} {unit}'
+        for name, unit in (('cpu', 'cores'), ('memory_mib', 'MiB'))
+        if least.get(name)
+    ]
+    drain = one.get('drain_timeout')
+    return ', '.join(
+        (
+            f'image {one["image"]}',
+            f'networks {" and ".join(one.get("networks") or ()) or "as Nova chooses"}',
+            *([f'least {" and ".join(amounts)}'] if amounts else ()),
+            *([f'drains for {duration_text(drain)}'] if drain else ()),
+        )
     )
 
 

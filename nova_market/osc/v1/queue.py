@@ -82,8 +82,7 @@ def _add_workers(parser: argparse.ArgumentParser) -> None:
         ('network', 'Network of its workers (name or id; repeat for several); none: Nova chooses'),
         (
             'submitter',
-            'Project that may submit besides your own (its id, or its name for those who may look it '
-            'up; repeat for several)',
+            'Project that may submit besides your own (id, or a name that you may look up; several: repeat)',
         ),
         ('role', 'Role that a submitter must have one of (repeat for several); none: any member'),
     ):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
-from nova_market.core.app.cloud_name import check_names, names_of
+from nova_market.core.app.cloud_name import check_names, check_sizes, names_of
 from nova_market.core.app.record import AppEvent, DesiredState, StoredApp
 from nova_market.core.app.request import AppChange, NewApp, Policies, changed_columns, new_app
 from nova_market.core.app.template import parsed, rest_of
@@ -97,7 +97,7 @@ class AppRequests:
     def checked(self, template: Mapping[str, Any], url: str) -> StoredApp:
         """The application that `create` would make of it; nothing is made.
 
-        Flavors, images and networks are looked up as the owner sees them.
+        Flavors, images and networks are looked up as the owner sees them; a least allocation fits its flavor.
 
         :raises BadTemplate, TooManyApps, CloudUnavailable: as create does.
         """
@@ -123,6 +123,10 @@ class AppRequests:
             read = parsed(wanted.app.template)
             names = names_of(read).values()
             check_names(read, stores.names.unknown(owner.token, owner.project_id, names))
+            flavors = [
+                one.flavor for one in read.components if one.least_cpu or one.least_memory_mib
+            ]
+            check_sizes(read, stores.names.sizes(owner.token, owner.project_id, flavors))
         return wanted
 
     def update(

@@ -60,7 +60,7 @@ def names(request, nova):
         NameKind.IMAGE: ['cirros', IMAGE['id']],
         NameKind.NETWORK: ['net', 'net-id', 'twice', 'twice', 'twice-0', 'twice-1'],
     }
-    return StaticNames(known)
+    return StaticNames(known, {**FLAVORS, 'f1': FLAVORS['m1.small']})
 
 
 def problems(names, nova, *wanted):
@@ -158,3 +158,17 @@ def test_the_owners_own_token_is_shown(nova):
     problems(real(nova), nova, ('flavor', 'm1.smal'), ('image', 'x'), ('network', 'x'))
     asked = ('/compute/v2.1/flavors/detail', '/image/v2/images', '/network/v2.0/networks')
     assert {nova.tokens[path] for path in asked} == {nova.token}
+
+
+def test_sizes_of_flavors_are_told_by_name_and_by_id(names, nova):
+    """Under the name that was given; one that there is not has none."""
+    asked = ('m1.large', 'f1', 'm1.larg')
+    assert names.sizes(nova.token, 'red', asked) == {
+        'm1.large': FLAVORS['m1.large'], 'f1': FLAVORS['m1.small'],
+    }  # fmt: skip
+
+
+def test_sizes_that_the_owner_may_not_look_at_are_left_out(nova):
+    """The controller finds out."""
+    nova.broken = 403
+    assert real(nova).sizes(nova.token, 'red', ['m1.small']) == {}

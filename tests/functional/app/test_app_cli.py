@@ -15,6 +15,7 @@ from nova_market.core.app.record import (
     StoredSlot,
 )
 from nova_market.core.ledger.money import MICRO
+from nova_market.core.market.owner_server import ServerFlavor
 from tests.support.market.api import OF_ALICE
 from tests.support.market.api_server import MarketService
 from tests.support.market.applications import TEMPLATE
@@ -250,6 +251,39 @@ def test_a_template_is_checked_by_command(market_service, run, template):
         assert status == 1 and "components[0].flavor: 'm1.smal'" in err
         assert 'did you mean m1.small' in err
     assert shown(run, 'alice', 'app', 'list') == []
+
+
+def test_a_least_that_no_server_of_the_flavor_has_is_refused(market_service, run, template):
+    """It would wait for ever, whatever it pays; what a server has, people read before they create it."""
+    market_service.market.names.flavors = {
+        'm1.small': ServerFlavor(id='f1', vcpus=1, memory_mib=128)
+    }
+    components = YAML.index('components:')
+    whole = YAML[:components] + (
+        'components:\n  - {name: w, flavor: m1.small, image: debian-13, networks: [lan],\n'
+        '     drain_timeout: 300, least: {cpu: CPU, memory_mib: MIB}}\n'
+    )
+    for cpu, mib, expected in (
+        (
+            '4',
+            '64',
+            'least.cpu: 4 is more than a server of flavor m1.small has: give at most 1 cores',
+        ),
+        (
+            '1',
+            '512',
+            'least.memory_mib: 512 is more than a server of flavor m1.small has: give at most 128',
+        ),
+    ):
+        text = whole.replace('CPU', cpu).replace('MIB', mib)
+        for word in ('validate', 'create'):
+            status, _, err = run('alice', 'app', word, template(text))
+            assert status == 1 and f'components[0].{expected}' in err
+    status, out, _ = run(
+        'alice', 'app', 'validate', template(whole.replace('CPU', '0.5').replace('MIB', '64'))
+    )
+    assert status == 0
+    assert 'image debian-13, networks lan, least 0.5 cores and 64 MiB, drains for 5m' in out
 
 
 def test_amounts_are_credits_to_people(market_service, run, template):
