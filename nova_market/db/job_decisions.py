@@ -42,7 +42,7 @@ from nova_market.db.job_rows import (
     stored_job,
     worker_values,
 )
-from nova_market.db.job_submission import WAIT
+from nova_market.db.job_submission import WAIT, states_of
 from nova_market.db.job_tables import job_attempts, job_workers, jobs
 from nova_market.db.jobs import DatabaseJobs
 from nova_market.db.ledger import slices
@@ -179,7 +179,7 @@ def _held(connection: Connection) -> list[HeldJob]:
     after: dict[str, tuple[str, ...]] = dict(
         sound_rows(connection, 'job', rows, _after, stage=AFTER)
     )
-    states = _states(connection, sorted({name for names in after.values() for name in names}))
+    states = states_of(connection, sorted({name for names in after.values() for name in names}))
 
     def held(row: Row[Any]) -> HeldJob:
         # what cannot be read of a job that it comes after may not have ended
@@ -196,18 +196,6 @@ def _held(connection: Connection) -> list[HeldJob]:
 
 def _after(row: Row[Any]) -> tuple[str, tuple[str, ...]]:
     return str(row.id), after_of(row.after)
-
-
-def _states(connection: Connection, names: Sequence[str]) -> dict[str, list[str]]:
-    """States of jobs by id, and of the elements of arrays by the array's."""
-    found: dict[str, list[str]] = {}
-    for part in slices(names):
-        for column in (jobs.c.id, jobs.c.array_id):
-            for name, state in connection.execute(
-                select(column, jobs.c.state).where(column.in_(part)).order_by(jobs.c.number)
-            ):
-                found.setdefault(str(name), []).append(state)
-    return found
 
 
 def _decide(connection: Connection, steps: Sequence[JobStep], now: float) -> list[str]:

@@ -110,6 +110,18 @@ def stored_before(connection: Connection, new: NewJobs) -> list[StoredJob]:
     return _in_order(connection, [job.id for job in new.jobs])
 
 
+def states_of(connection: Connection, names: Sequence[str]) -> dict[str, list[str]]:
+    """States of jobs by id, and of the elements of arrays by the array's."""
+    found: dict[str, list[str]] = {}
+    for part in slices(names):
+        for column in (jobs.c.id, jobs.c.array_id):
+            for name, state in connection.execute(
+                select(column, jobs.c.state).where(column.in_(part)).order_by(jobs.c.number)
+            ):
+                found.setdefault(str(name), []).append(state)
+    return found
+
+
 def jobs_by_ids(connection: Connection, job_ids: Sequence[str]) -> dict[str, StoredJob]:
     """Jobs that are there, by id."""
     found: dict[str, StoredJob] = {}

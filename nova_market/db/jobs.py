@@ -12,9 +12,11 @@ from sqlalchemy import Connection, Row, select, update
 
 from nova_market.core.job.billing import another_hold, rest_release
 from nova_market.core.job.charge import is_free, reserve_of
+from nova_market.core.job.dependency import again
 from nova_market.core.job.record import (
     ENDED,
     QUEUED,
+    HeldJob,
     JobAction,
     JobContent,
     JobEvent,
@@ -32,6 +34,7 @@ from nova_market.db.job_submission import (
     StoredBefore,
     check_again,
     jobs_by_ids,
+    states_of,
     store_new,
     stored_before,
 )
@@ -86,7 +89,7 @@ class DatabaseJobs:
     ) -> StoredJob | None:
         """Cancel or requeue a job; what it is then. None: there is none.
 
-        :raises Conflict: `requeue` of a job that waits.
+        :raises Conflict: `requeue` of a job that waits, or that what it comes after would cancel at once.
         :raises TooManyJobs, QueueClosed, BalanceTooLow: `requeue` of one that has ended; it stays so.
         """
         return self._database.write(_want, job_id, wish, by, quotas, self._wall())
@@ -137,6 +140,7 @@ def _want(
     if not changed:
         return job
     if changed.get('state') is JobState.WAITING:
+        changed |= _after_others(connection, job)
         check_again(connection, job, quotas)
     money, reserve = _money(connection, job, changed)
     changed |= {'reserve': reserve} if money else {}
@@ -144,7 +148,7 @@ def _want(
     post_in(connection, money, by.removeprefix('by '), now)
     action = {
         JobState.CANCELLED: JobAction.CANCELLED,
-        JobState.WAITING: JobAction.REQUEUED,
+        **dict.fromkeys(QUEUED, JobAction.REQUEUED),
     }.get(changed.get('state', job.state), f'{wish} asked')
     JOB_EVENTS.insert(
         connection, [JobEvent(job_id=job_id, at=now, action=action, attempt=job.attempt, reason=by)]
@@ -183,6 +187,17 @@ def _wanted(job: StoredJob, wish: JobWish, by: str, now: float) -> dict[str, Any
     return {'wish': wish}
 
 
+def _after_others(connection: Connection, job: StoredJob) -> dict[str, Any]:
+    """The columns of a job that waits again and comes after others; of any other {}.
+
+    :raises Conflict: it would be cancelled at once.
+    """
+    states = states_of(connection, job.after)
+    found = [JobState(one) for name in job.after for one in states.get(name, ())]
+    state, reason = again(HeldJob(id=job.id, condition=job.after_condition, states=found))
+    return {'state': state, 'reason': reason}
+
+
 def _money(
     connection: Connection, job: StoredJob, changed: Mapping[str, Any]
 ) -> tuple[tuple[Posting, ...], int]:
@@ -194,7 +209,7 @@ def _money(
     queue = sound_row(connection, 'queue', row, stored_queue)
     if is_free(job, queue):
         return (), 0
-    if state is not JobState.WAITING:
+    if state not in QUEUED:
         moved = rest_release(job, 0)
         return ((moved,) if moved else ()), 0
     reserve = reserve_of(job, queue)

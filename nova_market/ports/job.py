@@ -165,11 +165,12 @@ class JobStore(Protocol):
         """The owner's: cancel or requeue a job; what it is then. None: there is none.
 
         A job that waits or is held is cancelled at once; one that is active gets the wish, which the service
-        carries out; one that has ended waits again after `requeue`, and stays as it is after `cancel`.
+        carries out; one that has ended waits again after `requeue`, or is held until what it comes after has
+        ended, and stays as it is after `cancel`.
 
         quotas: for `requeue`; None: whatever waits beside it
 
-        :raises errors.Conflict: `requeue` of a job that waits.
+        :raises errors.Conflict: `requeue` of a job that waits, or that what it comes after would cancel.
         :raises errors.TooManyJobs, errors.QueueClosed, errors.BalanceTooLow: of one that has ended.
         """
 

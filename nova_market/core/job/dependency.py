@@ -10,7 +10,7 @@ from typing import Any
 
 from nova_market.core.job.record import ENDED, AfterCondition, HeldJob, JobReason, JobState
 from nova_market.core.text import shown
-from nova_market.errors import BadJob
+from nova_market.errors import BadJob, Conflict
 
 
 def named_after(
@@ -57,6 +57,23 @@ def named_after(
         path = ' after '.join(str(entries[n].get('name')) for n in ring)
         raise BadJob(f'jobs[{ring[0]}].after: {path} is a ring: take one of these dependencies out')
     return found
+
+
+def again(held: HeldJob) -> tuple[JobState, JobReason | None]:
+    """What a requeued job is: HELD while one that it comes after has not ended, else WAITING.
+
+    :raises Conflict: it would be cancelled at once.
+    """
+    if all(one in ENDED for one in held.states):
+        # he has seen how they ended
+        return JobState.WAITING, None
+    state, reason = release(held)
+    if state is JobState.CANCELLED and reason is not None:
+        raise Conflict(
+            f'job {held.id}: {reason.text}, and it comes after jobs that have not ended: requeue it when '
+            'they have, or requeue those that failed or were cancelled first'
+        )
+    return state, reason
 
 
 def release(held: HeldJob) -> tuple[JobState, JobReason | None]:

@@ -138,7 +138,8 @@ class CancelJob(_OfJobs):
 class RequeueJob(_OfJobs):
     """Let jobs that run or have ended wait again, from their beginning
 
-    What a job came --after is not waited for again: give it anew with "job create" where that matters.
+    A job that comes after others is held again while one of them has not ended. When all of them have, it
+    runs however they ended.
 
     Example::
 

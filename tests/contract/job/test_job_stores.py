@@ -278,6 +278,32 @@ def test_what_has_ended_waits_again_when_it_is_requeued(store):
     assert store.waiting().ids == (id_of('a'),)
 
 
+@pytest.mark.parametrize('condition', AfterCondition)
+def test_what_comes_after_others_is_held_again_when_it_is_requeued(store, condition):
+    """While one of them has not ended; when all have, however, the owner runs it knowingly."""
+    after = (id_of('many'), id_of('a'), id_of('purged'))
+    film = job('film', state=JobState.HELD, after=after, after_condition=condition)
+    store.submit(new_jobs(*array(2), job(), film), QUOTAS)
+    store.want(film.id, JobWish.CANCEL, 'by u')
+    found = store.want(film.id, JobWish.REQUEUE, 'by u')
+    assert (found.state, found.requeues) == ('held', 1)
+    assert found.reason.text == 'comes after 3 jobs that have not ended'
+    with pytest.raises(Conflict, match='only a job that has started'):
+        store.want(film.id, JobWish.REQUEUE, 'by u')
+    for name in ('film', 'many0', 'many1'):
+        store.want(id_of(name), JobWish.CANCEL, 'by u')
+    if condition is AfterCondition.SUCCESS:
+        expected = (
+            '2 of the jobs that it comes after are cancelled.*have not ended: requeue it when'
+        )
+        with pytest.raises(Conflict, match=expected):
+            store.want(film.id, JobWish.REQUEUE, 'by u')
+        assert store.job(film.id).state == 'cancelled'
+    store.want(id_of('a'), JobWish.CANCEL, 'by u')
+    found = store.want(film.id, JobWish.REQUEUE, 'by u')
+    assert (found.state, found.reason) == ('waiting', None)
+
+
 # what the service does
 
 
