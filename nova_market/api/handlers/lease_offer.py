@@ -28,7 +28,7 @@ def create(call: Call, kind: OfferKind) -> Answer:
         )
     body = {
         'request_id': made.request_id,
-        'offers': [shown(call, one, one.created_at) for one in made.offers],
+        'offers': [shown(call, one) for one in made.offers],
         'why': why,
     }
     return Answer(body=body, status=201)
@@ -48,7 +48,7 @@ def accept(call: Call, offer: StoredOffer) -> Answer:
             409,
             'market.offer.gone',
             str(error),
-            alternatives=[shown(call, one, one.created_at) for one in error.instead],
+            alternatives=[shown(call, one) for one in error.instead],
         ) from error
     body = {'offer': shown(call, found), 'lease': lease_shown(lease)}
     return Answer(body=body, status=201 if new else 200)
@@ -62,11 +62,11 @@ def refuse_hold(offer: StoredOffer) -> None:
     )
 
 
-def shown(call: Call, offer: StoredOffer, made_at: float = 0.0) -> dict[str, Any]:
-    """As it is sent. made_at: it is an answer of then; 0: of now. Hosts are for operators"""
+def shown(call: Call, offer: StoredOffer) -> dict[str, Any]:
+    """As it is sent, with the times it was made or accepted with. Hosts are for operators"""
     now, lease = call.stores.wall(), offer.lease
     assert lease is not None, 'it is no offer for a job'
-    start = (made_at or now) if lease.at_once else lease.start
+    start = offer.created_at if lease.at_once else lease.start
     if offer.state is OfferState.ACCEPTED:
         start = offer.due_at - lease.duration
     hosts = {'hosts': list(lease.hosts)} if call.may('offers:list_all', offer.project_id) else {}

@@ -95,9 +95,7 @@ def create(call: Call) -> Any:
     body = {
         'request_id': found.request_id,
         'offers': [
-            document_of(one)
-            if isinstance(one, RegionOffer)
-            else shown(call, one, found.queues, made_at=one.created_at)
+            document_of(one) if isinstance(one, RegionOffer) else shown(call, one, found.queues)
             for one in found.offers
         ],
         'why': list(found.why),
@@ -126,7 +124,11 @@ def accept(call: Call) -> Any:
     if offer.kind is not OfferKind.JOB:
         return lease_offer.accept(call, offer)
     if 'job' not in call.body:
-        raise ApiError(400, 'market.offer.invalid', 'job: give what the job runs')
+        raise ApiError(
+            400,
+            'market.offer.invalid',
+            'job: it is missing: give what the job runs: a script, or --wrap with a command',
+        )
     try:
         found, job_id, new = _requests(call).accept(offer, call.body['job'], call.key)
     except Gone as error:
@@ -164,12 +166,12 @@ def release(call: Call) -> Any:
     return _one(call, found)
 
 
-def shown(call: Call, offer: StoredOffer, names: Any, made_at: float = 0.0) -> dict[str, Any]:
-    """An offer as it is sent. names: of queues, by id; made_at: it is an answer of then; 0: of now"""
+def shown(call: Call, offer: StoredOffer, names: Any) -> dict[str, Any]:
+    """An offer as it is sent, with the times it was made, held or accepted with. names: of queues, by id"""
     if offer.kind is not OfferKind.JOB:
-        return lease_offer.shown(call, offer, made_at)
+        return lease_offer.shown(call, offer)
     now = call.stores.wall()
-    finish = offer.due_at or (made_at or now) + offer.seconds
+    finish = offer.due_at or offer.created_at + offer.seconds
     region = {'region': call.settings.offers.region} if call.version >= REGIONS else {}
     kind = {'kind': offer.kind} if call.version >= LEASE_OFFERS else {}
     return {

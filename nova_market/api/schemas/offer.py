@@ -163,7 +163,7 @@ JOB_OFFER = record(
             'micro-credits: what the cost was computed from; memory and disk: tender queues, from 1.6 on',
         ),
         'seconds': described(NUMBER, 'from acceptance to the end of the job'),
-        'start': described(TIME, 'if it is accepted now; of an accepted one: as promised'),
+        'start': described(TIME, 'as it was made or held; of an accepted one: as promised'),
         'finish': TIME,
         'utility': TEXT,
         'weight': NUMBER,

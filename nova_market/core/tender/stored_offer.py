@@ -80,7 +80,8 @@ class StoredOffer:
     flavor, how, count, cost, seconds: what is offered; seconds from acceptance to the end
     price_core_hour: of the queue then; prices: of a core, a MiB and a GiB for an hour, of a tender queue
     valid_until:  of an open offer, or of its hold; holds: how often it was held; fees: paid for that
-    accepted_at, due_at, job_id, lease_id, accept_key: when it was accepted
+    accepted_at, job_id, lease_id, accept_key: when it was accepted
+    due_at:       when it ends, as it was held or accepted; 0: neither, and `seconds` after it was made
     late_refund:  part of the price that comes back when the job takes twice as long as promised
     refunded:     what came back
     """

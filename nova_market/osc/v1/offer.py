@@ -24,6 +24,7 @@ STATES = ('open', 'held', 'accepted', 'closed', 'released', 'expired')
 MADE: tuple[Column, ...] = (
     ('ID', 'id', None),
     ('Cost', 'cost', Credits),
+    ('Start', 'start', None),
     ('Finish', 'finish', None),
     ('How', 'how', None),
     ('Flavor', 'flavor', Given),
@@ -42,7 +43,6 @@ OFFER: tuple[Column, ...] = (
     ('Servers', 'servers', None),
     ('Time Limit', 'time_limit', Duration),
     ('Seconds', 'seconds', Duration),
-    ('Start', 'start', None),
     ('Utility', 'utility', None),
     ('Deadline', 'deadline', Given),
     ('Valid Until', 'valid_until', None),
@@ -134,7 +134,7 @@ def add_region(parser: argparse.ArgumentParser) -> None:
 
 
 class ListOffer(MarketLister):
-    """List offers that one was made, newest first
+    """List the offers that your project was made, newest first
 
     Examples::
 

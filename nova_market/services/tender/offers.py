@@ -268,6 +268,7 @@ class OfferRequests:
                 honest,
                 state=OfferState.HELD,
                 valid_until=found.now + wanted,
+                due_at=found.now + honest.seconds,
                 holds=offer.holds + 1,
                 fees=offer.fees + (posting.amount if posting else 0),
             )
@@ -336,6 +337,7 @@ class OfferRequests:
                 state=OfferState.OPEN,
                 created_at=found.now,
                 valid_until=found.now + self._settings.valid,
+                due_at=0.0,
                 holds=0,
                 fees=0,
             )

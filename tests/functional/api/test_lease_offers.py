@@ -128,6 +128,8 @@ def test_a_start_that_has_passed_is_gone(cloud):
     at_once = offered(cloud)['offers'][0]
     cloud.wall.now += 90
     publish_hosts(cloud.stores.states, cloud.wall(), [host(name) for name in 'abc'])
+    shown = ask(cloud, 'GET', f'offers/{at_once["id"]}')['offer']
+    assert (shown['start'], shown['finish']) == (at_once['start'], at_once['finish'])
     assert accept(cloud, soon, 409)['code'] == 'market.offer.ended'
     assert seconds(accept(cloud, at_once)['lease']['start']) == now + 90
 

@@ -100,6 +100,31 @@ def test_an_offer_is_accepted_and_its_cost_is_held(sold):
     assert accept(sold, offer, 409)['code'] == 'market.offer.ended'
 
 
+def test_the_times_of_an_offer_stand_still(sold):
+    """As it was made; then as it was held, and as it was accepted."""
+    offer = best(sold)
+    path = f'/v1/offers/{offer["id"]}'
+    sold.wall.now += 20
+    publish(sold)
+    now = sold.call('GET', path, BUYER).json['offer']
+    assert (now['start'], now['finish']) == (offer['start'], offer['finish'])
+    held = act(sold, offer, 'hold', 200, body={'seconds': 300})['offer']
+    assert held['finish'] == '2027-01-15T08:11:20Z'
+    sold.wall.now += 20
+    publish(sold)
+    assert sold.call('GET', path, BUYER).json['offer']['finish'] == held['finish']
+    assert accept(sold, offer)['offer']['finish'] == '2027-01-15T08:11:40Z'
+
+
+def test_an_offer_for_a_job_needs_the_job(sold):
+    """In words of the command and of the API."""
+    error = act(sold, best(sold), 'accept', 400, body={})
+    assert (
+        'job: it is missing: give what the job runs: a script, or --wrap with a command'
+        in error['detail']
+    )
+
+
 def test_a_fee_moves_nothing_that_the_operator_claims(sold):
     """Else whoever owes would hold dear offers of a friend's queue."""
     offer = best(sold)
