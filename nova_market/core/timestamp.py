@@ -11,6 +11,9 @@ FORM = 'a time in ISO 8601, UTC when it names no zone, such as 2026-11-21T12:00:
 LATEST = 253_402_300_799.0
 """The last second of the year 9999 in UTC: later times have no text."""
 
+UNITS = {'d': 86_400, 'h': 3600, 'm': 60, 's': 1}
+"""Of lengths of time as people type them, in seconds."""
+
 EARLIEST = -62_135_596_800.0
 """The first second of the year 1."""
 
@@ -35,3 +38,18 @@ def seconds(value: str | datetime) -> float:
             f'time {str(value)!r:.40} is not in the years 1 to 9999 in UTC: give one that is'
         )
     return at
+
+
+def length_text(length: float) -> str:
+    """A length of time as people type it: 5400 is 1h30m."""
+    rest, parts = round(length), []
+    for name, unit in UNITS.items():
+        count, rest = divmod(rest, unit)
+        if count:
+            parts.append(f'{count}{name}')
+    return ''.join(parts) or '0s'
+
+
+def both_texts(length: float) -> str:
+    """A length of time for a refusal, as programs send it and as people type it: 5400 (1h30m)."""
+    return f'{length:.12g} ({length_text(length)})'

@@ -31,7 +31,7 @@ from nova_market.core.job.script import MAX_SCRIPT
 from nova_market.core.job.store_values import NewJobs
 from nova_market.core.ledger.money import MAX_AMOUNT, credit_text
 from nova_market.core.text import shown
-from nova_market.core.timestamp import FORM, seconds
+from nova_market.core.timestamp import FORM, both_texts, seconds
 from nova_market.errors import BadJob, BadTime, BalanceTooLow, QueueClosed
 
 MAX_ENVIRONMENT = 32_768
@@ -39,6 +39,9 @@ MAX_ENVIRONMENT = 32_768
 
 MAX_REQUEST = 1000
 """Jobs of one request where the operator sets no other number, the elements of arrays counted."""
+
+COUNTED = ('servers', 'array', 'retries')
+"""What is limited and is no length of time."""
 
 RESERVED = 'MARKET_'
 
@@ -266,8 +269,9 @@ def check_limits(where: str, entry: Mapping[str, Any], queue: StoredQueue) -> No
     ):
         given = len(indices(entry)) if name == 'array' else int(entry.get(name, 0))
         if limit is not None and given > limit:
+            text = str if name in COUNTED else both_texts
             raise BadJob(
-                f'{where}.{name}: {given}: queue {queue.name} takes at most {limit}: give less'
+                f'{where}.{name}: {text(given)}: queue {queue.name} takes at most {text(limit)}: give less'
             )
     if (entry.get('kind'), entry.get('preempt_action')) == (
         JobKind.BEST_EFFORT,

@@ -17,7 +17,13 @@ from nova_market.errors import BadScript
 from nova_market.osc.v1.columns import Column, Fields
 from nova_market.osc.v1.job_columns import JOB, Given
 from nova_market.osc.v1.job_lookup import after_id_of
-from nova_market.osc.v1.job_option import add_job_options, merged, request_of, script_values
+from nova_market.osc.v1.job_option import (
+    AS_TYPED,
+    add_job_options,
+    merged,
+    request_of,
+    script_values,
+)
 from nova_market.osc.v1.job_wait import LiveLine, add_interval, exit_status, wait_for, warn
 from nova_market.osc.v1.market_command import MarketShowOne
 
@@ -51,6 +57,7 @@ class CreateJob(MarketShowOne):
         openstack market job create --array 0-99 --after prepare --memory 4G frame.sh
     """
 
+    OPTIONS = AS_TYPED
     _status = 0
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

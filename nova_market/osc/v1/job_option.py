@@ -22,6 +22,20 @@ from nova_market.osc.v1.job_argument import (
 )
 from nova_market.osc.v1.time_argument import DURATION, FUTURE, duration_argument, future_argument
 
+AS_TYPED = {
+    **{
+        name: '--' + name.replace('_', '-')
+        for name in (
+            'queue', 'name', 'time_limit', 'output_url', 'flavor', 'servers', 'after', 'after_condition',
+            'priority', 'begin', 'value', 'retries', 'array', 'least_run_time', 'notice', 'checkpoint',
+            'preempt_action',
+        )
+    },
+    'environment': '--env',
+    'resources': '--cores, --memory, --disk',
+}  # fmt: skip
+"""Entries of a request for a job, and the options that they are typed with."""
+
 RESOURCES = ('cores', 'memory_mib', 'disk_gib')
 SENT = (
     'queue', 'name', 'time_limit', 'flavor', 'servers', 'kind', 'priority', 'after', 'after_condition',

@@ -15,7 +15,7 @@ from nova_market.osc.v1.columns import add_limit
 from nova_market.osc.v1.job_argument import NumberArgument
 from nova_market.osc.v1.job_wait import warn
 from nova_market.osc.v1.lease_columns import EVENTS, LEASE, LEASES
-from nova_market.osc.v1.lease_option import add_place, add_time, lease_body
+from nova_market.osc.v1.lease_option import AS_TYPED, add_place, add_time, lease_body
 from nova_market.osc.v1.lookup import known_project_id
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne, refusal
 from nova_market.osc.v1.time_argument import PAST, past_argument
@@ -40,6 +40,8 @@ class CreateLease(MarketShowOne):
             --window 2026-11-23T00:00:00Z 2026-11-27T18:00:00Z --flexible
         openstack market lease create --whole --for 1h
     """
+
+    OPTIONS = AS_TYPED
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -70,7 +72,7 @@ class CreateLease(MarketShowOne):
         except HttpException as error:
             for line in _refusal_lines(error):
                 warn(line)
-            raise exceptions.CommandError(refusal(error)) from error
+            raise exceptions.CommandError(refusal(error, self.OPTIONS)) from error
 
 
 class ListLease(MarketLister):

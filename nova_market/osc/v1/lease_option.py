@@ -9,6 +9,12 @@ from nova_market.osc.v1.columns import count_argument
 from nova_market.osc.v1.job_argument import NumberArgument
 from nova_market.osc.v1.time_argument import DURATION, FUTURE, duration_argument, future_argument
 
+AS_TYPED = {
+    'duration': '--for', 'earliest': '--start', 'finish': '--window', 'hosts': '--host', 'nodes': '--nodes',
+    'memory_mib': '--memory', 'disk_gib': '--disk', 'cores': '--cores', 'utilisation': '--utilisation',
+}  # fmt: skip
+"""Entries of a request for a lease, and the options that they are typed with."""
+
 SENT = ('name', 'purpose', 'hosts', 'nodes', 'utilisation', 'duration')
 FLAGS = ('whole', 'flexible')
 

@@ -2,7 +2,8 @@
 """The root of the market's commands: a refusal is shown with the error text of the service."""
 
 import argparse
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from openstack.exceptions import HttpException
@@ -15,9 +16,16 @@ from nova_market.osc.v1.names import named
 PLAIN_TEXT = frozenset({'csv', 'shell', 'value'})
 """Formats whose amounts are in credits, as they are typed; JSON and YAML have the values of the API."""
 
+_ENTRY = re.compile(r'(?:jobs\[0\]\.)?(?P<name>[a-z_]+)(?=[:.])')
+_LENGTH = re.compile(r'\b[0-9][0-9.e+]* \(((?:[0-9]+[dhms])+)\)')
+"""An entry that a refusal begins with; and a length of time in seconds and as it is typed."""
+
 
 class MarketCommand(command.Command):
     """A command with `market`, the proxy, and the connection that it belongs to."""
+
+    OPTIONS: Mapping[str, str] = {}
+    """Entries of the request, for refusals: the options that they were typed with."""
 
     @property
     def market(self) -> Any:
@@ -39,7 +47,7 @@ class MarketCommand(command.Command):
         try:
             return super().run(parsed_args)
         except HttpException as error:
-            raise exceptions.CommandError(refusal(error)) from error
+            raise exceptions.CommandError(refusal(error, self.OPTIONS)) from error
 
 
 class MarketLister(MarketCommand, command.Lister):
@@ -81,16 +89,27 @@ def _cells(parsed_args: argparse.Namespace, row: Sequence[Any]) -> Sequence[Any]
     return tuple(cell.as_typed() if isinstance(cell, InCredits) else cell for cell in row)
 
 
-def refusal(error: HttpException) -> str:
+def refusal(error: HttpException, options: Mapping[str, str] = MarketCommand.OPTIONS) -> str:
     """The reply of the service, with its stable code; the library's words where there is none.
 
-    The request is named where the service failed: its log tells more.
+    Entries have the names of their options, and lengths of time are as they are typed. The request is named
+    where the service failed: its log tells more.
     """
     try:
         first = error.response.json()['errors'][0]  # type: ignore[union-attr]
-        reply = f'{first["detail"] or first["title"]} ({first["code"]})'
+        detail = _as_typed(str(first['detail'] or first['title']), options)
+        reply = f'{detail} ({first["code"]})'
     except (AttributeError, ValueError, LookupError, TypeError):
         return str(error)
     if (error.status_code or 0) >= 500 and error.request_id:
         return f'{reply}, request {error.request_id}'
     return reply
+
+
+def _as_typed(detail: str, options: Mapping[str, str]) -> str:
+    """A refusal in the words of a command: --time-limit: 2d, where it has jobs[0].time_limit: 172800 (2d)."""
+    found = _ENTRY.match(detail)
+    if options and found:
+        name = found['name']
+        detail = options.get(name, name) + detail[found.end() :]
+    return _LENGTH.sub(r'\1', detail)

@@ -11,11 +11,10 @@ import re
 from time import time
 
 from nova_market.core.text import shown
-from nova_market.core.timestamp import EARLIEST, LATEST, seconds, stamp
+from nova_market.core.timestamp import EARLIEST, LATEST, UNITS, length_text, seconds, stamp
 from nova_market.errors import BadTime
 
-DAY = 86_400
-UNITS = {'d': DAY, 'h': 3600, 'm': 60, 's': 1}
+DAY = UNITS['d']
 DAYS = {'yesterday': -1, 'today': 0, 'tomorrow': 1}
 """Their first second in UTC, in days from today."""
 
@@ -87,12 +86,7 @@ def duration_argument(text: str) -> int:
 
 def duration_text(length: float) -> str:
     """As it can be typed: 5400 is 1h30m."""
-    rest, parts = round(length), []
-    for name, unit in UNITS.items():
-        count, rest = divmod(rest, unit)
-        if count:
-            parts.append(f'{count}{name}')
-    return ''.join(parts) or '0s'
+    return length_text(length)
 
 
 def _length(text: str) -> int | None:

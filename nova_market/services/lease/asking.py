@@ -16,7 +16,7 @@ from nova_market.core.lease.limit import LeaseQuota, unpriced
 from nova_market.core.lease.placement_interface import PlacementInput, PlacementPlan
 from nova_market.core.lease.record import LeaseNode, StoredLease
 from nova_market.core.lease.request import LeaseRequest, automatic, manual
-from nova_market.core.timestamp import LATEST, seconds, stamp
+from nova_market.core.timestamp import LATEST, both_texts, seconds, stamp
 from nova_market.errors import BadLease, BadTime, LeasesOff
 from nova_market.ports import JobStateStore, LeaseStore
 from nova_market.services.lease.known_hosts import KnownHosts
@@ -186,7 +186,9 @@ def lease_request(
     earliest = max(earliest, now)
     duration = float(body['duration'])
     if duration > settings.longest:
-        raise BadLease(f'duration: {duration:g} s is too long: give at most {settings.longest:g}')
+        raise BadLease(
+            f'duration: {both_texts(duration)} is too long: give at most {both_texts(settings.longest)}'
+        )
     end = earliest + duration if finish is None else finish
     if end > now + settings.horizon:
         raise BadLease(

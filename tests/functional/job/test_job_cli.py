@@ -160,6 +160,16 @@ def test_a_queue_is_kept_by_commands(market_service, run):
     assert run('alice', 'queue', 'delete', 'frames')[0] == 0
 
 
+def test_a_refused_job_has_the_option_and_the_units_that_were_typed(render, run):
+    """Not the entry of the request, and seconds."""
+    assert run('alice', 'queue', 'set', 'render', '--max-time-limit', '1d')[0] == 0
+    status, _, err = run(
+        'alice', 'job', 'create', '--queue', 'render', '--time-limit', '2d', '--wrap', 'x'
+    )
+    assert status == 1
+    assert '--time-limit: 2d: queue render takes at most 1d: give less (market.job.invalid)' in err
+
+
 def test_a_queue_keeps_ids_of_projects(render, run):
     """A name is looked up; one that the owner may not look up is refused, for it would admit nobody."""
     change = ('queue', 'set', 'render')

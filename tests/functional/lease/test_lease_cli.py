@@ -89,6 +89,20 @@ def test_limits_are_shown(now, run):
     assert found['jobs']['max_notice'] == 600 and found['leases']['core_hours']['used'] == 6
 
 
+def test_a_refusal_has_the_option_and_the_units_that_were_typed(now, run):
+    """And the value, of times that are past too."""
+    for words, expected in (
+        (('--for', '900d'), '--for: 900d is too long: give at most '),
+        (
+            ('--for', '1h', '--start', '2020-01-01'),
+            '--start: 2020-01-01T00:00:00Z is past: give a time after',
+        ),
+    ):
+        status, _, err = run('alice', 'lease', 'create', '--cores', '1', '--memory', '128', *words)
+        assert status == 1 and expected in err
+        assert '(market.lease' in err and '864' not in err
+
+
 def test_a_refusal_is_shown_with_what_is_near(now, run):
     """Each fault and each option is a line on standard error."""
     book(run, '--host', 'a', '--cores', '3', '--start', at(now, 2), '--for', '1h')

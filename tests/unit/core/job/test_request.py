@@ -102,7 +102,9 @@ def test_what_no_schema_can_say_is_refused(entry, words):
 def test_limits_of_the_queue_are_named_with_what_was_given():
     limits = QueueLimits(max_time_limit=599, max_servers=2, max_array=3)
     facts = replace(FACTS, queues={'night': replace(NIGHT, limits=limits)})
-    assert 'time_limit: 600: queue night takes at most 599' in refusal({}, facts=facts)
+    assert 'time_limit: 600 (10m): queue night takes at most 599 (9m59s)' in refusal(
+        {}, facts=facts
+    )
     entry = {'time_limit': 599}
     assert 'servers: 3' in refusal({**entry, 'servers': 3}, facts=facts)
     assert 'array: 4' in refusal({**entry, 'array': 4}, facts=facts)
@@ -270,7 +272,9 @@ def test_a_job_cannot_keep_its_room_for_longer_than_its_queue_allows(name):
     limits = QueueLimits(max_notice=5, max_least_run_time=5, max_retries=0)
     facts = replace(FACTS, queues={'night': replace(NIGHT, limits=limits)})
     given = getattr(limits, f'max_{name}') + 1
-    expected = f'{name}: {given}: queue night takes at most {given - 1}: give less'
+    of_time = name != 'retries'
+    more, most = (f' ({given}s)', f' ({given - 1}s)') if of_time else ('', '')
+    expected = f'{name}: {given}{more}: queue night takes at most {given - 1}{most}: give less'
     assert expected in refusal({name: given}, facts=facts)
     (plain,) = admit({}, facts=facts).jobs
     assert (plain.notice, plain.least_run_time, plain.retries) == (5, 0, 0)
