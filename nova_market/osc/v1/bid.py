@@ -12,6 +12,7 @@ from osc_lib import exceptions
 from nova_market.core.ledger.money import credit_text
 from nova_market.osc.v1.account import add_projects, of_projects
 from nova_market.osc.v1.columns import Amount, Column, Credits, credit_argument
+from nova_market.osc.v1.job_argument import memory_argument
 from nova_market.osc.v1.lookup import account_id, server_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne, refusal
 
@@ -87,7 +88,10 @@ class SetBid(MarketShowOne):
             '--max-cpu', metavar='<cores>', type=float, help='Largest number of cores to bid for'
         )
         parser.add_argument(
-            '--max-memory', metavar='<MiB>', type=float, help='Largest amount of memory to bid for'
+            '--max-memory',
+            metavar='<size>',
+            type=memory_argument,
+            help='Largest amount of memory to bid for, such as 512M or 4G',
         )
         parser.add_argument(
             '--no-max',

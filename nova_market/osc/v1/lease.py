@@ -12,7 +12,7 @@ from osc_lib import exceptions
 from nova_market.core.ledger.money import credit_text
 from nova_market.osc.v1.account import add_key, add_projects, of_projects
 from nova_market.osc.v1.columns import add_limit
-from nova_market.osc.v1.job_argument import NumberArgument
+from nova_market.osc.v1.job_argument import NumberArgument, memory_argument
 from nova_market.osc.v1.job_wait import warn
 from nova_market.osc.v1.lease_columns import EVENTS, LEASE, LEASES
 from nova_market.osc.v1.lease_option import AS_TYPED, add_place, add_time, lease_body
@@ -36,7 +36,7 @@ class CreateLease(MarketShowOne):
 
         openstack market lease create --host rack1-1 --host rack1-2 --whole --for 8h \\
             --start 2026-11-23T09:00:00Z
-        openstack market lease create --nodes 4 --cores 20 --memory 65536 --for 6h \\
+        openstack market lease create --nodes 4 --cores 20 --memory 64G --for 6h \\
             --window 2026-11-23T00:00:00Z 2026-11-27T18:00:00Z --flexible
         openstack market lease create --whole --for 1h
     """
@@ -51,8 +51,8 @@ class CreateLease(MarketShowOne):
             '--cores', metavar='<n>', type=NumberArgument(0, 'an amount'), help='Cores of each node'
         )
         parser.add_argument(
-            '--memory', metavar='<MiB>', type=NumberArgument(0, 'an amount'),
-            help='Memory of each node in MiB',
+            '--memory', metavar='<size>', type=memory_argument,
+            help='Memory of each node, such as 512M or 64G',
         )  # fmt: skip
         parser.add_argument(
             '--disk', metavar='<GiB>', type=NumberArgument(0, 'an amount'),

@@ -89,6 +89,17 @@ def test_limits_are_shown(now, run):
     assert found['jobs']['max_notice'] == 600 and found['leases']['core_hours']['used'] == 6
 
 
+def test_memory_is_typed_with_its_unit(now, run):
+    """As for jobs and bids; a bare number is MiB."""
+    assert run('alice', 'lease', 'create', '--cores', '1', '--memory', '1G', '--for', '1h')[0] == 0
+    (line,) = shown(run, 'alice', 'lease', 'list')
+    assert shown(run, 'alice', 'lease', 'show', line['ID'])['nodes'][0]['memory_mib'] == 1024
+    status, _, err = run(
+        'alice', 'lease', 'create', '--cores', '1', '--memory', '1x', '--for', '1h'
+    )
+    assert status == 2 and "'1x': give memory with its unit, such as 512M or 4G" in err
+
+
 def test_a_refusal_has_the_option_and_the_units_that_were_typed(now, run):
     """And the value, of times that are past too."""
     for words, expected in (

@@ -190,7 +190,7 @@ def test_what_cannot_be_undone_after_a_failure_is_named(market_service, run):
 
 def _two_bids_of_which_one_fails(market_service, run, more=lambda: None):
     """The first one; the other is removed by somebody else just when it is to be unset."""
-    options = ('--cpu', '1', '--memory', '2', '--max-cpu', '2')
+    options = ('--cpu', '1', '--memory', '2', '--max-cpu', '2', '--max-memory', '0.5G')
     first, _ = (
         shown(run, 'alice', 'bid', 'set', server, *options) for server in ('web-1', ALSO_OF_ALICE)
     )
