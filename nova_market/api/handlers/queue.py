@@ -282,7 +282,11 @@ def _requests(call: Call) -> QueueRequests:
     stores, settings = call.stores, call.settings
     return QueueRequests(
         QueueRequestStores(
-            queues=stores.queues, trusts=stores.trusts, flavors=stores.flavors, wall=stores.wall
+            queues=stores.queues,
+            trusts=stores.trusts,
+            flavors=stores.flavors,
+            names=stores.names,
+            wall=stores.wall,
         ),
         QueueRequestSettings(
             max_queues=settings.max_queues,

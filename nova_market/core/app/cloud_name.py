@@ -66,14 +66,22 @@ def near(name: str, names: Iterable[str]) -> Sequence[str]:
 
 def check_names(template: AppTemplate, unknown: Iterable[UnknownName]) -> None:
     """:raises BadTemplate: the first name that is unknown: the entry, the name and those near it."""
+    problem = problem_of(names_of(template), unknown)
+    if problem is not None:
+        raise BadTemplate(problem)
+
+
+def problem_of(names: Mapping[str, CloudName], unknown: Iterable[UnknownName]) -> str | None:
+    """What is wrong with the first name that is unknown, and what to do; names: by entry."""
     found = {one.name: one for one in unknown}
-    for where, name in names_of(template).items():
+    for where, name in names.items():
         if (one := found.get(name)) is not None:
             meant = f'did you mean {" or ".join(one.near)}? ' if one.near else ''
-            raise BadTemplate(
+            return (
                 f'{where}: {name.name!r:.100}: {one.why}: {meant}"openstack {name.kind} list" has those '
                 'that you may use'
             )
+    return None
 
 
 def check_sizes(template: AppTemplate, flavors: Mapping[str, ServerFlavor]) -> None:

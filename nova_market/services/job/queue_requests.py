@@ -11,11 +11,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 from uuid import uuid4
 
+from nova_market.core.app.cloud_name import NO_NETWORK, CloudName, NameKind, problem_of
 from nova_market.core.job.operator_limits import JobLimits
 from nova_market.core.job.queue import StoredQueue
 from nova_market.core.job.queue_request import Policies, changed_queue, new_queue
-from nova_market.errors import Conflict, DatabaseUnavailable, NovaMarketError
-from nova_market.ports import Flavors, QueueStore, Trusts
+from nova_market.errors import BadQueue, Conflict, DatabaseUnavailable, NovaMarketError
+from nova_market.ports import Flavors, OwnerNames, QueueStore, Trusts
 from nova_market.services.owner import Owner, delegated, end_trust
 
 LOG = logging.getLogger(__name__)
@@ -31,6 +32,7 @@ class QueueRequestStores:
     queues: QueueStore
     trusts: Trusts
     flavors: Flavors
+    names: OwnerNames
     wall: Callable[[], float]
 
 
@@ -62,7 +64,8 @@ class QueueRequests:
     def create(self, document: Mapping[str, Any], project_id: str) -> StoredQueue:
         """A new queue with a trust; nothing is left of either when it can't be stored.
 
-        :raises BadQueue, TrustRefused, QueueNameTaken, TooManyQueues, SharesExceeded: nothing was made.
+        :raises BadQueue, TrustRefused, QueueNameTaken, TooManyQueues, SharesExceeded, CloudUnavailable:
+            nothing was made.
         """
         made = new_queue(
             document,
@@ -75,6 +78,7 @@ class QueueRequests:
             now=self._stores.wall(),
         )
         self._stores.queues.check(project_id, self._settings.max_queues)
+        self._check_names(document, project_id)
         trust = self._trusted(project_id)
         try:
             return self._stores.queues.create(
@@ -96,6 +100,7 @@ class QueueRequests:
         :raises BadQueue, TrustRefused, QueueDeleting, QueueNameTaken, SharesExceeded, Conflict: nothing was
             changed.
         """
+        self._check_names(document, queue.project_id)
         trust: dict[str, Any] = {}
         if 'new_trust' in document:
             trust = {
@@ -136,6 +141,29 @@ class QueueRequests:
                     raise error from None
                 queue = found
         raise Conflict(f'queue {queue.name} is changed by others all the time: try again')
+
+    def _check_names(self, document: Mapping[str, Any], project_id: str) -> None:
+        """What workers are made of: else the first job would find out.
+
+        The names of another project are not looked up: the token of the caller does not show them.
+
+        :raises BadQueue: an image or a network that there is not. :raises CloudUnavailable: nobody can tell.
+        """
+        owner = self._owner
+        if project_id != owner.project_id:
+            return
+        names = {}
+        if document.get('image'):
+            names['image'] = CloudName(NameKind.IMAGE, document['image'])
+        for n, network in enumerate(document.get('networks') or ()):
+            if (network,) != NO_NETWORK:
+                names[f'networks[{n}]'] = CloudName(NameKind.NETWORK, network)
+        if not names:
+            return
+        unknown = self._stores.names.unknown(owner.token, project_id, names.values())
+        problem = problem_of(names, unknown)
+        if problem is not None:
+            raise BadQueue(problem)
 
     def _known(self, document: Mapping[str, Any]) -> Collection[str]:
         """Those flavors of the document that the cloud has."""

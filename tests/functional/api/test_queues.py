@@ -3,6 +3,7 @@
 
 import pytest
 
+from nova_market.core.app.cloud_name import NameKind
 from nova_market.core.job.operator_limits import JobLimits
 from nova_market.core.job.queue import QueueMinute
 from nova_market.core.market.record import RoundRecord
@@ -91,6 +92,30 @@ def test_what_cannot_be_is_refused_by_name(market, parts, code, words):
     error = create(market, 400, ADMIN if 'share' in parts else MEMBER, **parts)
     assert error['code'] == f'market.{code}' and words in error['detail']
     assert list(market.stores.queues.queues()) == [] and market.trusts.trusts == {}
+
+
+def test_images_and_networks_of_workers_are_looked_up(market):
+    """As those of applications; names in another project, which his token does not show, are not."""
+    market.names.known = {NameKind.IMAGE: [QUEUE['image']], NameKind.NETWORK: ['lan']}
+    create(market, networks=['lan'])
+    for parts, expected in (
+        (
+            {'image': 'debian-12'},
+            "image: 'debian-12': there is no such image that your project may use",
+        ),
+        ({'networks': ['lan', 'none', 'x']}, "networks[2]: 'x': there is no such network"),
+    ):
+        for error in (create(market, 400, name='other', **parts), change(market, 400, **parts)):
+            assert error['code'] == 'market.queue.invalid' and expected in error['detail']
+    assert len(market.trusts.trusts) == 1
+    assert change(market, token=ADMIN, of=listed_id(market), image='theirs')['image'] == 'theirs'
+    market.names.available = False
+    assert change(market, 503, image='debian-13')['code'] == 'market.cloud.unavailable'
+    assert change(market, short_below=60)['short_below'] == 60
+
+
+def listed_id(market):
+    return market.call('GET', '/v1/queues', MEMBER).json['queues'][0]['id']
 
 
 def test_nothing_is_left_of_a_queue_that_cannot_be_stored(market):
