@@ -76,7 +76,20 @@ class ShowJobOutput(MarketShowOne):
             warn(f'the first {found.total_bytes - found.bytes} of {found.total_bytes} bytes '
                  'are not kept: give --output-url when the job is created')  # fmt: skip
         self.app.stdout.write(found.text)
+        if not found.total_bytes:
+            self._explain_nothing(wanted)
         return (), ()
+
+    def _explain_nothing(self, job_id: str) -> None:
+        """Why there is nothing to show, on standard error."""
+        job = self.market.get_job(job_id)
+        begun = job.state not in ('held', 'waiting', 'starting') or job.attempt > 1
+        why = f': {job.reason["text"]}' if job.reason and not begun else ''
+        warn(
+            'it has written nothing'
+            if begun
+            else f'it has not begun, so it has written nothing: it is {job.state}{why}'
+        )
 
     def _follow(self, job_id: str, rank: int, interval: float) -> None:
         def read() -> tuple[bool, Any]:

@@ -515,7 +515,9 @@ def test_options_after_the_first_command_are_warned_of(market_service, render, r
 def test_outputs(market_service, render, run, script, service):
     """As text, as a document, of a rank and of an attempt; what is not kept is reported."""
     shown(run, 'alice', 'job', 'create', script(), '--servers', '2')
-    assert run('alice', 'job', 'output', 'frame.sh') == (0, '', '')
+    status, out, err = run('alice', 'job', 'output', 'frame.sh')
+    assert (status, out) == (0, '')
+    assert err.startswith('it has not begun, so it has written nothing: it is waiting')
     service.starts(stored(market_service)[0])
     (job,) = stored(market_service)
     service.writes(job, b'the end\xff\n', total=100)
