@@ -16,7 +16,7 @@ from nova_market.osc.v1.job_argument import NumberArgument, memory_argument
 from nova_market.osc.v1.job_wait import warn
 from nova_market.osc.v1.lease_columns import EVENTS, LEASE, LEASES
 from nova_market.osc.v1.lease_option import AS_TYPED, add_place, add_time, lease_body
-from nova_market.osc.v1.lookup import known_project_id
+from nova_market.osc.v1.lookup import known_project_id, lease_id_of
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne, refusal
 from nova_market.osc.v1.time_argument import PAST, past_argument
 
@@ -119,7 +119,7 @@ class OfLease(MarketShowOne):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument('lease', metavar='<lease>', help='Id of a lease')
+        parser.add_argument('lease', metavar='<lease>', help='Name or id of a lease')
         return parser
 
 
@@ -132,7 +132,7 @@ class ShowLease(OfLease):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return self.shown(LEASE, self.market.get_lease(parsed_args.lease))
+        return self.shown(LEASE, self.market.get_lease(lease_id_of(self.conn, parsed_args.lease)))
 
 
 class SetLease(OfLease):
@@ -164,7 +164,9 @@ class SetLease(OfLease):
             raise exceptions.CommandError(
                 'nothing to change: give --name, --purpose, --flexible or --fixed'
             )
-        return self.shown(LEASE, self.market.update_lease(parsed_args.lease, **changed))
+        return self.shown(
+            LEASE, self.market.update_lease(lease_id_of(self.conn, parsed_args.lease), **changed)
+        )
 
 
 class DeleteLease(OfLease):
@@ -179,7 +181,9 @@ class DeleteLease(OfLease):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        return self.shown(LEASE, self.market.delete_lease(parsed_args.lease))
+        return self.shown(
+            LEASE, self.market.delete_lease(lease_id_of(self.conn, parsed_args.lease))
+        )
 
 
 class GiveLease(OfLease):
@@ -199,7 +203,9 @@ class GiveLease(OfLease):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         project = known_project_id(self.conn, parsed_args.project)
-        return self.shown(LEASE, self.market.give_lease(parsed_args.lease, project))
+        return self.shown(
+            LEASE, self.market.give_lease(lease_id_of(self.conn, parsed_args.lease), project)
+        )
 
 
 class ListLeaseEvent(MarketLister):
@@ -212,13 +218,16 @@ class ListLeaseEvent(MarketLister):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument('lease', metavar='<lease>', help='Id of a lease')
+        parser.add_argument('lease', metavar='<lease>', help='Name or id of a lease')
         add_limit(parser, 'events', 50)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         return self.listed(
-            EVENTS, self.market.lease_events(parsed_args.lease, max_items=parsed_args.limit)
+            EVENTS,
+            self.market.lease_events(
+                lease_id_of(self.conn, parsed_args.lease), max_items=parsed_args.limit
+            ),
         )
 
 

@@ -124,6 +124,23 @@ def app_id_of(conn: Any, text: str) -> str:
     return str(named[0])
 
 
+def lease_id_of(conn: Any, text: str) -> str:
+    """The id of a lease, which is not looked up; a name stands for the lease of that name that has not ended,
+    or for the newest one when all have.
+    """
+    if is_uuid(text):
+        return text
+    named = [one for one in conn.market.leases() if one.name == text]
+    chosen = [one for one in named if one.state not in ('ended', 'failed')] or named[:1]
+    if not chosen:
+        raise exceptions.CommandError(
+            f'no lease is named {text}: "openstack market lease list" shows those of your project'
+        )
+    if len(chosen) > 1:
+        raise exceptions.CommandError(_several('leases', text, [str(one.id) for one in chosen]))
+    return str(chosen[0].id)
+
+
 def is_project_id(text: str) -> bool:
     """As Keystone makes them, with hyphens or without."""
     try:

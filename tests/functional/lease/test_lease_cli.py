@@ -89,6 +89,32 @@ def test_limits_are_shown(now, run):
     assert found['jobs']['max_notice'] == 600 and found['leases']['core_hours']['used'] == 6
 
 
+def test_a_lease_is_named_by_its_name(now, run):
+    """While it goes on; two of one name are refused with their ids, and one that ended is shown still."""
+    words = (
+        'lease',
+        'create',
+        '--name',
+        'build',
+        '--cores',
+        '1',
+        '--memory',
+        '128M',
+        '--for',
+        '1h',
+    )
+    first, other = (shown(run, 'alice', *words)['id'] for _ in range(2))
+    status, _, err = run('alice', 'lease', 'delete', 'build')
+    assert status == 1 and '2 leases are named build: give the id of one: ' in err
+    assert first in err and other in err
+    shown(run, 'alice', 'lease', 'delete', first)
+    assert shown(run, 'alice', 'lease', 'show', 'build')['id'] == other
+    assert shown(run, 'alice', 'lease', 'delete', 'build')['id'] == other
+    assert shown(run, 'alice', 'lease', 'events', 'build')[0]
+    status, _, err = run('alice', 'lease', 'show', 'biuld')
+    assert status == 1 and 'no lease is named biuld: "openstack market lease list" shows' in err
+
+
 def test_memory_is_typed_with_its_unit(now, run):
     """As for jobs and bids; a bare number is MiB."""
     assert run('alice', 'lease', 'create', '--cores', '1', '--memory', '1G', '--for', '1h')[0] == 0
