@@ -384,4 +384,8 @@ def _fits(wanted: Size, room: Size) -> bool:
 
 
 def _text(size: Size) -> str:
-    return f'{size[0]:g} cores, {size[1]:g} MiB, {size[2]:g} GiB'
+    """What there is of it: of what is asked for, the rest was not."""
+    units = ('core' if size[0] == 1 else 'cores', 'MiB', 'GiB')
+    return ', '.join(
+        f'{amount:.12g} {unit}' for amount, unit in zip(size, units, strict=True) if amount
+    )

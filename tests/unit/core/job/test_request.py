@@ -46,6 +46,17 @@ def refusal(*entries, **more):
     return str(error.value)
 
 
+def test_a_size_that_no_flavor_has_is_refused_with_what_was_asked_for():
+    """Without amounts that nobody gave."""
+    for asked, text in (
+        ({'cores': 99}, '99 cores'),
+        ({'cores': 1, 'memory_mib': 1e6}, '1 core, 1000000 MiB'),
+    ):
+        assert f'resources: {text}: no flavor of queue night has that' in refusal(
+            {'resources': asked}
+        )
+
+
 def test_ids_follow_from_the_place_in_the_request():
     """So the same request has the same ids; elements of an array share what they run."""
     new = admit({}, {'array': 2})
