@@ -15,6 +15,7 @@ from werkzeug.serving import run_simple
 from nova_market.cmd import command_line, program
 from nova_market.errors import NovaMarketError
 from nova_market.wiring.api import PROGRAM, build, register_opts
+from nova_market.wiring.options import explained
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         application: Any = build(conf)
         run_simple(conf.bind, conf.port, application, threaded=True)
     except (NovaMarketError, cfg.Error, OSError) as error:
-        return program.failed(PROGRAM, error)
+        return program.failed(PROGRAM, explained(conf, error))
     return 0
 
 

@@ -21,6 +21,7 @@ from nova_market.conf import opts
 from nova_market.core.resource import HostName
 from nova_market.errors import ConfigurationError, NovaMarketError
 from nova_market.wiring.names import host_name
+from nova_market.wiring.options import explained
 
 PROGRAM = 'nova-market-manage'
 EXIT_FAILED = 1
@@ -37,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _parse(conf, argv)
         return int(conf.command.run(conf))
     except (NovaMarketError, cfg.Error, OSError) as error:
-        print(f'{PROGRAM}: {error}', file=sys.stderr)
+        print(f'{PROGRAM}: {explained(conf, error)}', file=sys.stderr)
         return EXIT_FAILED
 
 

@@ -21,6 +21,7 @@ from nova_market.row_boundary import RowBoundary
 from nova_market.services.daemon import STALE_INTERVALS, Daemon
 from nova_market.services.leader_loop import LeaderLoop
 from nova_market.services.set_aside import SetAsideCollector, aside_document, render_aside
+from nova_market.wiring.options import explained
 
 EXIT_FAILED = 1
 EXIT_NOT_RUNNING = 3
@@ -94,7 +95,7 @@ class Program:
             log.setup(conf, self.name)
             return int(conf.command.run(conf) if conf.command.name else self.run(conf))
         except (NovaMarketError, cfg.Error, OSError) as error:
-            return failed(self.name, error)
+            return failed(self.name, explained(conf, error))
         except KeyboardInterrupt:
             return EXIT_INTERRUPTED
 

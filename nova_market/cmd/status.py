@@ -28,10 +28,11 @@ from nova_market.errors import (
     NovaMarketError,
     SchemaBehind,
 )
-from nova_market.wiring import engine, rebalancing
+from nova_market.wiring import rebalancing
 from nova_market.wiring.database import connect
 from nova_market.wiring.limits_in_use import beyond_limits
 from nova_market.wiring.market_settings import market_settings
+from nova_market.wiring.options import check_values, explained
 
 PROGRAM = 'nova-market-status'
 DESCRIPTION = 'Would the services of this version run with what is installed here? Changes nothing.'
@@ -55,7 +56,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def _configuration(self) -> Result:
         try:
-            engine.check_options(self._conf)
+            check_values(self._conf, opts.list_opts())
             market_settings(self._conf)
             rebalancing.load(self._conf)
         except NovaMarketError as error:
@@ -104,6 +105,8 @@ class Checks(upgradecheck.UpgradeCommands):
             with closing(connect(self._conf)) as database:
                 schema.check(database)
                 return look(database)
+        except cfg.ConfigSourceValueError as error:
+            return Result(Code.FAILURE, str(explained(self._conf, error)))
         except (ConfigurationError, SchemaBehind) as error:
             return Result(Code.FAILURE, str(error))
         except NovaMarketError as error:

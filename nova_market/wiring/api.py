@@ -57,6 +57,7 @@ from nova_market.wiring.lease_settings import lease_settings
 from nova_market.wiring.market_settings import reserve_prices
 from nova_market.wiring.notice_limits import notice_limits
 from nova_market.wiring.offer_settings import offer_settings
+from nova_market.wiring.options import explained
 from nova_market.wiring.policies import job_policies, traits_by_policy
 
 PROGRAM = 'nova-market-api'
@@ -222,4 +223,7 @@ def configured_application() -> Wsgi:
         default_config_dirs=beside,
     )
     log.setup(conf, PROGRAM)
-    return build(conf)
+    try:
+        return build(conf)
+    except cfg.ConfigSourceValueError as error:
+        raise explained(conf, error) from None

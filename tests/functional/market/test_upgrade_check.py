@@ -137,13 +137,14 @@ def test_limits_that_nothing_exceeds_are_no_warning(check, synced):
     ('options', 'why'),
     [
         ('[market]\npricing = nonsense\n', 'pricing = nonsense'),
-        ('[market]\nperiod = soon\n', 'period'),
+        ('[market]\nperiod = soon\n', '[market]period is soon in'),
+        ('[leases]\nmax_part = 1.5\n', 'give a number from 0 to 1'),
         ('[market]\ntotal_credits = -1\n', 'total_credits'),
         ('[rebalancing]\nmode = always\n', 'mode'),
     ],
 )
-def test_an_option_the_engine_would_refuse_is_a_failure(check, synced, options, why):
-    """As the engine would say it at start."""
+def test_an_option_that_a_service_would_refuse_is_a_failure(check, synced, options, why):
+    """As the service would report it at start."""
     code, results = check(options)
     assert code == 2 and results['Configuration'][0] == 2
     assert why in results['Configuration'][1]
