@@ -16,6 +16,7 @@ from nova_market.cmd import command_line, program
 from nova_market.errors import NovaMarketError
 from nova_market.wiring.api import PROGRAM, build, register_opts
 from nova_market.wiring.options import explained
+from nova_market.wiring.unknown_options import log_unknown_options
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             'production run nova_market.wsgi.api:application in uWSGI, gunicorn or mod_wsgi.',
         )  # fmt: skip
         log.setup(conf, PROGRAM)
+        log_unknown_options(conf)
         application: Any = build(conf)
         run_simple(conf.bind, conf.port, application, threaded=True)
     except (NovaMarketError, cfg.Error, OSError) as error:

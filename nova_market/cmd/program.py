@@ -22,6 +22,7 @@ from nova_market.services.daemon import STALE_INTERVALS, Daemon
 from nova_market.services.leader_loop import LeaderLoop
 from nova_market.services.set_aside import SetAsideCollector, aside_document, render_aside
 from nova_market.wiring.options import explained
+from nova_market.wiring.unknown_options import log_unknown_options
 
 EXIT_FAILED = 1
 EXIT_NOT_RUNNING = 3
@@ -35,6 +36,9 @@ EXIT_INTERRUPTED = 130
 
 EXIT_CONFIGURATION = 78
 """EX_CONFIG of sysexits.h: starting again would not help, so systemd does not."""
+
+RUN = 'run'
+"""The command of a service, which is also meant without one."""
 
 Run = Callable[[cfg.ConfigOpts], int]
 
@@ -93,6 +97,8 @@ class Program:
         try:
             self._parse(conf, argv)
             log.setup(conf, self.name)
+            if conf.command.name in (None, RUN):
+                log_unknown_options(conf)
             return int(conf.command.run(conf) if conf.command.name else self.run(conf))
         except (NovaMarketError, cfg.Error, OSError) as error:
             return failed(self.name, explained(conf, error))

@@ -33,6 +33,7 @@ from nova_market.wiring.database import connect
 from nova_market.wiring.limits_in_use import beyond_limits
 from nova_market.wiring.market_settings import market_settings
 from nova_market.wiring.options import check_values, explained
+from nova_market.wiring.unknown_options import unknown_options
 
 PROGRAM = 'nova-market-status'
 DESCRIPTION = 'Would the services of this version run with what is installed here? Changes nothing.'
@@ -61,7 +62,8 @@ class Checks(upgradecheck.UpgradeCommands):
             rebalancing.load(self._conf)
         except NovaMarketError as error:
             return Result(Code.FAILURE, str(error))
-        return Result(Code.SUCCESS)
+        unknown = '; '.join(unknown_options(self._conf))
+        return Result(Code.WARNING, unknown) if unknown else Result(Code.SUCCESS)
 
     def _database(self) -> Result:
         return self._stored(lambda database: Result(Code.SUCCESS))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options of group [openstack]: the account that reads quotas, as keystoneauth has them."""
 
-from keystoneauth1 import loading
+from keystoneauth1 import exceptions, loading
 from oslo_config import cfg
 
 GROUP = cfg.OptGroup(
@@ -25,3 +25,12 @@ def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
         + loading.get_adapter_conf_options(include_deprecated=False)
     )
     return [(GROUP, options)]
+
+
+def plugin_options(kind: str) -> list[cfg.Opt]:
+    """The options of one way to authenticate; none where no such plug-in is installed."""
+    try:
+        options: list[cfg.Opt] = loading.get_auth_plugin_conf_options(kind)
+    except exceptions.NoMatchingPlugin:
+        return []
+    return options

@@ -59,6 +59,7 @@ from nova_market.wiring.notice_limits import notice_limits
 from nova_market.wiring.offer_settings import offer_settings
 from nova_market.wiring.options import explained
 from nova_market.wiring.policies import job_policies, traits_by_policy
+from nova_market.wiring.unknown_options import log_unknown_options
 
 PROGRAM = 'nova-market-api'
 
@@ -223,6 +224,7 @@ def configured_application() -> Wsgi:
         default_config_dirs=beside,
     )
     log.setup(conf, PROGRAM)
+    log_unknown_options(conf)
     try:
         return build(conf)
     except cfg.ConfigSourceValueError as error:
