@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """nova-market-notices: events by mail and to webhooks, and what an operator asks of the service."""
 
+import sys
 import uuid
 from collections.abc import Sequence
 from contextlib import closing
@@ -12,8 +13,10 @@ from nova_market.adapters.clock import SystemClock
 from nova_market.adapters.notice.mail import SmtpMail
 from nova_market.cmd import program
 from nova_market.conf import database as database_options
+from nova_market.core.notice.preference import check_mail
 from nova_market.db.job_states import DatabaseJobStates
 from nova_market.db.notice_outbox import DatabaseOutbox
+from nova_market.errors import BadNotice
 from nova_market.services.notice import status
 from nova_market.wiring import notices
 from nova_market.wiring.database import awaited, ready, set_aside_of
@@ -60,6 +63,10 @@ def _test_mail(conf: cfg.ConfigOpts) -> int:
     mail, settings = SmtpMail(notices.mail_settings(conf)), notices.delivery_settings(conf)
     subject = f'{settings.prefix} test'.strip()
     address = conf.command.address
+    try:
+        check_mail(address, conf.notices.mail_domains)
+    except BadNotice as error:
+        print(f'{PROGRAM.name}: {error} ([notices]mail_domains)', file=sys.stderr)
     mail.send(address, str(uuid.uuid4()), subject, f'{settings.name} can send mail.\n')
     print(f'the mail server has taken a mail to {address}')
     return 0

@@ -61,7 +61,8 @@ class SmtpMail:
         except (smtplib.SMTPException, ssl.SSLError, OSError) as error:
             where = f'{self._settings.host}:{self._settings.port}'
             raise NoticeServerAway(
-                f'the mail server {where} ([notices]smtp_host and smtp_port): {error!s:.200}'
+                f'the mail server {where} ([notices]smtp_host, smtp_port) cannot be used: '
+                f'{_reason(error)}'
             ) from None
 
     def _connected(self) -> smtplib.SMTP:
@@ -105,6 +106,13 @@ class SmtpMail:
         mail['Auto-Submitted'] = 'auto-generated'
         mail.set_content(body)
         return mail
+
+
+def _reason(error: Exception) -> str:
+    """Without names of Python's where the system has words of its own."""
+    if isinstance(error, OSError) and not isinstance(error, ssl.SSLError) and error.strerror:
+        return error.strerror
+    return f'{error!s:.200}' or type(error).__name__
 
 
 def _refusal(code: int, text: bytes | str) -> Exception:
