@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nova_market.core.ledger.money import credit_text
 from nova_market.core.rebalancing.layout import NOWHERE, Layout, LayoutState, fits
 from nova_market.core.rebalancing.tabu_search import BalancePlan
 from nova_market.core.resource import CPU, MEMORY, Array, Rows
@@ -63,8 +64,9 @@ class Migration:
         way = ' on its way, as both hosts are full' if self.hop else ''
         return (
             f'server {server} from {source} to {target}{way}: the largest error where '
-            f'it began falls from {self.error_before:.2%} to {self.error_after:.2%}, {self.gain:.0f} '
-            f'micro-credits a period for {self.copied_mib:.0f} MiB, whose copy costs {self.cost:.0f}'
+            f'it began falls from {self.error_before:.2%} to {self.error_after:.2%}, '
+            f'{credit_text(round(self.gain))} credits a period for {self.copied_mib:.0f} MiB, whose copy '
+            f'costs {credit_text(round(self.cost))} credits'
         )
 
 

@@ -2,12 +2,29 @@
 """`openstack market plan`: live migrations that even out what servers get (rule A3)."""
 
 import argparse
+from collections.abc import Mapping
+from textwrap import wrap
 from typing import Any
 
-from nova_market.osc.v1.columns import Column, Lines, add_limit
+from cliff.columns import FormattableColumn
+
+from nova_market.core.ledger.money import credit_text
+from nova_market.osc.v1.columns import Column, Percent, add_limit
+from nova_market.osc.v1.job_columns import Given
 from nova_market.osc.v1.market_command import MarketLister, MarketShowOne
 
 STATES = ('proposed', 'approved', 'rejected', 'running', 'done', 'failed', 'superseded')
+
+WIDTH = 100
+"""Columns of a line of a move."""
+
+
+class Moves(FormattableColumn[Any]):
+    """What each migration does and why, a few lines each; amounts in credits, errors in percent."""
+
+    def human_readable(self) -> str:
+        return '\n'.join(line for move in self._value or () for line in _move(move))
+
 
 LIST: tuple[Column, ...] = (
     ('ID', 'id', None),
@@ -19,8 +36,8 @@ LIST: tuple[Column, ...] = (
 SHOW: tuple[Column, ...] = (
     *LIST,
     ('Decided By', 'decided_by', None),
-    ('Decided At', 'decided_at', None),
-    ('Moves', 'moves', Lines),
+    ('Decided At', 'decided_at', Given),
+    ('Moves', 'moves', Moves),
 )
 
 
@@ -86,3 +103,21 @@ class RejectPlan(OfPlan):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         return self.shown(SHOW, self.market.reject_plan(parsed_args.plan))
+
+
+def _move(move: Mapping[str, Any]) -> list[str]:
+    before, after = (
+        Percent(move[name]).human_readable() for name in ('error_before', 'error_after')
+    )
+    gain, cost = (credit_text(round(move[name])) for name in ('gain', 'cost'))
+    return [
+        f'{move["server_id"]} from {move["source"]} to {move["destination"]}: {move["state"]}',
+        f'  largest error on {move["source"]}: {before}, then {after}',
+        f'  gain: {gain} credits a period; the copy costs {cost} credits',
+        *_wrapped(move['reason']),
+        *_wrapped(move['outcome']),
+    ]
+
+
+def _wrapped(text: str) -> list[str]:
+    return wrap(text, WIDTH, initial_indent='  ', subsequent_indent='    ')

@@ -301,7 +301,7 @@ def test_each_step_says_why():
         'server vm from h1 to h2: the largest error where it began falls from 50.00% to 0.00%'
         in reason
     )
-    assert 'for 1024 MiB' in reason
+    assert 'credits a period for 1024 MiB' in reason and 'micro' not in reason
     assert step.gain > 0
 
 
