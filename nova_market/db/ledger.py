@@ -20,13 +20,13 @@ from sqlalchemy import Connection, Row, bindparam, func, insert, literal, select
 
 from nova_market.core.ledger.account import StatementLine
 from nova_market.core.ledger.money import MAX_AMOUNT, credit_text
-from nova_market.core.ledger.posting import AccountId, Book, Posting, Reason, server_of
+from nova_market.core.ledger.posting import AccountId, Book, Posting, Reason, reused, server_of
 from nova_market.core.ledger.statement import EVERYTHING, Choice, Grouping, StatementSum
 from nova_market.db.database import Database
 from nova_market.db.ledger_tables import KEY_LENGTH, accounts, horizons, postings
 from nova_market.db.sound_rows import sound_row, sound_rows
 from nova_market.db.statements import key_of, posting_of, statement, sums
-from nova_market.errors import BadAmount, BalanceTooLow, KeyReused, PeriodPurged, UnknownAccount
+from nova_market.errors import BadAmount, BalanceTooLow, PeriodPurged, UnknownAccount
 
 Item = TypeVar('Item')
 
@@ -157,7 +157,7 @@ def post_in(connection: Connection, batch: Sequence[Posting], by: str, now: floa
     for posting in batch:
         before = fresh.get(posting.key) or known.get(posting.key)
         if before is not None and before != posting:
-            raise KeyReused(f'key {posting.key} is taken by another posting: use a new key')
+            raise reused(before)
         if before is not None:
             continue
         _refuse_closed(held, posting)

@@ -133,6 +133,15 @@ def totals(postings: Iterable[Posting]) -> Mapping[Reason, Totals]:
     return found
 
 
+def reused(before: Posting) -> KeyReused:
+    """The key of this posting is given for another one. A key is shown as its user has chosen it."""
+    key = before.key.rpartition('/')[2]
+    return KeyReused(
+        f'key {key} was used for {credit_text(before.amount)} credits from {before.debit} to '
+        f'{before.credit}: nothing is moved now; use a new key'
+    )
+
+
 class Book:
     """Balances and the keys that are taken. Remembers, but reads no clock and takes no lock."""
 
@@ -160,7 +169,7 @@ class Book:
         known = self._posted.get(posting.key)
         if known is not None:
             if known != posting:
-                raise KeyReused(f'key {posting.key} is taken by another posting: use a new key')
+                raise reused(known)
             return False
         left = self.balance(posting.debit)
         if posting.debit != MINT and left < posting.amount:

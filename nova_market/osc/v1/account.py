@@ -2,14 +2,17 @@
 """`openstack market account`: balances, grants, revocations and transfers."""
 
 import argparse
+import sys
 from math import nan
 from typing import Any
 
 from osc_lib import exceptions
 
+from nova_market.core.ledger.money import credit_text
 from nova_market.osc.v1.columns import Column, Credits, payment_argument
 from nova_market.osc.v1.lookup import account_id, own_or_known_account, project_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
+from nova_market.sdk.v1.account import Movement
 
 LIST: tuple[Column, ...] = (
     ('ID', 'id', None),
@@ -173,7 +176,7 @@ class GrantAccount(_OfAmount):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         wanted = own_or_known_account(self.conn, parsed_args.account)
-        self.market.grant(wanted, parsed_args.amount, key=parsed_args.key)
+        _report(self.market.grant(wanted, parsed_args.amount, key=parsed_args.key), parsed_args.key)
         return self.shown(SHOW, self.market.get_account(wanted))
 
 
@@ -189,7 +192,9 @@ class RevokeAccount(_OfAmount):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         wanted = own_or_known_account(self.conn, parsed_args.account)
-        self.market.revoke(wanted, parsed_args.amount, key=parsed_args.key)
+        _report(
+            self.market.revoke(wanted, parsed_args.amount, key=parsed_args.key), parsed_args.key
+        )
         return self.shown(SHOW, self.market.get_account(wanted))
 
 
@@ -223,5 +228,15 @@ class TransferAccount(MarketShowOne):
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         source = own_or_known_account(self.conn, parsed_args.source)
         target = account_id(self.conn, parsed_args.target)
-        self.market.transfer(source, target, parsed_args.amount, key=parsed_args.key)
+        moved = self.market.transfer(source, target, parsed_args.amount, key=parsed_args.key)
+        _report(moved, parsed_args.key)
         return self.shown(SHOW, self.market.get_account(source))
+
+
+def _report(moved: Movement, key: str | None) -> None:
+    """On stderr, where a key was used before: the table of the account does not show it."""
+    if moved.repeated:
+        sys.stderr.write(
+            f'{key} was used before for the same {credit_text(moved.amount)} credits from {moved.debit} '
+            f'to {moved.credit}: nothing was moved now\n'
+        )

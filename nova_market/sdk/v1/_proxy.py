@@ -7,6 +7,7 @@ Lists follow the service's pages; `max_items` ends them early.
 
 import uuid
 from collections.abc import Iterator, Sequence
+from http import HTTPStatus
 from typing import Any, ClassVar
 
 from openstack import exceptions
@@ -348,4 +349,6 @@ class Proxy(BagProxy, JobProxy, LeaseProxy, NoticeProxy):
 
     def _pay(self, path: str, body: dict[str, Any], key: str | None) -> Movement:
         response = self.post(path, json=body, headers={'Idempotency-Key': key or str(uuid.uuid4())})
-        return self._read(Movement, response)
+        made = self._read(Movement, response)
+        made.repeated = response.status_code == HTTPStatus.OK  # 201: it is new
+        return made

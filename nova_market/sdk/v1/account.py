@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accounts, and what is posted to them (rules M1, M2)."""
 
-from openstack.resource import URI, Body, QueryParameters
+from openstack.resource import URI, Body, Computed, QueryParameters
 
 from nova_market.sdk.v1.market_resource import MarketResource
 from nova_market.sdk.v1.microversion import SUMS
@@ -87,7 +87,10 @@ class StatementSum(MarketResource):
 
 
 class Movement(MarketResource):
-    """A grant or a transfer that was posted; `balance` is what the caller's account has after it."""
+    """A grant or a transfer that was posted; `balance` is what the caller's account has after it.
+
+    repeated: it was posted before with the same key, and nothing was moved now
+    """
 
     key = Body('key')
     reason = Body('reason')
@@ -95,3 +98,4 @@ class Movement(MarketResource):
     credit = Body('credit')
     amount = Body('amount', type=int)
     balance = Body('balance', type=int)
+    repeated = Computed('repeated', type=bool, default=False)

@@ -112,6 +112,18 @@ def test_amounts_of_plain_text_are_sorted_as_numbers(market_service, run):
     assert (status, out) == (0, 'Name,Balance,Renew Amount\nnine,9,\nten,10,\n')
 
 
+def test_a_key_that_was_used_is_reported(market_service, connect, run):
+    """The same amount: nothing is moved. Another amount: what the key was used for, as its user wrote it."""
+    own = granted(market_service, connect, 'alice', 10)
+    words = ('account', 'grant', own, '100', '--key', 'k1')
+    assert 'k1' not in run('root', *words)[2]
+    status, _, err = run('root', *words)
+    moved = f'100 credits from mint to {own}: nothing '
+    assert status == 0 and f'k1 was used before for the same {moved}was moved now' in err
+    status, _, err = run('root', *words[:3], '7', *words[4:])
+    assert status == 1 and f'key k1 was used for {moved}is moved now; use a new key' in err
+
+
 def test_a_budget_is_filled_used_and_closed(market_service, connect, run):
     """Budgets are known by name; the statement of a transfer names both sides."""
     own = granted(market_service, connect, 'alice', 10)

@@ -260,7 +260,7 @@ def test_a_mail_server_that_is_not_there_is_named() -> None:
         port = server.getsockname()[1]
     mail = SmtpMail(MailSettings(host='127.0.0.1', port=port, sender='market@example.org'))
     named = (
-        rf'the mail server 127\.0\.0\.1:{port} \(\[notices\]smtp_host and smtp_port\): .*refused'
+        rf'the mail server 127\.0\.0\.1:{port} \(\[notices\]smtp_host, smtp_port\) cannot .*refused'
     )
     with pytest.raises(NoticeServerAway, match=named):
         mail.send('ann@example.org', 'm1', 'test', 'a test')
