@@ -50,7 +50,7 @@ def add_commands(subparsers: Any) -> None:
         f'leases cost are kept for {KEY_DAYS:g} days at least.',
     )
     purged.add_argument(
-        '--older-than', dest='days', type=float, required=True, metavar='DAYS',
+        '--older-than', dest='days', required=True, metavar='DAYS',
         help='keep what is younger; longer than the delay after which charges return',
     )  # fmt: skip
     add(
@@ -72,10 +72,20 @@ def _version(conf: cfg.ConfigOpts) -> int:
     return 0 if found == needed else EXIT_BEHIND
 
 
+def _number(text: str) -> float:
+    """Not a number where it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return float('nan')
+
+
 def _purge(conf: cfg.ConfigOpts) -> int:
-    days = conf.command.days
+    days = _number(conf.command.days)
     if not days >= MIN_DAYS:
-        raise ConfigurationError(f'--older-than {days}: give {MIN_DAYS:g} day or more')
+        raise ConfigurationError(
+            f'--older-than {conf.command.days:.40}: give a number of days, {MIN_DAYS:g} day or more'
+        )
     database = ready(conf)
     now = time.time()
     done = purge(database, now - days * DAY, now - max(days, KEY_DAYS) * DAY)

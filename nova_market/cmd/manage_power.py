@@ -58,6 +58,12 @@ def _events(conf: cfg.ConfigOpts) -> int:
 
 def _show(conf: cfg.ConfigOpts) -> int:
     actuator = power_actuator(conf)
+    if not actuator.acts:
+        print(
+            f'nova-market-manage: [power]actuator = {conf.power.actuator} cannot see whether hosts are on; '
+            'set script, redfish or ironic',
+            file=sys.stderr,
+        )
 
     def show(host: HostName) -> None:
         print(f'{host} {actuator.state(host)}')

@@ -55,3 +55,12 @@ def test_what_switches_nothing_says_so(tmp_path, capsys):
     config.write_text('[power]\nactuator = none\n')
     assert manage.main(['--config-file', str(config), 'power', 'on', 'compute-1']) != 0
     assert 'switches nothing' in capsys.readouterr().err
+
+
+def test_states_that_nothing_can_see_name_the_option(tmp_path, capsys):
+    """Without an actuator every host is unknown, also one that does not exist."""
+    path = tmp_path / 'nova_market.conf'
+    path.write_text('')
+    assert manage.main(['--config-file', str(path), 'power', 'show', 'h1']) == 0
+    out, error = capsys.readouterr()
+    assert out == 'h1 unknown\n' and '[power]actuator = none cannot see' in error

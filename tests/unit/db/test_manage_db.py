@@ -68,8 +68,10 @@ def test_purge_says_what_went(run, capsys):
     capsys.readouterr()
     assert run('purge', '--older-than', '30') == 0
     assert 'postings' in capsys.readouterr().out
-    for days in ('0.5', '-1', 'nan'):
-        with pytest.raises(ConfigurationError, match='1 day or more'):
+    for days in ('0.5', '-1', 'nan', 'x'):
+        with pytest.raises(
+            ConfigurationError, match=f'{days}: give a number of days, 1 day or more'
+        ):
             run('purge', '--older-than', days)
 
 
