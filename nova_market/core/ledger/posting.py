@@ -135,7 +135,7 @@ def totals(postings: Iterable[Posting]) -> Mapping[Reason, Totals]:
 
 def reused(before: Posting) -> KeyReused:
     """The key of this posting is given for another one. A key is shown as its user has chosen it."""
-    key = before.key.rpartition('/')[2]
+    key = before.key.partition('/')[2] or before.key
     return KeyReused(
         f'key {key} was used for {credit_text(before.amount)} credits from {before.debit} to '
         f'{before.credit}: nothing is moved now; use a new key'

@@ -24,12 +24,7 @@ from nova_market.core.job.queue_access import (
     may_submit,
     no_queue,
 )
-from nova_market.core.job.request import (
-    AdmissionFacts,
-    Size,
-    check_limits,
-    flavors_of,
-)
+from nova_market.core.job.request import AdmissionFacts, Size, check_limits, flavors_of
 from nova_market.core.ledger.account import Account
 from nova_market.core.tender.acceptance import Terms, honoured
 from nova_market.core.tender.job_offer import JobNeed, JobOffers, job_offers, no_offers

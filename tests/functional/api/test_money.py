@@ -180,7 +180,9 @@ def test_a_key_belongs_to_one_transfer_of_one_project(funded):
     assert transfer(funded, MANAGER, OWN, OTHER, 300, key='lunch').status_code == 201
     refused = transfer(funded, MANAGER, OWN, OTHER, 301, key='lunch')
     assert code(refused) == (409, 'market.key.reused')
-    assert refused.json['errors'][0]['detail'].startswith('key lunch was given with another amount')
+    assert refused.json['errors'][0]['detail'].startswith(
+        'key lunch was used for 0.0003 credits from'
+    )
     assert transfer(funded, f'manager@{BOB}', OTHER, OWN, 1, key='lunch').status_code == 201
     assert balance(funded, OWN) == 701
 

@@ -68,7 +68,7 @@ def test_the_same_posting_twice_changes_nothing():
 def test_a_key_is_not_reused_for_another_posting():
     book = funded()
     book.post(posting('t', ALICE, BOB, 30))
-    with pytest.raises(KeyReused, match='key t is taken'):
+    with pytest.raises(KeyReused, match='key t was used for'):
         book.post(posting('t', ALICE, BOB, 31))
     assert book.balance(ALICE) == 70
 
