@@ -111,8 +111,8 @@ def test_a_lease_is_named_by_its_name(now, run):
     assert shown(run, 'alice', 'lease', 'show', 'build')['id'] == other
     assert shown(run, 'alice', 'lease', 'delete', 'build')['id'] == other
     assert shown(run, 'alice', 'lease', 'events', 'build')[0]
-    status, _, err = run('alice', 'lease', 'show', 'biuld')
-    assert status == 1 and 'no lease is named biuld: "openstack market lease list" shows' in err
+    status, _, err = run('alice', 'lease', 'show', 'bu1ld')
+    assert status == 1 and 'no lease is named bu1ld: "openstack market lease list" shows' in err
 
 
 def test_memory_is_typed_with_its_unit(now, run):

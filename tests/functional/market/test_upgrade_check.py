@@ -152,11 +152,11 @@ def test_an_option_that_a_service_would_refuse_is_a_failure(check, synced, optio
 
 def test_a_name_that_no_option_has_is_a_warning(check, synced):
     """With the option that was probably meant; also one of the database."""
-    code, results = check('conection = x\n[market]\nperriod = 20\n')
+    code, results = check('conn3ction = x\n[market]\nperriod = 20\n')
     result, found = results['Configuration']
     assert (code, result) == (1, 1)
     assert '[market]perriod in' in found and 'did you mean period?' in found
-    assert '[database]conection in' in found and 'did you mean connection?' in found
+    assert '[database]conn3ction in' in found and 'did you mean connection?' in found
 
 
 def test_a_keystone_that_does_not_answer_is_a_warning(check, synced):
