@@ -32,7 +32,7 @@ SUMS: tuple[Column, ...] = (
 )
 GROUPS: Mapping[str, tuple[Column, ...]] = {
     'server': (('Server', 'server_id', None),),
-    'app': (('Application', 'account_name', Given), ('Account', 'own_or_known_account', None)),
+    'app': (('Application', 'account_name', Given), ('Account', 'account_id', None)),
     'day': (('Day', 'day', None),),
 }
 
