@@ -77,10 +77,10 @@ def test_who_runs_out_of_credits_is_scaled_down_and_notified_why(
 
 
 def test_a_private_flavor_is_quoted_to_those_who_may_see_it(market_service, run, bed):
-    """By what it holds: the market itself knows public flavors only."""
+    """By what it holds: the market itself knows public flavors only. The command names it all the same."""
     bed.run(1)
     quote = shown(run, 'alice', 'price', 'quote', '--flavor', 'm1.own')
-    assert (quote['flavor'], quote['cpu'], quote['memory_mib']) == (None, 2.0, 512.0)
+    assert (quote['flavor'], quote['cpu'], quote['memory_mib']) == ('own', 2.0, 512.0)
     assert shown(run, 'alice', 'price', 'quote', '--flavor', 'm1.small')['flavor'] == 'small'
     status, _, err = run('bob', 'price', 'quote', '--flavor', 'm1.own')
     assert status == 1 and 'm1.own' in err
