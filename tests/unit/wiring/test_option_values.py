@@ -9,21 +9,6 @@ from nova_market.errors import ConfigurationError
 from nova_market.wiring.options import check_values, explained
 
 
-@pytest.fixture
-def written(tmp_path):
-    """The options as a file has them, and the file."""
-
-    def call(text):
-        path = tmp_path / 'nova_market.conf'
-        path.write_text(text)
-        conf = cfg.ConfigOpts()
-        opts.register_opts(conf)
-        conf(['--config-file', str(path)], default_config_files=[])
-        return conf, path
-
-    return call
-
-
 @pytest.mark.parametrize(
     ('group', 'line', 'problem'),
     [

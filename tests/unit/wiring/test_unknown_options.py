@@ -4,25 +4,8 @@
 import logging
 
 import pytest
-from oslo_config import cfg
 
-from nova_market.conf import opts
 from nova_market.wiring.unknown_options import log_unknown_options, unknown_options
-
-
-@pytest.fixture
-def written(tmp_path):
-    """The options as a file has them, and the file."""
-
-    def call(text):
-        path = tmp_path / 'nova_market.conf'
-        path.write_text(text)
-        conf = cfg.ConfigOpts()
-        opts.register_opts(conf)
-        conf(['--config-file', str(path)], default_config_files=[])
-        return conf, path
-
-    return call
 
 
 @pytest.mark.parametrize(
