@@ -3,13 +3,13 @@
 
 import argparse
 import sys
-from math import nan
 from typing import Any
 
 from osc_lib import exceptions
 
 from nova_market.core.ledger.money import credit_text
 from nova_market.osc.v1.columns import Column, Credits, payment_argument
+from nova_market.osc.v1.job_argument import NumberArgument
 from nova_market.osc.v1.lookup import account_id, own_or_known_account, project_id_of
 from nova_market.osc.v1.market_command import MarketCommand, MarketLister, MarketShowOne
 from nova_market.sdk.v1.account import Movement
@@ -38,17 +38,6 @@ ACCOUNT_HELP = (
 
 MAX_WEIGHT = 1_000_000
 """The API's own limit of an account's weight."""
-
-
-def weight_argument(text: str) -> float:
-    """A weight, in the words of who types it: the API would name a part of the body."""
-    try:
-        weight = float(text)
-    except ValueError:
-        weight = nan
-    if not 0 <= weight <= MAX_WEIGHT:
-        raise argparse.ArgumentTypeError(f'{text!r:.40}: give a number from 0 to {MAX_WEIGHT}')
-    return weight
 
 
 def add_account(parser: argparse.ArgumentParser) -> None:
@@ -137,7 +126,7 @@ class SetAccount(MarketShowOne):
         parser.add_argument(
             '--weight',
             metavar='<weight>',
-            type=weight_argument,
+            type=NumberArgument(0, 'a number', MAX_WEIGHT),
             help=f'New weight, 0 to {MAX_WEIGHT}',
         )
         return parser

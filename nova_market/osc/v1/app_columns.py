@@ -7,6 +7,7 @@ from typing import Any
 from cliff.columns import FormattableColumn
 
 from nova_market.core.ledger.money import credit_text
+from nova_market.core.timestamp import length_text
 from nova_market.osc.v1.columns import (
     Amount,
     Column,
@@ -16,7 +17,6 @@ from nova_market.osc.v1.columns import (
     Parameters,
     Price,
 )
-from nova_market.osc.v1.time_argument import duration_text
 
 
 class Clusters(FormattableColumn[Any]):
@@ -129,7 +129,7 @@ def _more(one: Mapping[str, Any]) -> str:
             f'image {one["image"]}',
             f'networks {" and ".join(one.get("networks") or ()) or "as Nova chooses"}',
             *([f'least {" and ".join(amounts)}'] if amounts else ()),
-            *([f'drains for {duration_text(drain)}'] if drain else ()),
+            *([f'drains for {length_text(drain)}'] if drain else ()),
         )
     )
 

@@ -82,20 +82,23 @@ def variable_argument(text: str) -> tuple[str, str]:
 
 
 class NumberArgument:
-    """The type of a finite number, `least` or more. what: the noun for its error."""
+    """The type of a finite number, `least` or more, `most` at most. what: the noun for its error."""
 
-    def __init__(self, least: float, what: str) -> None:
-        self._least, self._what = least, what
+    def __init__(self, least: float, what: str, most: float = math.inf) -> None:
+        self._least, self._what, self._most = least, what, most
 
     def __call__(self, text: str) -> float:
         try:
             number = float(text)
         except ValueError:
             number = math.nan
-        if not (math.isfinite(number) and number >= self._least):
-            raise argparse.ArgumentTypeError(
-                f'{shown(text)}: give {self._what}, {self._least:g} or more'
+        if not (math.isfinite(number) and self._least <= number <= self._most):
+            allowed = (
+                f', {self._least:g} or more'
+                if math.isinf(self._most)
+                else f' from {self._least:g} to {self._most:.12g}'
             )
+            raise argparse.ArgumentTypeError(f'{shown(text)}: give {self._what}{allowed}')
         return number
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from cliff.columns import FormattableColumn
 
+from nova_market.core.timestamp import length_text
 from nova_market.osc.v1.columns import (
     Amount,
     Column,
@@ -17,7 +18,6 @@ from nova_market.osc.v1.columns import (
     Reason,
     whole_seconds,
 )
-from nova_market.osc.v1.time_argument import duration_text
 
 TIMES = (
     'max_time_limit', 'max_notice', 'max_least_run_time', 'short_below', 'notice', 'least_run_time',
@@ -31,7 +31,7 @@ class Duration(FormattableColumn[Any]):
     """5400 is read as 1h30m."""
 
     def human_readable(self) -> str:
-        return '' if self._value is None else duration_text(self._value)
+        return '' if self._value is None else length_text(self._value)
 
 
 class Given(FormattableColumn[Any]):
@@ -234,7 +234,7 @@ EVENTS: tuple[Column, ...] = (
 
 def _limits(given: Mapping[str, Any]) -> str:
     return ' '.join(
-        f'{name}={duration_text(value) if name in TIMES else value}'
+        f'{name}={length_text(value) if name in TIMES else value}'
         for name, value in given.items()
         if value is not None
     )

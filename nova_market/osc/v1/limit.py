@@ -7,10 +7,10 @@ from typing import Any
 
 from cliff.columns import FormattableColumn
 
+from nova_market.core.timestamp import length_text
 from nova_market.osc.v1.columns import Column
 from nova_market.osc.v1.lookup import project_id_of
 from nova_market.osc.v1.market_command import MarketShowOne
-from nova_market.osc.v1.time_argument import duration_text
 
 SECONDS = frozenset(
     {
@@ -69,5 +69,5 @@ def _text(name: str, one: Any) -> str:
     if one is None:
         return 'no limit'
     if name in SECONDS:
-        return duration_text(int(one))
+        return length_text(int(one))
     return f'{one:.6g}' if isinstance(one, float) else str(one).lower()

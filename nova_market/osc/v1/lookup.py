@@ -34,9 +34,9 @@ def account_id(conn: Any, text: str | None) -> str:
     if text in SINGLE or ':' in text:
         return text
     named = [budget.id for budget in conn.market.budgets() if budget.name == text]
-    if len(named) > 1:
-        raise exceptions.CommandError(_several('budgets', text, named))
-    return named[0] if named else f'project:{project_id_of(conn, text)}'
+    if not named:
+        return f'project:{project_id_of(conn, text)}'
+    return _only('budgets', text, named, '')
 
 
 def own_or_known_account(conn: Any, text: str | None) -> str:
@@ -55,20 +55,20 @@ def budget_id(conn: Any, text: str) -> str:
     if ':' in text:
         return text
     named = [budget.id for budget in conn.market.budgets() if text in (budget.name, budget.id)]
-    if len(named) != 1:
+    none = f'0 budgets are named {text}: "openstack market budget list" shows them'
+    return _only('budgets', text, named, none)
+
+
+def _only(what: str, text: str, ids: Sequence[str], none: str) -> str:
+    """The one id that has the name. none: the refusal where there is none"""
+    if not ids:
+        raise exceptions.CommandError(none)
+    if len(ids) > 1:
+        more = f' and {len(ids) - MOST_IDS} more' if len(ids) > MOST_IDS else ''
         raise exceptions.CommandError(
-            _several('budgets', text, named)
-            if named
-            else f'0 budgets are named {text}: "openstack market budget list" shows them'
+            f'{len(ids)} {what} are named {text}: give the id of one: {", ".join(ids[:MOST_IDS])}{more}'
         )
-    return str(named[0])
-
-
-def _several(what: str, text: str, ids: Sequence[str]) -> str:
-    more = f' and {len(ids) - MOST_IDS} more' if len(ids) > MOST_IDS else ''
-    return (
-        f'{len(ids)} {what} are named {text}: give the id of one: {", ".join(ids[:MOST_IDS])}{more}'
-    )
+    return str(ids[0])
 
 
 def project_id_of(conn: Any, text: str) -> str:
@@ -115,13 +115,8 @@ def app_id_of(conn: Any, text: str) -> str:
     if is_uuid(text):
         return text
     named = [app.id for app in conn.market.apps() if app.name == text]
-    if len(named) != 1:
-        raise exceptions.CommandError(
-            _several('applications', text, named)
-            if named
-            else f'0 applications are named {text}: "openstack market app list" shows them'
-        )
-    return str(named[0])
+    none = f'0 applications are named {text}: "openstack market app list" shows them'
+    return _only('applications', text, named, none)
 
 
 def lease_id_of(conn: Any, text: str) -> str:
@@ -132,13 +127,8 @@ def lease_id_of(conn: Any, text: str) -> str:
         return text
     named = [one for one in conn.market.leases() if one.name == text]
     chosen = [one for one in named if one.state not in ('ended', 'failed')] or named[:1]
-    if not chosen:
-        raise exceptions.CommandError(
-            f'no lease is named {text}: "openstack market lease list" shows those of your project'
-        )
-    if len(chosen) > 1:
-        raise exceptions.CommandError(_several('leases', text, [str(one.id) for one in chosen]))
-    return str(chosen[0].id)
+    none = f'no lease is named {text}: "openstack market lease list" shows those of your project'
+    return _only('leases', text, [one.id for one in chosen], none)
 
 
 def is_project_id(text: str) -> bool:

@@ -13,8 +13,9 @@ from typing import Any
 from osc_lib import exceptions
 
 from nova_market.core.text import shown
+from nova_market.core.timestamp import length_text
 from nova_market.osc.v1.columns import count_argument
-from nova_market.osc.v1.time_argument import duration_argument, duration_text
+from nova_market.osc.v1.time_argument import duration_argument
 
 PERIODS = '<periods>'
 """Metavar."""
@@ -53,7 +54,7 @@ def periods(market: Any, given: int | Length) -> int:
     each = market.period_length()
     if each is None:
         raise exceptions.CommandError(
-            f'{duration_text(given.seconds)}: how many periods this is can be computed after the first '
+            f'{length_text(given.seconds)}: how many periods this is can be computed after the first '
             'round only: give a number of periods, such as 60'
         )
     return math.ceil(given.seconds / float(each))

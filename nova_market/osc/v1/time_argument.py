@@ -11,7 +11,7 @@ import re
 from time import time
 
 from nova_market.core.text import shown
-from nova_market.core.timestamp import EARLIEST, LATEST, UNITS, length_text, seconds, stamp
+from nova_market.core.timestamp import EARLIEST, LATEST, UNITS, seconds, stamp
 from nova_market.errors import BadTime
 
 DAY = UNITS['d']
@@ -82,11 +82,6 @@ def duration_argument(text: str) -> int:
         f'{shown(text)}: give a time with its unit, such as 90s, 15m, 2h or 1d12h, '
         'or as Slurm writes it, such as 1-02:30:00 or 2:30:00'
     )
-
-
-def duration_text(length: float) -> str:
-    """As it can be typed: 5400 is 1h30m."""
-    return length_text(length)
 
 
 def _length(text: str) -> int | None:

@@ -4,8 +4,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nova_market.core.timestamp import stamp
-from nova_market.osc.v1.time_argument import duration_argument, duration_text, moment
+from nova_market.core.timestamp import length_text, stamp
+from nova_market.osc.v1.time_argument import duration_argument, moment
 
 TIMES = st.floats(min_value=0, max_value=4e9)
 LENGTHS = st.integers(min_value=1, max_value=10**8)
@@ -21,7 +21,7 @@ def test_a_time_as_the_api_prints_it_can_be_typed(now, at):
 @given(now=TIMES, length=LENGTHS)
 def test_a_length_of_time_goes_as_far_back_as_forward(now, length):
     """And a plus always goes forward."""
-    text = duration_text(length)
+    text = length_text(length)
     assert duration_argument(text) == length
     back, forward = (moment(text, now, ahead=ahead) for ahead in (False, True))
     assert now // 1 - back == forward - now // 1 == length

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nova_market.core.timestamp import length_text
 from nova_market.osc.v1.job_argument import (
     ArrayArgument,
     NumberArgument,
     memory_argument,
     variable_argument,
 )
-from nova_market.osc.v1.time_argument import duration_argument, duration_text
+from nova_market.osc.v1.time_argument import duration_argument
 
 
 @pytest.mark.parametrize(
@@ -43,12 +44,12 @@ def test_what_is_no_length_of_time(text):
 @given(st.integers(0, 10**8))
 def test_a_length_of_time_is_shown_as_it_can_be_typed(seconds):
     """Both ways."""
-    assert duration_argument(duration_text(seconds)) == seconds
+    assert duration_argument(length_text(seconds)) == seconds
 
 
 def test_lengths_of_time_are_shown_with_their_units():
     """What is not there is left out."""
-    assert [duration_text(n) for n in (0, 59, 5400, 95400, 59.6)] == [
+    assert [length_text(n) for n in (0, 59, 5400, 95400, 59.6)] == [
         '0s', '59s', '1h30m', '1d2h30m', '1m',
     ]  # fmt: skip
 
