@@ -188,7 +188,7 @@ def _wanted(job: StoredJob, wish: JobWish, by: str, now: float) -> dict[str, Any
 
 
 def _after_others(connection: Connection, job: StoredJob) -> dict[str, Any]:
-    """The columns of a job that waits again and comes after others; of any other {}.
+    """State and reason of a job that waits again, after what it comes after.
 
     :raises Conflict: it would be cancelled at once.
     """

@@ -65,7 +65,7 @@ def again(held: HeldJob) -> tuple[JobState, JobReason | None]:
     :raises Conflict: it would be cancelled at once.
     """
     if all(one in ENDED for one in held.states):
-        # he has seen how they ended
+        # who requeues it knows how they ended
         return JobState.WAITING, None
     state, reason = release(held)
     if state is JobState.CANCELLED and reason is not None:
