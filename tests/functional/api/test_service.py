@@ -194,7 +194,8 @@ def test_files_beside_the_file_are_read_after_it(file):
     beside = file.with_name(f'{file.name}.d')
     beside.mkdir()
     (beside / 'own.conf').write_text('[openstack]\nauth_type =\n')
-    assert '[openstack]auth_type is not set' in wsgi_module(file).stderr
+    done = wsgi_module(file)
+    assert '[openstack]auth_type is not set' in done.stdout, done.stderr
 
 
 def test_the_command_says_in_one_line_what_is_missing(tmp_path, capsys):
