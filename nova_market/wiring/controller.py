@@ -10,7 +10,8 @@ from oslo_config import cfg
 from nova_market.adapters.clock import SystemClock
 from nova_market.adapters.openstack.owner_cloud import NovaOwnerCloud
 from nova_market.adapters.openstack.session import GROUP, REQUEST_SECONDS
-from nova_market.conf import controller, market, roles
+from nova_market.conf import controller, market
+from nova_market.conf import roles as role_options
 from nova_market.core.app.decision import Rules
 from nova_market.core.app.record import APP_MARKS
 from nova_market.core.app.template import Rest
@@ -22,7 +23,7 @@ from nova_market.db.database import Database
 from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.rounds import DatabaseRounds
 from nova_market.errors import ConfigurationError
-from nova_market.ports import Clock, OwnerCloud
+from nova_market.ports import Clock, OwnerCloud, UserRoles
 from nova_market.services.app.controller import Controller
 from nova_market.services.app.inputs import AppStores
 from nova_market.services.app.metrics import ControllerCollector
@@ -57,9 +58,11 @@ def build(
     conf: cfg.ConfigOpts,
     *,
     cloud: OwnerCloud | None = None,
+    clock: Clock | None = None,
+    roles: UserRoles | None = None,
     open_database: Callable[[cfg.ConfigOpts], Database] = ready,
 ) -> Parts:
-    """Everything of the controller, nothing started. cloud: instead of the real one.
+    """Everything of the controller, nothing started. cloud, clock, roles: instead of the real ones.
 
     open_database: database.ready, or awaited for a service
 
@@ -67,14 +70,14 @@ def build(
     :raises DatabaseUnavailable, SchemaBehind: there is nowhere to read applications.
     """
     settings = load_settings(conf)
-    clock = SystemClock()
+    clock = clock or SystemClock()
     database = open_database(conf)
     leads = leadership(conf, settings.name, clock, CONTROLLER)
     collector = ControllerCollector(leads.leading)
     made = Controller(
         stores=stores_of(database, clock),
         cloud=cloud or NovaOwnerCloud.from_conf(conf, SERVICE, APP_MARKS, database.boundary),
-        standings=standings(conf, SERVICE, clock),
+        standings=standings(conf, SERVICE, clock, roles),
         leadership=leads,
         clock=clock,
         settings=settings,
@@ -102,7 +105,8 @@ def stores_of(database: Database, clock: Clock) -> AppStores:
 def check_options(conf: cfg.ConfigOpts) -> None:
     """:raises ConfigurationError: names the option, its value, the limit and where it stands."""
     check_values(
-        conf, [listed for group in (controller, market, roles) for listed in group.list_opts()]
+        conf,
+        [listed for group in (controller, market, role_options) for listed in group.list_opts()],
     )
 
 

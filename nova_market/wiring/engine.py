@@ -68,15 +68,16 @@ def build(
     *,
     cloud: MarketCloud | None = None,
     enforcement: Enforcement | None = None,
+    clock: Clock | None = None,
     open_database: Callable[[cfg.ConfigOpts], Database] = ready,
 ) -> Parts:
-    """Everything of the engine, nothing started. cloud, enforcement: instead of the real ones.
+    """Everything of the engine, nothing started. cloud, enforcement, clock: instead of the real ones.
     open_database: database.ready, or awaited for a service.
 
     :raises ConfigurationError: an option that cannot work.
     :raises DatabaseUnavailable, SchemaBehind: there is no place to keep rounds.
     """
-    settings, clock = market_settings(conf), SystemClock()
+    settings, clock = market_settings(conf), clock or SystemClock()
     database = open_database(conf)
     stores, boundary = stores_of(database, clock), database.boundary
     own_cloud = cloud is None

@@ -16,7 +16,8 @@ from nova_market.adapters.openstack.market_cloud import NovaCloud
 from nova_market.adapters.openstack.owner_cloud import NovaOwnerCloud
 from nova_market.adapters.openstack.session import GROUP, REQUEST_SECONDS, connector
 from nova_market.adapters.worker_url import HttpWorkerUrl
-from nova_market.conf import bags, jobs, market, roles
+from nova_market.conf import bags, jobs, market
+from nova_market.conf import roles as role_options
 from nova_market.core.job.part_fate import ProgressSettings
 from nova_market.core.job.policy_interface import HostChoice, JobSettings, PreemptOrder
 from nova_market.core.job.queue import WORKER_MARKS
@@ -30,7 +31,7 @@ from nova_market.db.ledger import DatabaseLedger
 from nova_market.db.offers import DatabaseOffers
 from nova_market.db.queues import DatabaseQueues
 from nova_market.errors import BadAmount, ConfigurationError
-from nova_market.ports import Clock, Flavors, JobHosts, OwnerCloud
+from nova_market.ports import Clock, Flavors, JobHosts, OwnerCloud, UserRoles
 from nova_market.services.job.billing import Billing
 from nova_market.services.job.inputs import JobStores
 from nova_market.services.job.jobs import Jobs
@@ -75,17 +76,20 @@ def build(
     cloud: OwnerCloud | None = None,
     hosts: JobHosts | None = None,
     flavors: Flavors | None = None,
+    clock: Clock | None = None,
+    roles: UserRoles | None = None,
     open_database: Callable[[cfg.ConfigOpts], Database] = ready,
 ) -> Parts:
-    """Everything of the service, nothing started. cloud, hosts, flavors: instead of the real ones.
+    """Everything of the service, nothing started.
 
+    cloud, hosts, flavors, clock, roles: instead of the real ones
     open_database: database.ready, or awaited for a service
 
     :raises ConfigurationError: an option that cannot work.
     :raises DatabaseUnavailable, SchemaBehind: there is nowhere to read jobs.
     """
     settings = load_settings(conf)
-    clock = SystemClock()
+    clock = clock or SystemClock()
     database = open_database(conf)
     stores = stores_of(database, clock)
     notices = MessagingNotices(conf, settings.name)
@@ -99,7 +103,7 @@ def build(
         url=HttpWorkerUrl(settings.image.url, settings.image.certificates),
         billing=Billing(ledger, DatabaseAccounts(database), database.boundary),
         settling=OfferSettling(stores.offers, ledger, database.boundary),
-        bags=bags_of(conf, database, clock, leads.leading, flavors),
+        bags=bags_of(conf, database, clock, leads.leading, flavors, roles),
         aside=set_aside_report('jobs', database, clock),
         leadership=leads,
         clock=clock,
@@ -138,6 +142,7 @@ def bags_of(
     clock: Clock,
     leading: Callable[[], bool],
     flavors: Flavors | None = None,
+    roles: UserRoles | None = None,
 ) -> Bags:
     """Bags of tasks, which ask for offers and submit jobs as the API does for their owners."""
     stores = stores_of(database, clock)
@@ -168,7 +173,7 @@ def bags_of(
         clock.monotonic,
         database.boundary,
         leading,
-        standings=standing.standings(conf, SERVICE, clock),
+        standings=standing.standings(conf, SERVICE, clock, roles),
     )
 
 
@@ -186,7 +191,8 @@ def stores_of(database: Database, clock: Clock) -> JobStores:
 def check_options(conf: cfg.ConfigOpts) -> None:
     """:raises ConfigurationError: names the option, its value, the limit and where it stands."""
     check_values(
-        conf, [listed for group in (bags, jobs, market, roles) for listed in group.list_opts()]
+        conf,
+        [listed for group in (bags, jobs, market, role_options) for listed in group.list_opts()],
     )
 
 

@@ -15,7 +15,7 @@ from nova_market.conf import leases, market, power
 from nova_market.db.database import Database
 from nova_market.db.job_states import DatabaseJobStates
 from nova_market.db.leases import DatabaseLeases
-from nova_market.ports import JobHosts
+from nova_market.ports import Clock, ComputeServices, JobHosts, PowerActuator
 from nova_market.services.lease.leases import BY, Leases
 from nova_market.services.lease.metrics import LeasesCollector
 from nova_market.services.lease.notices import LeaseNotices
@@ -54,24 +54,35 @@ def build(
     conf: cfg.ConfigOpts,
     *,
     hosts: JobHosts | None = None,
+    clock: Clock | None = None,
+    actuator: PowerActuator | None = None,
+    services: ComputeServices | None = None,
     open_database: Callable[[cfg.ConfigOpts], Database] = ready,
 ) -> Parts:
-    """Everything of the service, nothing started. hosts: instead of the real cloud.
+    """Everything of the service, nothing started.
 
+    hosts, clock, actuator, services: instead of the real ones
     open_database: database.ready, or awaited for a service
 
     :raises ConfigurationError: an option that cannot work.
     :raises DatabaseUnavailable, SchemaBehind: there is nowhere to read leases.
     """
     settings = lease_settings(conf)
-    clock = SystemClock()
+    clock = clock or SystemClock()
     database = open_database(conf)
     store, states = DatabaseLeases(database, clock.wall), DatabaseJobStates(database)
     notices = MessagingNotices(conf, settings.name)
     leads = leadership(conf, settings.name, clock, LEASES)
     collector = LeasesCollector(leads.leading)
     switching = power_pass(
-        conf, database=database, leads=leads, notices=notices, clock=clock, account=BY
+        conf,
+        database=database,
+        leads=leads,
+        notices=notices,
+        clock=clock,
+        account=BY,
+        actuator=actuator,
+        services=services,
     )
     made = Leases(
         leases=store,

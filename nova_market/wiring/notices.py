@@ -11,7 +11,8 @@ from oslo_config import cfg
 from nova_market.adapters.clock import SystemClock
 from nova_market.adapters.notice.mail import MailSettings, SmtpMail
 from nova_market.adapters.notice.webhook import HttpsWebhook, WebhookSettings
-from nova_market.conf import market, notices, roles
+from nova_market.conf import market, notices
+from nova_market.conf import roles as role_options
 from nova_market.core.notice.address import Network
 from nova_market.core.notice.preference import ADDRESS
 from nova_market.db.database import Database
@@ -19,6 +20,7 @@ from nova_market.db.job_states import DatabaseJobStates
 from nova_market.db.notice_outbox import DatabaseOutbox
 from nova_market.db.notices import DatabaseNotices
 from nova_market.errors import ConfigurationError
+from nova_market.ports import Clock, MailSender, UserRoles
 from nova_market.services.notice.delivery import Delivery
 from nova_market.services.notice.settings import DeliverySettings
 from nova_market.wiring.database import ready, set_aside_report
@@ -43,15 +45,24 @@ class Parts:
 
 
 def build(
-    conf: cfg.ConfigOpts, *, open_database: Callable[[cfg.ConfigOpts], Database] = ready
+    conf: cfg.ConfigOpts,
+    *,
+    mail: MailSender | None = None,
+    clock: Clock | None = None,
+    roles: UserRoles | None = None,
+    open_database: Callable[[cfg.ConfigOpts], Database] = ready,
 ) -> Parts:
-    """Everything of the service, nothing started. open_database: database.ready, or awaited for a service.
+    """Everything of the service, nothing started.
+
+    mail, clock, roles: instead of the real ones
+    open_database: database.ready, or awaited for a service
 
     :raises ConfigurationError: an option that cannot work.
     :raises DatabaseUnavailable, SchemaBehind: there is nowhere to read notices.
     """
-    settings, clock = delivery_settings(conf), SystemClock()
-    mail, webhook = SmtpMail(mail_settings(conf)), HttpsWebhook(webhook_settings(conf))
+    settings, clock = delivery_settings(conf), clock or SystemClock()
+    mail = mail or SmtpMail(mail_settings(conf))
+    webhook = HttpsWebhook(webhook_settings(conf))
     database = open_database(conf)
     delivery = Delivery(
         notices=DatabaseNotices(database, clock.wall),
@@ -59,7 +70,7 @@ def build(
         states=DatabaseJobStates(database),
         mail=mail,
         webhook=webhook,
-        standings=standings(conf, SERVICE, clock),
+        standings=standings(conf, SERVICE, clock, roles),
         leadership=leadership(conf, settings.name, clock, NOTICES),
         clock=clock,
         settings=settings,
@@ -71,7 +82,7 @@ def build(
 def check_options(conf: cfg.ConfigOpts) -> None:
     """:raises ConfigurationError: names the option, its value, the limit and where it stands."""
     check_values(
-        conf, [listed for group in (market, notices, roles) for listed in group.list_opts()]
+        conf, [listed for group in (market, notices, role_options) for listed in group.list_opts()]
     )
 
 

@@ -88,13 +88,16 @@ def power_pass(
     notices: Notices,
     clock: Clock,
     account: str,
+    actuator: PowerActuator | None = None,
     services: ComputeServices | None = None,
 ) -> Power:
     """Everything about power, nothing started. account: who needs [openstack], for messages
 
+    actuator, services: instead of the real ones
+
     :raises ConfigurationError: an option that cannot work.
     """
-    settings, actuator = power_settings(conf), power_actuator(conf)
+    settings, actuator = power_settings(conf), actuator or power_actuator(conf)
     if settings.mode is Mode.AUTO and not actuator.acts:
         raise ConfigurationError(
             f'[power]mode = auto: [power]actuator = {conf.power.actuator} switches nothing: set script, '

@@ -8,12 +8,16 @@ from oslo_config import cfg
 from nova_market.adapters.openstack.user_roles import KeystoneUserRoles
 from nova_market.api.policies import make_enforcer
 from nova_market.errors import ConfigurationError
-from nova_market.ports import Clock
+from nova_market.ports import Clock, UserRoles
 from nova_market.services.standing import Standings, StandingSettings
 
 
-def standings(conf: cfg.ConfigOpts, needed_by: str, clock: Clock) -> Standings:
+def standings(
+    conf: cfg.ConfigOpts, needed_by: str, clock: Clock, roles: UserRoles | None = None
+) -> Standings:
     """With the account of group [openstack] and [oslo_policy]policy_file; nothing is connected yet.
+
+    roles: instead of Keystone's
 
     :raises ConfigurationError: the account is not complete, or an option that cannot work.
     """
@@ -23,7 +27,8 @@ def standings(conf: cfg.ConfigOpts, needed_by: str, clock: Clock) -> Standings:
             f'[roles]keep = {options.keep:g} is below ask_every = {options.ask_every:g}: give at least that'
         )
     settings = StandingSettings(ask_every=options.ask_every, keep=options.keep)
-    return Standings(KeystoneUserRoles.from_conf(conf, needed_by), allowing(conf), clock, settings)
+    roles = roles or KeystoneUserRoles.from_conf(conf, needed_by)
+    return Standings(roles, allowing(conf), clock, settings)
 
 
 def allowing(conf: cfg.ConfigOpts) -> Callable[[str, str, str, frozenset[str]], bool]:
