@@ -151,6 +151,10 @@ class AppDeleting(Conflict):
     """An application is being deleted."""
 
 
+class BadPlayground(NovaMarketError):
+    """A playground cannot run in this directory, or at this port: says why and what to do."""
+
+
 class AppEnded(Conflict):
     """An application has ended: it can't be changed any more."""
 

@@ -5,8 +5,9 @@ Implements ports.OwnerCloud on the hosts of a MemoryCloud, so that what an owner
 market there. Units: seconds, cores, MiB.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from nova_market.adapters.in_memory.cloud import MemoryCloud
 from nova_market.core.app.record import APP_MARKS
@@ -55,6 +56,7 @@ class MemoryOwnerCloud:
     skips: what is hidden is left out of lists, as Nova does it by default. ids: of servers, by number.
 
     full: hosts can be full: a server that none has room for, by what Placement counts of it, ends in error.
+    place: chooses the host then, '' for none, instead of the one with most room.
 
     A suspended server keeps its room on its host, a shelved one does not. One that is unshelved stays shelved
     when no host has room for its memory.
@@ -73,9 +75,11 @@ class MemoryOwnerCloud:
         ids: str = 'server-{:04d}',
         marks: ServerMarks = APP_MARKS,
         full: bool = False,
+        place: Callable[[ServerFlavor], str] | None = None,
     ) -> None:
         self.marks = marks
         self._full = full
+        self._choose = place or self._with_room
         self.available = True
         self.unanswered = 0
         self.barred: set[str] = set()
@@ -85,7 +89,7 @@ class MemoryOwnerCloud:
         self.lost_answers = 0
         self.skips = True
         self.quota = quota
-        self.trusts: dict[str, str] = {}
+        self.trusts: MutableMapping[str, str] = {}
         self.asked: list[tuple[str, str]] = []
         self._cloud = cloud
         self._clock = clock
@@ -103,6 +107,16 @@ class MemoryOwnerCloud:
         name = f'trust-{self._given}'
         self.trusts[name] = project_id
         return name
+
+    def kept(self) -> dict[str, Any]:
+        """Its servers as a JSON document, for `restore`; trusts and settings are whoever made it's."""
+        made = {server_id: asdict(one) for server_id, one in self.made.items()}
+        return {'made': made, 'count': self._count, 'addresses': self._addresses}
+
+    def restore(self, document: Mapping[str, Any]) -> None:
+        """What `kept` gave, in place of what there is. The hosts of the servers are the cloud's affair."""
+        self.made = {name: _made_from(one) for name, one in document['made'].items()}
+        self._count, self._addresses = document['count'], document['addresses']
 
     def servers(self, access: OwnerAccess) -> Sequence[OwnerServer]:
         self._enter(access)
@@ -163,7 +177,7 @@ class MemoryOwnerCloud:
         now = self._clock.wall()
         host, _ = self._emptiest()
         if self._full and not fault:
-            host = self._with_room(flavor)
+            host = self._choose(flavor)
             fault = '' if host else 'No valid host was found'
         self._addresses += 1
         self.made[server_id] = _Made(
@@ -215,7 +229,7 @@ class MemoryOwnerCloud:
             return
         host, room = self._emptiest()
         if self._full:
-            host = self._with_room(one.flavor)
+            host = self._choose(one.flavor)
         if not host or room < one.flavor.memory_mib:
             return  # no valid host
         one.host = host
@@ -325,6 +339,18 @@ class MemoryOwnerCloud:
             counted={'VCPU': one.flavor.vcpus, 'MEMORY_MB': one.flavor.memory_mib},
         )
         self._cloud.put_server(replace(made, status=status))
+
+
+def _made_from(document: Mapping[str, Any]) -> _Made:
+    later = document['later']
+    return _Made(
+        **{
+            **document,
+            'flavor': ServerFlavor(**document['flavor']),
+            'state': ServerState(document['state']),
+            'later': None if later is None else ServerState(later),
+        }
+    )
 
 
 def _shown(server_id: str, one: _Made, marks: ServerMarks) -> OwnerServer:

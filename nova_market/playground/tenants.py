@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the people of the cloud ask the market for, again and again, through the API.
+
+Queues with more jobs than their shares let run, an application with a deadline, leases, bids, notices by mail.
+What the API refuses is logged, and asked for again when it is due next. Units: seconds of the cloud's clock.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nova_market.core.lease.carrier import LEASE
+from nova_market.core.ledger.money import MICRO
+from nova_market.core.timestamp import seconds, stamp
+from nova_market.playground.calls import Calls
+from nova_market.playground.guests import Monitors
+from nova_market.playground.life import HOUR, daylight
+from nova_market.playground.mail import Mailbox
+from nova_market.playground.people import ALICE, BOB, OPERATOR, TENANTS, Person
+from nova_market.playground.world import World
+
+SCRIPT = """#!/bin/sh
+echo {name} $MARKET_ARRAY_INDEX begins on $(hostname)
+sleep {seconds}
+echo done
+"""
+QUEUES: Mapping[str, tuple[Person, float]] = {'render': (ALICE, 0.06), 'sequencing': (BOB, 0.04)}
+"""Name -> who owns it, and its share of the cloud."""
+
+DEADLINE = 3 * HOUR
+"""From the start of an application to its deadline."""
+
+WORK = 4 * 2.2 * HOUR
+"""Core-seconds of an application on four cores: it needs most of what its flavor allows."""
+
+BEGUN = ('starting', 'active', 'ending')
+
+
+class Tenants:
+    """step() for each minute. What was done is kept, so that it goes on where it was."""
+
+    def __init__(self, world: World, calls: Calls, monitors: Monitors, mailbox: Mailbox) -> None:
+        self._world = world
+        self._calls = calls
+        self._monitors = monitors
+        self._mailbox = mailbox
+        self._next: dict[str, float] = {}
+        self._serving: dict[str, list[str]] = {}
+        self._count = 0
+
+    def kept(self) -> dict[str, Any]:
+        """As a JSON document, for `restore`."""
+        return {'next': self._next, 'serving': self._serving, 'count': self._count}
+
+    def restore(self, document: Mapping[str, Any]) -> None:
+        """What `kept` gave."""
+        self._next, self._serving = dict(document['next']), dict(document['serving'])
+        self._count = document['count']
+
+    def step(self, minute: float) -> None:
+        """minute: its first second since the epoch"""
+        rng = self._world.rng
+        self._due('queues', minute, 0.0, self._queues)
+        self._due('notices', minute, 0.0, self._notices)
+        self._due('jobs', minute, rng.uniform(600, 1500), self._jobs)
+        self._due('app', minute, DEADLINE + 600, self._app)
+        self._due('lease', minute, rng.uniform(2, 4) * HOUR, self._lease)
+        self._due('bid', minute, rng.uniform(300, 1200), self._bid)
+        self._leased()
+
+    def _due(self, name: str, minute: float, pause: float, act: Callable[[float], bool]) -> None:
+        """pause: until the next time, 0: never again. What fails is tried again after two minutes."""
+        if minute < self._next.get(name, 0.0):
+            return
+        done = act(minute)
+        self._next[name] = minute + (120.0 if not done else pause or float('inf'))
+
+    def _queues(self, minute: float) -> bool:
+        calls = self._calls
+        for name, (owner, share) in QUEUES.items():
+            body = {
+                'name': name,
+                'flavors': ['medium', 'small', 'large'],
+                'image': 'debian-13',
+                'price_core_hour': 20 * MICRO,
+                'idle_seconds': 120,
+            }
+            made = calls.of(owner, 'POST', '/v1/queues', body)
+            if made is None:
+                return name in self._next
+            queue = made['queue']['id']
+            calls.of(OPERATOR, 'PATCH', f'/v1/queues/{queue}', {'share': share})
+        return True
+
+    def _notices(self, minute: float) -> bool:
+        """Alice wants mail about her jobs and leases, and confirms her address by the code in the mail."""
+        user = f'/v1/notices/{ALICE.id}'
+        if self._calls.of(ALICE, 'GET', user) is None:
+            body = {'mail': f'{ALICE.name}@example.org', 'events': ['job.*', 'lease.*', 'credit.*']}
+            self._calls.of(ALICE, 'PUT', user, body)
+            return False
+        code = self._mailbox.code(f'{ALICE.name}@example.org')
+        return (
+            code is not None
+            and self._calls.of(ALICE, 'POST', f'{user}/confirm', {'code': code}) is not None
+        )
+
+    def _jobs(self, minute: float) -> bool:
+        """More by day than by night; one in three is a short one, some wait for others."""
+        rng = self._world.rng
+        for queue, (owner, _) in QUEUES.items():
+            length = rng.choice((300, 900, 1800, 2700))
+            self._count += 1
+            name = f'{"frames" if owner is ALICE else "reads"}-{self._count}'
+            job = {
+                'queue': queue,
+                'name': name,
+                'script': SCRIPT.format(name=name, seconds=length),
+                'time_limit': 2 * length,
+                'array': 2 + round(rng.uniform(2, 5) * (0.3 + daylight(minute))),
+                'flavor': rng.choice(('medium', 'small', 'large')),
+            }
+            if self._calls.of(owner, 'POST', '/v1/jobs', {'jobs': [job]}) is None:
+                return False
+        return True
+
+    def _app(self, minute: float) -> bool:
+        """A simulation whose result is due in three hours, with a budget that pays for it when prices are fair."""
+        self._count += 1
+        template = {
+            'name': f'zephyr-{self._count}',
+            'policy': 'full_deadline',
+            'slo': {'deadline': stamp(minute + DEADLINE), 'work_core_seconds': WORK},
+            'budget': {'renew_amount': 60 * MICRO},
+            'components': [
+                {
+                    'name': 'solver',
+                    'flavor': 'large',
+                    'image': 'zephyr-4',
+                    'least': {'cpu': 0.25, 'memory_mib': 512},
+                }
+            ],
+        }
+        made = self._calls.of(ALICE, 'POST', '/v1/apps', template)
+        if made is None:
+            return False
+        app = made['app']
+        self._monitors.watch(app['id'], app['credential'], WORK)
+        return True
+
+    def _lease(self, minute: float) -> bool:
+        """A whole host soon, or half of one later, for one to three hours."""
+        rng = self._world.rng
+        person = rng.choice(TENANTS)
+        self._count += 1
+        whole = rng.random() < 0.5
+        size = {'whole': True} if whole else {'cores': 8, 'memory_mib': 16_384}
+        body = {
+            'name': f'{person.project}-{self._count}',
+            'purpose': 'a measurement that nobody may disturb' if whole else 'a course',
+            'duration': rng.choice((1, 2, 3)) * HOUR,
+            'earliest': stamp(minute + rng.choice((0.5, 1, 2)) * HOUR),
+            'nodes': 1,
+            **size,
+        }
+        return self._calls.of(person, 'POST', '/v1/leases', body) is not None
+
+    def _bid(self, minute: float) -> bool:
+        """Somebody thinks again of what one of his servers is worth."""
+        rng, person = self._world.rng, self._world.rng.choice(TENANTS)
+        own = [one for one in self._world.seen.values() if one.project_id == person.project_id]
+        if not own:
+            return False
+        server = rng.choice(sorted(own, key=lambda one: one.id))
+        worth = server.vcpus * rng.uniform(0.2, 2.0) * (0.3 + daylight(minute))
+        body = {'cpu': round(worth * MICRO), 'memory': round(worth / 20 * MICRO)}
+        return self._calls.of(person, 'PUT', f'/v1/bids/{server.id}', body) is not None
+
+    def _leased(self) -> None:
+        """Nobody else's servers go to hosts that are leased soon; a lease that begins gets servers of its own."""
+        now = self._world.clock.wall()
+        found = self._calls.of(OPERATOR, 'GET', '/v1/leases?all_projects=true')
+        if found is None:
+            return
+        booked = {one['id']: one for one in found['leases'] if one['ended_at'] is None}
+        self._world.leased = frozenset(
+            node['host']
+            for one in booked.values()
+            if seconds(one['start']) < now + 2 * HOUR
+            for node in one['nodes']
+        )
+        for name in [one for one in self._serving if booked.get(one, {}).get('state') not in BEGUN]:
+            for server in self._serving.pop(name):
+                self._world.remove(server)
+        for name, one in booked.items():
+            if one['state'] in BEGUN and name not in self._serving:
+                self._serving[name] = self._servers_for(one)
+
+    def _servers_for(self, lease: Mapping[str, Any]) -> list[str]:
+        """Two servers on each node."""
+        made = [
+            self._world.boot(
+                lease['project_id'], f'{lease["name"]}-{number}', 'large',
+                {LEASE: lease['id']}, [node['host']],
+            )
+            for node in lease['nodes']
+            for number in (1, 2)
+        ]  # fmt: skip
+        self._world.look()
+        return [one for one in made if one]
