@@ -64,7 +64,8 @@ sqlite_synchronous = false
 [market]
 coordination_url =
 period = 60
-total_credits = 1200000
+total_credits = 24000
+reserve_price_cpu = 0.05
 new_project_weight = 1
 [api]
 request_rate = 0
@@ -79,6 +80,7 @@ price_core_hour = 20
 host_watts = *:160:120
 [power]
 mode = auto
+fullest = 0.7
 spare_hosts = 1
 idle = 900
 least_off = 900

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Passwords, tokens and trusts of the playground, as its Keystone knows them.
 
-Tokens last a day of the machine's clock, however fast the cloud's clock runs, and are gone when the playground
-ends; trusts are kept. Implements ports.Trusts and ports.UserRoles.
+Tokens last a day of the machine's clock, however fast the cloud's clock runs, and are gone when the
+playground ends; trusts are kept. Implements ports.Trusts and ports.UserRoles.
 """
 
 import hmac

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A playground: cloud, services, API and Keystone in one process, at one address of this machine.
 
-One thread calls life, guests, tenants and services in turn, the threads of the HTTP server answer requests. What
-is in memory is saved every few seconds and at the end, so that the next start goes on where this one was.
+One thread calls life, guests, tenants and services in turn, threads of the HTTP server answer requests. What is
+in memory is saved every few seconds and at the end, so that the next start goes on where this one was.
 """
 
 import logging
@@ -10,7 +10,6 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
@@ -41,16 +40,16 @@ ADDRESS = '127.0.0.1'
 BEGINS = 7 * HOUR
 """Of the day on which it is started first, UTC."""
 
-FIRST = 2 * HOUR
-"""Of the cloud's time that pass at the first start, so that there is something to see."""
+FIRST, STEP = 5, 60.0
+"""At the first start so many steps are made at once, of so many seconds each: then there are prices."""
 
-STEP = 20.0
-"""Seconds of the cloud's clock that pass at once then."""
+MORNING, HURRY = 2 * HOUR, 120.0
+"""After that the cloud's clock runs so fast until so much has passed, so that there is something to see."""
 
 MOST_MINUTES = 30
 """That life catches up with after a pause of the machine; it skips the others."""
 
-PAUSE = 0.2
+PAUSE = 0.25
 """Seconds of the machine's clock between two steps."""
 
 SAVED = 5.0
@@ -69,6 +68,7 @@ class Playground:
         kept = folder.world()
         self.new = kept is None
         wall = float(kept['wall']) if kept else time.time() // DAY * DAY + BEGINS
+        self._morning = float(kept['morning']) if kept else wall + MORNING
         self.clock = FastClock(wall)
         self.world = World(self.clock, random.Random(seed))
         self.mailbox = Mailbox(folder.path / 'mail')
@@ -105,25 +105,25 @@ class Playground:
             ADDRESS, 0, whole, threaded=True, request_handler=_Quiet, fd=self._socket.fileno()
         )
 
-    def start(self, ready: Callable[[float], None] = lambda part: None) -> None:
-        """At the first start the first hours pass at once. ready: is called with the part of them that is over"""
+    def start(self) -> None:
+        """Listen; at the first start fill the cloud, and decide the first rounds."""
         self._thread.start()
         self.services.start()
         if self.new:
             self.life.begin()
-            steps = round(FIRST / STEP)
-            for number in range(steps):
+            for _ in range(FIRST):
                 self.step()
                 self.clock.advance(STEP)
-                ready((number + 1) / steps)
         self.step()
         self.save()
 
     def run(self, speed: float, stopping: threading.Event) -> None:
-        """Until it is to stop. speed: of the cloud's clock, 1: as the machine's"""
-        self.clock.run(speed)
-        self._state_clock()
+        """Until it is to stop. speed: of the cloud's clock once the morning is over, 1: as the machine's"""
         while not stopping.wait(PAUSE):
+            wanted = max(speed, HURRY) if self.clock.wall() < self._morning else speed
+            if self.clock.speed != wanted:
+                self.clock.run(wanted)
+                self._state_clock()
             self.step()
             if time.monotonic() - self._saved_at >= SAVED:
                 self.save()
@@ -151,6 +151,7 @@ class Playground:
         with self.world.lock:
             document = {
                 'wall': self.clock.wall(),
+                'morning': self._morning,
                 'minute': self._minute,
                 'world': self.world.kept(),
                 'workers': self.workers.kept(),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the people of the cloud ask the market for, again and again, through the API.
 
-Queues with more jobs than their shares let run, an application with a deadline, leases, bids, notices by mail.
-What the API refuses is logged, and asked for again when it is due next. Units: seconds of the cloud's clock.
+Queues with more jobs than their shares let run, an application with a deadline, leases, bids, notices by
+mail. What the API refuses is logged, and asked for again when it is due next. Units: seconds of the cloud's clock.
 """
 
 from collections.abc import Callable, Mapping
@@ -124,7 +124,7 @@ class Tenants:
         return True
 
     def _app(self, minute: float) -> bool:
-        """A simulation whose result is due in three hours, with a budget that pays for it when prices are fair."""
+        """A simulation whose result is due in three hours, with a budget that usually is enough."""
         self._count += 1
         template = {
             'name': f'zephyr-{self._count}',
@@ -176,18 +176,18 @@ class Tenants:
         return self._calls.of(person, 'PUT', f'/v1/bids/{server.id}', body) is not None
 
     def _leased(self) -> None:
-        """Nobody else's servers go to hosts that are leased soon; a lease that begins gets servers of its own."""
+        """Room that is leased soon is kept free; a lease that begins gets servers of its own."""
         now = self._world.clock.wall()
         found = self._calls.of(OPERATOR, 'GET', '/v1/leases?all_projects=true')
         if found is None:
             return
         booked = {one['id']: one for one in found['leases'] if one['ended_at'] is None}
-        self._world.leased = frozenset(
-            node['host']
-            for one in booked.values()
-            if seconds(one['start']) < now + 2 * HOUR
-            for node in one['nodes']
-        )
+        leased: dict[str, tuple[float, float]] = {}
+        for one in booked.values():
+            for node in one['nodes'] if seconds(one['start']) < now + 2 * HOUR else ():
+                vcpus, mib = leased.get(node['host'], (0.0, 0.0))
+                leased[node['host']] = (vcpus + node['cores'], mib + node['memory_mib'])
+        self._world.leased = leased
         for name in [one for one in self._serving if booked.get(one, {}).get('state') not in BEGUN]:
             for server in self._serving.pop(name):
                 self._world.remove(server)

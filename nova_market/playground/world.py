@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cloud below the services: hosts, servers, flavors and images in memory, kept in one document.
 
-Servers are packed: each goes to the fullest host that has room and that nobody has leased, so that other hosts
-become empty and sleep. Units: cores, MiB, seconds.
+Servers are packed: each goes to the fullest host that has cores for it, else to the one with most room, so that
+other hosts become empty and sleep. What is leased is kept free. Units: cores, MiB, seconds.
 """
 
 import random
@@ -17,6 +17,7 @@ from nova_market.adapters.in_memory.enforcement import MemoryEnforcement
 from nova_market.adapters.in_memory.owner_cloud import MemoryOwnerCloud
 from nova_market.core.app.record import APP_MARKS
 from nova_market.core.job.queue import WORKER_MARKS
+from nova_market.core.lease.carrier import LEASE
 from nova_market.core.market.inventory import CloudHost, CloudServer
 from nova_market.core.market.owner_server import OwnedServer, ServerFlavor
 from nova_market.core.resource import HostName
@@ -46,14 +47,14 @@ class World:
     """The cloud in memory. Whoever changes it holds `lock`; `seen` may be read without it.
 
     seen: its servers by id, when somebody looked last
-    leased: hosts that no server is put on, because a lease has all of them or part of them
+    leased: cores and MiB of hosts that only servers of a lease may have
     """
 
     def __init__(self, clock: Clock, rng: random.Random) -> None:
         self.lock = threading.RLock()
         self.clock = clock
         self.rng = rng
-        self.leased: frozenset[str] = frozenset()
+        self.leased: Mapping[str, tuple[float, float]] = {}
         self.seen: Mapping[str, CloudServer] = {}
         self.cloud = MemoryCloud(clock, [_host(name) for name in HOSTS])
         self.machines = Machines(self.cloud, clock)
@@ -118,24 +119,26 @@ class World:
         self.seen = {one.id: one for one in self.cloud.servers()}
 
     def place(self, vcpus: float, memory_mib: float, hosts: Sequence[str] = ()) -> str:
-        """The fullest host that has room; '' when none has. hosts: of a lease; (): all that nobody leased."""
-        used = {host.name: [0.0, 0.0] for host in self.cloud.hosts()}
+        """A host that has room; '' when none has. hosts: of a lease, whose room may be taken; (): none."""
+        kept = {} if hosts else self.leased
+        used = {host.name: kept.get(host.name, (0.0, 0.0)) for host in self.cloud.hosts()}
         for one in self.cloud.servers():
-            used[one.host][0] += one.vcpus
-            used[one.host][1] += one.memory_mib
-        found = [
-            (used[host.name][0], str(host.name))
-            for host in self.cloud.hosts()
-            if host.enabled
-            and host.answering
-            and (host.name in hosts if hosts else host.name not in self.leased)
-            and used[host.name][0] + vcpus <= host.counted['VCPU']
-            and used[host.name][1] + memory_mib <= host.counted['MEMORY_MB']
-        ]
-        # of equally full ones the first by name
-        return max(
-            found, key=lambda one: (one[0], -HOSTS.index(HostName(one[1]))), default=(0, '')
-        )[1]
+            # the room of a lease has been counted with its servers
+            if hosts or LEASE not in one.metadata:
+                cores, mib = used[one.host]
+                used[one.host] = (cores + one.vcpus, mib + one.memory_mib)
+        fits: list[tuple[float, str]] = []
+        crowded: list[tuple[float, str]] = []
+        for host in self.cloud.hosts():
+            cores, mib = used[host.name][0] + vcpus, used[host.name][1] + memory_mib
+            if not (host.enabled and host.answering) or (hosts and host.name not in hosts):
+                continue
+            if cores <= host.counted['VCPU'] and mib <= host.counted['MEMORY_MB']:
+                (fits if cores <= host.cores - 1 else crowded).append((cores, str(host.name)))
+        if fits:
+            # of equally full ones the first by name
+            return min(fits, key=lambda one: (-one[0], one[1]))[1]
+        return min(crowded, default=(0.0, ''))[1]
 
     def boot(
         self,

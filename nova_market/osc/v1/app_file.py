@@ -6,7 +6,6 @@ ISO 8601 in UTC.
 """
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from typing import Any
@@ -17,6 +16,7 @@ from nova_market.core.ledger.money import AMOUNT_PARAMETERS, MICRO, micro_credit
 from nova_market.core.text import shown
 from nova_market.core.timestamp import stamp
 from nova_market.errors import BadAmount, BadTime
+from nova_market.osc.v1 import cloud_clock
 from nova_market.osc.v1.document_file import check_names, document_of
 from nova_market.osc.v1.time_argument import moment
 
@@ -52,7 +52,7 @@ def template_of(path: str, now: float | None = None) -> dict[str, Any]:
     document = document_of(path, LARGEST, 'template: give entries such as "name: x"')
     try:
         check_names('', document, ENTRIES)
-        return sent(document, time.time() if now is None else now)
+        return sent(document, cloud_clock.now() if now is None else now)
     except ValueError as error:
         raise exceptions.CommandError(f'{path}: {error}') from None
 

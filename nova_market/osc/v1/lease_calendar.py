@@ -7,12 +7,12 @@ After CloudAlloc, section 4, scenario 2 ("the user may choose either a daily or 
 import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from time import time
 from typing import Any
 
 from osc_lib import exceptions
 
 from nova_market.core.timestamp import seconds, stamp
+from nova_market.osc.v1.cloud_clock import now
 from nova_market.osc.v1.market_command import MarketLister
 from nova_market.osc.v1.step_plot import Line, Panel, svg
 from nova_market.osc.v1.time_argument import PAST, past_argument
@@ -64,7 +64,7 @@ class LeaseCalendar(MarketLister):
             raise exceptions.CommandError(
                 f'--plot {parsed_args.plot}: give a name that ends with .svg, the only format that is written'
             )
-        since = seconds(parsed_args.since) if parsed_args.since else time() // HOUR * HOUR
+        since = seconds(parsed_args.since) if parsed_args.since else now() // HOUR * HOUR
         found = self.market.lease_calendar(since=stamp(since), until=stamp(since + length))
         wanted = parsed_args.hosts
         hosts = [one for one in found.hosts if not wanted or one['host'] in wanted]

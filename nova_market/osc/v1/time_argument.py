@@ -8,11 +8,11 @@ it is refused.
 
 import argparse
 import re
-from time import time
 
 from nova_market.core.text import shown
 from nova_market.core.timestamp import EARLIEST, LATEST, UNITS, seconds, stamp
 from nova_market.errors import BadTime
+from nova_market.osc.v1.cloud_clock import now
 
 DAY = UNITS['d']
 DAYS = {'yesterday': -1, 'today': 0, 'tomorrow': 1}
@@ -96,7 +96,7 @@ def _length(text: str) -> int | None:
 
 def _time(text: str, *, ahead: bool) -> str:
     try:
-        return stamp(moment(text, time(), ahead=ahead))
+        return stamp(moment(text, now(), ahead=ahead))
     except BadTime as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
