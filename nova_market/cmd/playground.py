@@ -44,19 +44,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
-        description='A market to try: API, engine, controller, jobs, leases and notices on a cloud in memory, '
-        'whose servers come and go. It prints its address and logins, and runs until Ctrl-C. The next start '
+        description='A market to try: API, engine, controller, jobs, leases and notices on a cloud in '
+        'memory, whose servers come and go. It prints its address and logins, and runs until Ctrl-C. The next start '
         'goes on where it was. Needs neither root nor a cloud, and writes nothing outside its directory.',
     )
     parser.add_argument('--version', action='version', version=command_line.version())
     parser.add_argument(
         '--directory', type=Path, default=Path('playground'), metavar='DIR',
-        help='everything that it keeps; a new or empty one, or that of an earlier start (default: %(default)s)',
+        help='everything that it keeps; new, empty, or that of an earlier start (default: %(default)s)',
     )  # fmt: skip
     parser.add_argument(
         '--speed', type=_speed, default=10.0, metavar='N',
-        help=f'how fast the clock of the cloud runs, {LEAST_SPEED:g} to {MOST_SPEED:g} times as fast as that of '
-        'this machine; 60: an hour in a minute (default: %(default)g)',
+        help=f'how fast the clock of the cloud runs, {LEAST_SPEED:g} to {MOST_SPEED:g} times as fast as '
+        'that of this machine; 60: an hour in a minute (default: %(default)g)',
     )  # fmt: skip
     parser.add_argument(
         '--port', type=_port, default=PORT, metavar='PORT',

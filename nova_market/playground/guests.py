@@ -2,8 +2,8 @@
 """What runs in servers of queues and applications: agents that take jobs, monitors that report progress.
 
 A job's script runs for as long as its `sleep` lines state, on the cloud's clock, and prints what its `echo`
-lines state; all else in it takes no time. An application works as fast as its servers' cores let it. Both call
-the real API, as nova-market-worker and nova-market-report do.
+lines state; all else in it takes no time. An application works as fast as its servers' cores let it. Both
+call the real API, as nova-market-worker and nova-market-report do.
 """
 
 import base64

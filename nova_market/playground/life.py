@@ -2,8 +2,9 @@
 """What goes on in the cloud by itself: servers of each project come and go, more by day than by night.
 
 One step is a minute of the cloud's clock. Each project has a number of servers at night and one at noon;
-between six and twenty o'clock (UTC) the number follows a sine. The newest servers go first, and some others are
-made anew. Some servers bid by their metadata, more by day. What servers use is written to the usage history.
+between six and twenty o'clock (UTC) the number follows a sine. The newest servers go first, and some others
+are made anew. Some servers bid by their metadata, more by day. What servers use is written to the usage
+history.
 """
 
 import math

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A playground: cloud, services, API and Keystone in one process, at one address of this machine.
 
-One thread calls life, guests, tenants and services in turn, threads of the HTTP server answer requests. What is
-in memory is saved every few seconds and at the end, so that the next start goes on where this one was.
+One thread calls life, guests, tenants and services in turn, threads of the HTTP server answer requests.
+What is in memory is saved every few seconds and at the end, so that the next start goes on where this one
+was.
 """
 
 import logging

@@ -2,7 +2,8 @@
 """What the people of the cloud ask the market for, again and again, through the API.
 
 Queues with more jobs than their shares let run, an application with a deadline, leases, bids, notices by
-mail. What the API refuses is logged, and asked for again when it is due next. Units: seconds of the cloud's clock.
+mail. What the API refuses is logged, and asked for again when it is due next. Units: seconds of the cloud's
+clock.
 """
 
 from collections.abc import Callable, Mapping

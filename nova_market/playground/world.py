@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cloud below the services: hosts, servers, flavors and images in memory, kept in one document.
 
-Servers are packed: each goes to the fullest host that has cores for it, else to the one with most room, so that
-other hosts become empty and sleep. What is leased is kept free. Units: cores, MiB, seconds.
+Servers are packed: each goes to the fullest host that has cores for it, else to the one with most room, so
+that other hosts become empty and sleep. What is leased is kept free. Units: cores, MiB, seconds.
 """
 
 import random

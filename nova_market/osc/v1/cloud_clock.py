@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What time it is for a command: that of this machine, or in a playground that of its cloud.
 
-The clock of a playground (doc/source/user/playground.rst) runs faster. Its shell names a file in OS_MARKET_CLOCK:
-a JSON object with `wall`, what the cloud's clock had at the time `at` of this machine, and `speed`.
+The clock of a playground (doc/source/user/playground.rst) runs faster. Its shell names a file in
+OS_MARKET_CLOCK: a JSON object with `wall`, what the cloud's clock had at the time `at` of this machine, and
+`speed`.
 """
 
 import json
