@@ -5,6 +5,7 @@
 # Sourced, not run. Afterwards:
 #   ROOT   the source tree          VENV   the virtual environment (NOVA_MARKET_VENV, default .venv)
 #   NOVA_VENV   the one with Nova in it, beside it
+#   MARKET_VENV   the one for a playground, beside it
 #   SUDO   array, the words before a command that needs root: empty for root, (sudo) with sudo
 #   CAN_BE_ROOT   yes or no
 #   LOGS   directory with a log of each step; empty until open_logs was called
@@ -12,6 +13,7 @@
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 VENV=$(realpath -m "${NOVA_MARKET_VENV:-$ROOT/.venv}")
 NOVA_VENV=$VENV-nova
+MARKET_VENV=$VENV-market
 SUDO=()
 CAN_BE_ROOT=yes
 LOGS=
@@ -221,6 +223,12 @@ make_venv() {
         -c "$ROOT/constraints.txt" -r "$ROOT/test-requirements.txt" -r "$ROOT/doc/requirements.txt" \
         -e "${ROOT}[$EXTRAS]"
     export PATH="$VENV/bin:$PATH"
+}
+
+# What a playground needs, and the client: nothing that has to be compiled, and no package of Debian.
+make_market_venv() {
+    fill_venv "$MARKET_VENV" setup.cfg setup.py pyproject.toml requirements.txt constraints.txt -- \
+        -c "$ROOT/constraints.txt" python-openstackclient -e "${ROOT}[api]"
 }
 
 # Nova wants other versions than our services: the tests inside it have an environment of their own.

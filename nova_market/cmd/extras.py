@@ -18,6 +18,7 @@ EXTRAS = {
     'nova-market-leases': 'controller',
     'nova-market-manage': 'controller',
     'nova-market-notices': 'controller',
+    'nova-market-playground': 'api',
     'nova-market-sim': 'sim',
     'nova-market-status': 'controller',
 }

@@ -41,9 +41,10 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     'testbed': LEAVES,
     'experiments': LEAVES | {'ports', 'conf', 'adapters', 'services', 'plugins', 'sim', 'testbed'},
     'wiring': LEAVES | {'ports', 'conf', 'adapters', 'services', 'plugins', 'sim', 'api', 'db'},
+    'playground': LEAVES | {'ports', 'conf', 'adapters', 'services', 'api', 'db', 'wiring'},
     'cmd': LEAVES
     | {'ports', 'conf', 'adapters', 'services', 'plugins', 'sim', 'api', 'db'}
-    | {'experiments', 'wiring'},
+    | {'experiments', 'playground', 'wiring'},
     'wsgi': frozenset({'errors', 'wiring'}),
 }
 
@@ -74,7 +75,7 @@ ONLY_IN: dict[str, frozenset[str]] = {
     'keystoneauth1': frozenset({'adapters', 'conf', 'osc', 'scheduler'}),
     'osc_lib': frozenset({'osc'}),
     'cliff': frozenset({'osc'}),
-    'flask': frozenset({'api'}),
+    'flask': frozenset({'api', 'playground'}),
     'oslo_policy': frozenset({'api'}),
     'jsonschema': frozenset({'document_check'}),
     'msgspec': frozenset({'adapters', 'core'}),
