@@ -28,6 +28,7 @@ from nova_market.db.rounds import DatabaseRounds
 from nova_market.errors import ConfigurationError
 from nova_market.ports import Clock, Enforcement, MarketCloud
 from nova_market.ports.stores import MarketStores
+from nova_market.row_boundary import RowBoundary
 from nova_market.services.market.cordon import Steering, SteeringSettings
 from nova_market.services.market.engine import Engine
 from nova_market.services.market.metrics import MarketCollector
@@ -72,7 +73,8 @@ def build(
     open_database: Callable[[cfg.ConfigOpts], Database] = ready,
 ) -> Parts:
     """Everything of the engine, nothing started. cloud, enforcement, clock: instead of the real ones.
-    open_database: database.ready, or awaited for a service.
+
+    open_database: database.ready, or awaited for a service
 
     :raises ConfigurationError: an option that cannot work.
     :raises DatabaseUnavailable, SchemaBehind: there is no place to keep rounds.
@@ -81,9 +83,7 @@ def build(
     database = open_database(conf)
     stores, boundary = stores_of(database, clock), database.boundary
     own_cloud = cloud is None
-    cloud = cloud or NovaCloud(
-        connector(conf, 'nova-market-engine'), clock, conf.market.whole_reading, boundary
-    )
+    cloud = cloud or _nova(conf, clock, boundary)
     leads = leadership(conf, settings.name, clock, ENGINE)
     usage = usage_wiring.build(conf, database, clock, leads.leading)
     enforcement = enforcement or build_enforcement(
@@ -114,6 +114,11 @@ def build(
         usage=usage,
         database=database,
     )
+
+
+def _nova(conf: cfg.ConfigOpts, clock: Clock, boundary: RowBoundary) -> NovaCloud:
+    connect = connector(conf, 'nova-market-engine')
+    return NovaCloud(connect, clock, conf.market.whole_reading, boundary)
 
 
 def stores_of(database: Database, clock: Clock) -> MarketStores:

@@ -108,18 +108,22 @@ def build(
         leadership=leads,
         clock=clock,
         settings=settings,
-        reporter=JobStatistics(
-            queues=stores.queues,
-            jobs=stores.jobs,
-            attempts=stores.attempts,
-            states=stores.states,
-            boundary=database.boundary,
-        ),
+        reporter=_reporter(stores, database),
         sender=_sender(stores, notices, clock, database),
         observe=collector.observe,
     )
     return Parts(
         jobs=made, settings=settings, collector=collector, notices=notices, database=database
+    )
+
+
+def _reporter(stores: JobStores, database: Database) -> JobStatistics:
+    return JobStatistics(
+        queues=stores.queues,
+        jobs=stores.jobs,
+        attempts=stores.attempts,
+        states=stores.states,
+        boundary=database.boundary,
     )
 
 

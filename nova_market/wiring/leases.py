@@ -75,15 +75,9 @@ def build(
     leads = leadership(conf, settings.name, clock, LEASES)
     collector = LeasesCollector(leads.leading)
     switching = power_pass(
-        conf,
-        database=database,
-        leads=leads,
-        notices=notices,
-        clock=clock,
-        account=BY,
-        actuator=actuator,
-        services=services,
-    )
+        conf, database=database, leads=leads, notices=notices, clock=clock, account=BY,
+        actuator=actuator, services=services,
+    )  # fmt: skip
     made = Leases(
         leases=store,
         states=states,
@@ -92,13 +86,7 @@ def build(
         clock=clock,
         settings=settings,
         aside=set_aside_report('leases', database, clock),
-        sender=LeaseNotices(
-            leases=store,
-            states=states,
-            notices=notices,
-            clock=clock,
-            boundary=database.boundary,
-        ),
+        sender=_sender(database, clock, notices),
         observe=collector.observe,
         power=switching.power,
     )
@@ -109,6 +97,16 @@ def build(
         collector=collector,
         notices=notices,
         database=database,
+    )
+
+
+def _sender(database: Database, clock: Clock, notices: MessagingNotices) -> LeaseNotices:
+    return LeaseNotices(
+        leases=DatabaseLeases(database, clock.wall),
+        states=DatabaseJobStates(database),
+        notices=notices,
+        clock=clock,
+        boundary=database.boundary,
     )
 
 
