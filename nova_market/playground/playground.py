@@ -60,15 +60,19 @@ SAVED = 5.0
 class Playground:
     """start(), then step() again and again or run(), then stop(). folder: opened by whoever makes it"""
 
-    def __init__(self, folder: Folder, port: int, seed: int | None = None) -> None:
-        """port: 0 for any; seed: of what happens by chance; None: another one each time
+    def __init__(
+        self, folder: Folder, port: int, *, begins: float | None = None, seed: int | None = None
+    ) -> None:
+        """port: 0 for any; begins: seconds since the epoch, of the cloud's clock at the first start; None: this
+        morning; seed: of what happens by chance; None: another one each time
 
         :raises BadPlayground: the port is taken.
         """
         self._folder = folder
         kept = folder.world()
         self.new = kept is None
-        wall = float(kept['wall']) if kept else time.time() // DAY * DAY + BEGINS
+        first = time.time() // DAY * DAY + BEGINS if begins is None else begins
+        wall = float(kept['wall']) if kept else first
         self._morning = float(kept['morning']) if kept else wall + MORNING
         self.clock = FastClock(wall)
         self.world = World(self.clock, random.Random(seed))

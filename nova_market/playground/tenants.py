@@ -117,7 +117,7 @@ class Tenants:
                 'name': name,
                 'script': SCRIPT.format(name=name, seconds=length),
                 'time_limit': 2 * length,
-                'array': 2 + round(rng.uniform(2, 5) * (0.3 + daylight(minute))),
+                'array': 1 + round(rng.uniform(1, 3) * (0.3 + daylight(minute))),
                 'flavor': rng.choice(('medium', 'small', 'large')),
             }
             if self._calls.of(owner, 'POST', '/v1/jobs', {'jobs': [job]}) is None:
