@@ -4,6 +4,7 @@
 import argparse
 import logging
 import math
+import os
 import signal
 import sys
 import threading
@@ -124,6 +125,7 @@ def _greet(
 ) -> None:
     """Where it is, who may log in, and what to type."""
     passwords = folder.passwords()
+    shell = os.path.relpath(folder.path / 'shell')
     now = time.strftime('%Y-%m-%d %H:%M', time.gmtime(made.clock.wall()))
     lines = [
         f'The market is at {made.url}/market, its Keystone at {made.url}/identity/v3.',
@@ -136,8 +138,8 @@ def _greet(
         '',
         'In another terminal:',
         '',
-        f'    {folder.path}/shell             # a shell in which "openstack market ..." works, as alice',
-        f'    {folder.path}/shell operator    # the same as somebody else',
+        f'    {shell}             # a shell in which "openstack market ..." works, as alice',
+        f'    {shell} operator    # the same as somebody else',
         '',
         'Ctrl-C ends it; the next start goes on from there.',
     ]

@@ -70,12 +70,15 @@ new_project_weight = 1
 [api]
 request_rate = 0
 response_validation = ignore
+[controller]
+interval = 20
 [jobs]
-interval = 10
+interval = 20
 poll = 20
 heartbeat = 60
 worker_url = {url}/market
 [leases]
+interval = 30
 price_core_hour = 20
 host_watts = *:160:120
 [power]
@@ -86,6 +89,7 @@ idle = 900
 least_off = 900
 wake = 240
 [notices]
+interval = 20
 mail_domains = *
 [offers]
 valid = 3600

@@ -103,13 +103,18 @@ class Life:
         for one in there:
             if rng.random() < RENEWED:
                 self._world.remove(one.id)
+                self._world.look()
                 self._come(project)
+        there = self._servers(project)
         wanted = _wanted(habit, at)
         # not all at once: one in three minutes
         if len(there) < wanted and rng.random() < 1 / 3:
             self._come(project)
         elif len(there) > wanted and rng.random() < 1 / 3:
-            self._world.remove(max(there, key=lambda one: self._world.created[one.id]).id)
+            newest = max(there, key=lambda one: (self._world.created[one.id], one.id))
+            self._world.remove(newest.id)
+            self._world.look()
+        there = self._servers(project)
         if habit.bid and there and rng.random() < 1 / 15:
             self._bid_again(rng.choice(there), habit, at)
 

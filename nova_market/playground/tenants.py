@@ -77,6 +77,9 @@ class Tenants:
 
     def _queues(self, minute: float) -> bool:
         calls = self._calls
+        for person in TENANTS:
+            account = f'/v1/accounts/project:{person.project_id}'
+            calls.of(person, 'PATCH', account, {'name': person.project})
         for name, (owner, share) in QUEUES.items():
             body = {
                 'name': name,

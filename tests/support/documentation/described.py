@@ -41,6 +41,8 @@ def problem(words: list[str]) -> str:
         return _cloud_problem(rest)
     if program == 'tox':
         return _tox_problem(rest)
+    if program == 'playground/shell':
+        return problem(rest[1:]) if rest[1:] else ''
     if program == 'runuser':
         return problem(rest[rest.index('--') + 1 :])
     if (ROOT / program).is_file():

@@ -38,14 +38,19 @@ def connect(market_service: MarketService) -> Iterator[Callable[[str], Any]]:
 
 
 @pytest.fixture
+def clouds(market_service: MarketService) -> dict[str, Any]:
+    """The logins of clouds.yaml."""
+    return {name: market_service.cloud(name) for name in PEOPLE}
+
+
+@pytest.fixture
 def run(
-    market_service: MarketService,
+    clouds: dict[str, Any],
     tmp_path: Any,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Iterator[Run]:
     """Runs `openstack --os-cloud NAME market ...`; (status, what it printed, what went wrong)."""
-    clouds = {name: market_service.cloud(name) for name in PEOPLE}
     path = tmp_path / 'clouds.yaml'
     path.write_text(yaml.safe_dump({'clouds': clouds}))
     for name in [name for name in os.environ if name.startswith('OS_')]:
