@@ -32,6 +32,8 @@ LOG_BYTES = 5_000_000
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; the exit code: 0 ended by Ctrl-C or SIGTERM, 1 it could not run, 2 wrong options."""
     arguments = _parser().parse_args(argv)
+    # for its owner only, also in a directory that others may look into
+    os.umask(0o077)
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: stopping.set())

@@ -18,7 +18,7 @@ class Mailbox:
     """folder: made when the first mail is sent"""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
 
     def send(self, to: str, message: str, subject: str, body: str) -> None:
         """As ports.MailSender; a mail that is sent again may be there twice."""
@@ -28,7 +28,7 @@ class Mailbox:
         made['To'], made['Subject'], made['Message-Id'] = to, subject, message
         made.set_content(body)
         path = self._path(to)
-        self._folder.mkdir(mode=0o700, exist_ok=True)
+        self.folder.mkdir(mode=0o700, exist_ok=True)
         begun = 'ab' if not path.exists() or path.stat().st_size < MOST_BYTES else 'wb'
         with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), begun) as file:
             file.write(b'From nova-market\n' + made.as_bytes() + b'\n')
@@ -40,4 +40,4 @@ class Mailbox:
         return found[-1] if found else None
 
     def _path(self, address: str) -> Path:
-        return self._folder / f'{address}.mbox'
+        return self.folder / f'{address}.mbox'

@@ -67,12 +67,12 @@ class Playground:
     def __init__(
         self, folder: Folder, port: int, *, begins: float | None = None, seed: int | None = None
     ) -> None:
-        """port: 0 for any; begins: seconds since the epoch, of the cloud's clock at the first start; None: this
-        morning; seed: of what happens by chance; None: another one each time
+        """port: 0 for any; begins: what the cloud's clock has at the first start, None: this morning; seed: of
+        what happens by chance, None: another one each time
 
         :raises BadPlayground: the port is taken.
         """
-        self._folder = folder
+        self.folder = folder
         kept = folder.world()
         self.new = kept is None
         first = time.time() // DAY * DAY + BEGINS if begins is None else begins
@@ -178,7 +178,7 @@ class Playground:
                 'monitors': self.monitors.kept(),
                 'tenants': self.tenants.kept(),
             }
-        self._folder.save(document)
+        self.folder.save(document)
         self._state_clock()
         self._saved_at = time.monotonic()
 
@@ -199,7 +199,7 @@ class Playground:
         self.tenants.restore(kept['tenants'])
 
     def _state_clock(self) -> None:
-        self._folder.state_clock(self.clock.wall(), time.time(), self.clock.speed)
+        self.folder.state_clock(self.clock.wall(), time.time(), self.clock.speed)
 
 
 class _Quiet(WSGIRequestHandler):
