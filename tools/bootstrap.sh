@@ -184,17 +184,25 @@ requirement_files() {
         doc/requirements.txt constraints.txt
 }
 
-# fill_venv DIRECTORY FILES... -- PIP ARGUMENTS...: the environment is filled again only when the arguments or one
-# of the files that it is made from have changed.
-fill_venv() {
-    local venv=$1 python stamp files=()
-    shift
+# stamp FILES... -- PIP ARGUMENTS...: what an environment is made from.
+stamp() {
+    local files=()
     while [ "$1" != -- ]; do
         files+=("$1")
         shift
     done
     shift
-    stamp=$(cd "$ROOT" && { printf '%s\n' "$@"; cat tools/build-constraints.txt "${files[@]}"; } | sha256sum)
+    cd "$ROOT" && { printf '%s\n' "$@"; cat tools/build-constraints.txt "${files[@]}"; } | sha256sum
+}
+
+# fill_venv DIRECTORY FILES... -- PIP ARGUMENTS...: the environment is filled again only when the arguments or one
+# of the files that it is made from have changed.
+fill_venv() {
+    local venv=$1 python stamp
+    shift
+    stamp=$(stamp "$@")
+    while [ "$1" != -- ]; do shift; done
+    shift
     (
         flock 9
         [ "$(cat "$venv/.nova-market" 2>/dev/null)" = "$stamp" ] &&
@@ -226,9 +234,21 @@ make_venv() {
 }
 
 # What a playground needs, and the client: nothing that has to be compiled, and no package of Debian.
-make_market_venv() {
-    fill_venv "$MARKET_VENV" setup.cfg setup.py pyproject.toml requirements.txt constraints.txt -- \
+market_parts() {
+    printf '%s\n' setup.cfg setup.py pyproject.toml requirements.txt constraints.txt -- \
         -c "$ROOT/constraints.txt" python-openstackclient -e "${ROOT}[api]"
+}
+
+market_stamp() {
+    local parts
+    mapfile -t parts < <(market_parts)
+    stamp "${parts[@]}"
+}
+
+make_market_venv() {
+    local parts
+    mapfile -t parts < <(market_parts)
+    fill_venv "$MARKET_VENV" "${parts[@]}"
 }
 
 # Nova wants other versions than our services: the tests inside it have an environment of their own.

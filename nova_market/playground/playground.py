@@ -67,8 +67,10 @@ class Playground:
     def __init__(
         self, folder: Folder, port: int, *, begins: float | None = None, seed: int | None = None
     ) -> None:
-        """port: 0 for any; begins: what the cloud's clock has at the first start, None: this morning; seed: of
-        what happens by chance, None: another one each time
+        """port: 0 for any that is free
+
+        begins: what the cloud's clock has at the first start; None: it is this morning
+        seed: of what happens by chance; None: another one each time
 
         :raises BadPlayground: the port is taken.
         """
