@@ -49,7 +49,8 @@ def _parser() -> argparse.ArgumentParser:
         prog=PROGRAM,
         description='A market to try: API, engine, controller, jobs, leases and notices on a cloud in '
         'memory, whose servers come and go. It prints its address and logins, and runs until Ctrl-C. The '
-        'next start goes on where it was. Needs neither root nor a cloud, and writes nothing outside its directory.',
+        'next start goes on where it was. Needs neither root nor a cloud, and writes nothing outside its '
+        'directory.',
     )
     parser.add_argument('--version', action='version', version=command_line.version())
     parser.add_argument(
