@@ -166,6 +166,11 @@ class Folder:
         """In place of what was saved before."""
         self._world.save(world)
 
+    def begin_anew(self) -> None:
+        """Take away what an earlier start has left that was ended before it had saved anything."""
+        for name in ('market.sqlite', 'market.sqlite-wal', 'market.sqlite-shm'):
+            (self.path / name).unlink(missing_ok=True)
+
     def state_clock(self, wall: float, at: float, speed: float) -> None:
         """For clients: at the time `at` of the machine the cloud's clock had `wall`, and it runs so fast."""
         file = JsonFile(str(self.path / 'clock.json'), 0o600, durable=False)

@@ -84,13 +84,16 @@ class Playground:
         self.world = World(self.clock, random.Random(seed))
         self.mailbox = Mailbox(folder.path / 'mail')
         self.identity = Identity(folder.passwords(), self.world.trusts)
-        self._socket = _listening(port)
-        self.url = f'http://{ADDRESS}:{self._socket.getsockname()[1]}'
-        conf = wired.configuration(folder.configure(self.url))
-        database = wired.tables(conf)
-        self.services = wired.services(conf, database, self.world, self.identity, self.mailbox)
-        api = wired.application(conf, database, self.world, self.identity)
-        self._server = self._serving(api)
+        with _listening(port) as listening:
+            self.url = f'http://{ADDRESS}:{listening.getsockname()[1]}'
+            if self.new:
+                folder.begin_anew()
+            conf = wired.configuration(folder.configure(self.url))
+            database = wired.tables(conf)
+            self.services = wired.services(conf, database, self.world, self.identity, self.mailbox)
+            api = wired.application(conf, database, self.world, self.identity)
+            # which makes a socket of its own of it
+            self._server = self._serving(api, listening)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name='http')
         self.calls = calls = Calls(api, self.identity, f'{self.url}/market')
         self.life = Life(self.world, self.services.usage.take)
@@ -102,7 +105,7 @@ class Playground:
         if kept:
             self._restore(kept)
 
-    def _serving(self, api: Wsgi) -> BaseWSGIServer:
+    def _serving(self, api: Wsgi, listening: socket.socket) -> BaseWSGIServer:
         whole = DispatcherMiddleware(
             Response('A playground of nova-market.\n', content_type='text/plain'),
             {
@@ -113,7 +116,7 @@ class Playground:
             },
         )
         return make_server(
-            ADDRESS, 0, whole, threaded=True, request_handler=_Quiet, fd=self._socket.fileno()
+            ADDRESS, 0, whole, threaded=True, request_handler=_Quiet, fd=listening.fileno()
         )
 
     def start(self) -> None:
@@ -194,6 +197,9 @@ class Playground:
         self.services.close()
 
     def _restore(self, kept: Any) -> None:
+        # the database may be ahead of what was saved last, where a playground was killed
+        last = wired.last_round(self.services.database) * MINUTE
+        self.clock.advance(max(last - self.clock.wall(), 0.0))
         self._minute = kept['minute']
         self.world.restore(kept['world'])
         self.workers.restore(kept['workers'])

@@ -18,6 +18,7 @@ from nova_market.api.app import make_application
 from nova_market.core.app.cloud_name import NameKind
 from nova_market.db import schema
 from nova_market.db.database import Database
+from nova_market.db.rounds import DatabaseRounds
 from nova_market.playground.identity import Identity
 from nova_market.playground.mail import Mailbox
 from nova_market.playground.people import id_of
@@ -73,6 +74,12 @@ def tables(conf: cfg.ConfigOpts) -> Database:
     database = connect(conf)
     schema.sync(database)
     return database
+
+
+def last_round(database: Database) -> int:
+    """The period of the newest round, 0: there is none."""
+    found = DatabaseRounds(database, lambda: 0.0).rounds(limit=1)
+    return found[0].period if found else 0
 
 
 def services(

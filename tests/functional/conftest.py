@@ -7,10 +7,10 @@ The stores are tested on MariaDB and PostgreSQL in tests/contract, the ledger in
 import pytest
 
 from tests.support.market.api_server import market_service
-from tests.support.market.shell import connect, run
+from tests.support.market.shell import clouds, connect, run
 from tests.support.servers.databases import database, empty_tables, url
 
-__all__ = ['connect', 'database', 'empty_tables', 'market_service', 'run', 'url']
+__all__ = ['clouds', 'connect', 'database', 'empty_tables', 'market_service', 'run', 'url']
 
 
 @pytest.fixture

@@ -41,6 +41,7 @@ BEDS = {
 }
 WRITE = os.environ.get('NOVA_MARKET_WRITE_SESSIONS') == '1'
 DESCRIBED = 'described'
+IN_PLAYGROUND = 'playground'
 ALL = [one for page in pages() for one in sessions(page)]
 PLAYS = {
     (page, stage): list(group)
@@ -158,7 +159,7 @@ def test_a_described_command_exists_with_its_options(session):
 @pytest.mark.parametrize('session', ALL, ids=str)
 def test_every_session_has_a_stage(session):
     """A new console block names above itself how it is held true."""
-    assert session.stage in {*STAGES, *machine.STAGES, DESCRIBED}, (
+    assert session.stage in {*STAGES, *machine.STAGES, DESCRIBED, IN_PLAYGROUND}, (
         f'{session}: put a comment above it, such as ".. session: tenant"; see the docstring of '
         'tests/support/documentation/sessions.py'
     )

@@ -13,7 +13,7 @@ from nova_market.playground.playground import Playground
 from tests.support.playground import pass_time, playing
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture(scope='package')
 def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
     """After half an hour of its first morning."""
     with playing(tmp_path_factory.mktemp('playground') / 'here') as made:
@@ -24,7 +24,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
 Send = Callable[..., tuple[int, Any, Any]]
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture(scope='package')
 def send(played: Playground) -> Send:
     """send(method, path, token, body, **headers) -> (status, document, headers), over HTTP."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-market-playground as somebody starts it in a terminal: the client works, Ctrl-C ends it, nothing is left."""
+"""nova-market-playground in a terminal: the client works, Ctrl-C ends it, nothing is left."""
 
 import json
 import os
@@ -84,8 +84,9 @@ def clock(folder: Path) -> dict[str, float]:
 
 @pytest.mark.timeout(3 * PATIENCE)
 def test_from_start_to_start(tmp_path: Path) -> None:
-    """It prints an address and logins, `openstack` works in its shell, a second one is refused; Ctrl-C ends it
-    and leaves no process and no file elsewhere; the next start goes on from there.
+    """It prints an address and logins, `openstack` works in its shell, and a second one is refused.
+
+    Ctrl-C ends it, and leaves no process and no file elsewhere. The next start goes on from there.
     """
     folder = tmp_path / 'playground'
     with started(tmp_path, '--speed', '60') as made:

@@ -71,6 +71,17 @@ def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
         opened(tmp_path / 'file')
 
 
+def test_a_start_that_saved_nothing_leaves_nothing(tmp_path: Path) -> None:
+    """Its database would not fit to a cloud that begins anew."""
+    made = opened(tmp_path)
+    for name in ('market.sqlite', 'market.sqlite-wal'):
+        (tmp_path / name).touch()
+    made.begin_anew()
+    assert not list(tmp_path.glob('market.sqlite*'))
+    made.begin_anew()
+    made.close()
+
+
 def test_passwords_are_made_once(tmp_path: Path) -> None:
     """Random ones, for those who log in and the services."""
     made, other = opened(tmp_path / 'a'), opened(tmp_path / 'b')
@@ -97,7 +108,7 @@ def test_what_has_a_password_is_for_its_owner_only(tmp_path: Path) -> None:
 
 @pytest.mark.clock
 def test_the_shell_runs_a_command_as_somebody(tmp_path: Path) -> None:
-    """With the logins and the clock of its directory, whatever the caller's environment has, also with blanks."""
+    """With the logins and the clock of its directory, whatever the caller's environment has."""
     made = opened(tmp_path / "it's here")
     made.configure('http://127.0.0.1:1')
     made.close()
