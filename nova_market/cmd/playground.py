@@ -13,17 +13,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nova_market.cmd import command_line, program
 from nova_market.errors import NovaMarketError
-from nova_market.playground.folder import Folder
+from nova_market.playground.folder import ADDRESS, Folder
 from nova_market.playground.people import LOGINS
-from nova_market.playground.playground import ADDRESS, Playground
+
+if TYPE_CHECKING:
+    from nova_market.playground.playground import Playground
 
 PROGRAM = 'nova-market-playground'
 PORT = 8790
 LEAST_SPEED, MOST_SPEED = 0.1, 600.0
 """Beyond it one step of everybody takes longer than the time that it is for."""
+
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 LOG_BYTES = 5_000_000
 """Of the log, and of the one before."""
@@ -32,15 +37,18 @@ LOG_BYTES = 5_000_000
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; the exit code: 0 ended by Ctrl-C or SIGTERM, 1 it could not run, 2 wrong options."""
     arguments = _parser().parse_args(argv)
-    # for its owner only, also in a directory that others may look into
-    os.umask(0o077)
     stopping = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: stopping.set())
+    # for its owner only, also in a directory that others may look into
+    mask = os.umask(0o077)
+    before = {one: signal.signal(one, lambda *_: stopping.set()) for one in ENDS}
     try:
         _play(arguments, stopping)
     except (NovaMarketError, OSError) as error:
         return program.failed(PROGRAM, error)
+    finally:
+        os.umask(mask)
+        for one, handler in before.items():
+            signal.signal(one, handler)
     return 0
 
 
@@ -88,6 +96,10 @@ def _port(text: str) -> int:
 
 
 def _play(arguments: argparse.Namespace, stopping: threading.Event) -> None:
+    print(f'{PROGRAM}: it starts, which takes some seconds', file=sys.stderr)
+    # all services: Ctrl-C is heard meanwhile, and a wrong option needs none of them
+    from nova_market.playground.playground import Playground
+
     folder = Folder(arguments.directory)
     folder.open(command_line.version())
     try:
@@ -124,7 +136,7 @@ def _logged(path: Path) -> Iterator[None]:
 
 
 def _greet(
-    made: Playground, folder: Folder, speed: float, write: Callable[[str], object] = print
+    made: 'Playground', folder: Folder, speed: float, write: Callable[[str], object] = print
 ) -> None:
     """Where it is, who may log in, and what to type."""
     passwords = folder.passwords()

@@ -24,6 +24,9 @@ from nova_market.adapters.state_file import JsonFile
 from nova_market.errors import BadPlayground
 from nova_market.playground.people import DOMAIN, LOGINS, SERVICE
 
+ADDRESS = '127.0.0.1'
+"""Where a playground listens: nobody but this machine reaches it."""
+
 FORMAT = 1
 """Of what is kept; another one is not read."""
 

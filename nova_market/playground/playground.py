@@ -23,7 +23,7 @@ from nova_market.errors import BadPlayground
 from nova_market.playground import services as wired
 from nova_market.playground.calls import Calls
 from nova_market.playground.compute import compute, image
-from nova_market.playground.folder import Folder
+from nova_market.playground.folder import ADDRESS, Folder
 from nova_market.playground.guests import Monitors, Workers
 from nova_market.playground.identity import Identity
 from nova_market.playground.keystone import keystone
@@ -34,9 +34,6 @@ from nova_market.playground.world import World
 from nova_market.wiring.api import Wsgi
 
 LOG = logging.getLogger(__name__)
-
-ADDRESS = '127.0.0.1'
-"""Nobody but this machine reaches it."""
 
 BEGINS = 7 * HOUR
 """Of the day on which it is started first, UTC."""
