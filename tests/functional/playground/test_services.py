@@ -20,7 +20,9 @@ def test_the_engine_has_sold_what_hosts_have(played: Playground) -> None:
     prices = {one['resource']: one['price'] for one in asked(played, 'bob', '/v1/prices')['prices']}
     assert prices['cpu'] >= 50_000
     period = asked(played, 'operator', '/v1/rounds?limit=1')['rounds'][0]['period']
-    found = asked(played, 'operator', f'/v1/rounds/{period}/allocations')['allocations']
+    found = asked(played, 'operator', f'/v1/rounds/{period}/allocations?all_projects=true')[
+        'allocations'
+    ]
     assert len({one['project_id'] for one in found}) >= len(PROJECTS)
     assert asked(played, 'operator', '/v1/set-aside')['set_aside'] == []
 
