@@ -46,16 +46,16 @@ class Tenants:
         self._mailbox = mailbox
         self._next: dict[str, float] = {}
         self._serving: dict[str, list[str]] = {}
-        self._count = 0
+        self._counts: dict[str, int] = {}
 
     def kept(self) -> dict[str, Any]:
         """As a JSON document, for `restore`."""
-        return {'next': self._next, 'serving': self._serving, 'count': self._count}
+        return {'next': self._next, 'serving': self._serving, 'counts': self._counts}
 
     def restore(self, document: Mapping[str, Any]) -> None:
         """What `kept` gave."""
         self._next, self._serving = dict(document['next']), dict(document['serving'])
-        self._count = document['count']
+        self._counts = dict(document['counts'])
 
     def step(self, minute: float) -> None:
         """minute: its first second since the epoch"""
@@ -79,7 +79,7 @@ class Tenants:
         calls = self._calls
         for person in TENANTS:
             account = f'/v1/accounts/project:{person.project_id}'
-            calls.of(person, 'PATCH', account, {'name': person.project})
+            calls.of(OPERATOR, 'PATCH', account, {'name': person.project})
         for name, (owner, share) in QUEUES.items():
             body = {
                 'name': name,
@@ -113,8 +113,7 @@ class Tenants:
         rng = self._world.rng
         for queue, (owner, _) in QUEUES.items():
             length = rng.choice((300, 900, 1800, 2700))
-            self._count += 1
-            name = f'{"frames" if owner is ALICE else "reads"}-{self._count}'
+            name = self._name('frames' if owner is ALICE else 'reads')
             job = {
                 'queue': queue,
                 'name': name,
@@ -129,9 +128,8 @@ class Tenants:
 
     def _app(self, minute: float) -> bool:
         """A simulation whose result is due in three hours, with a budget that usually is enough."""
-        self._count += 1
         template = {
-            'name': f'zephyr-{self._count}',
+            'name': self._name('zephyr'),
             'policy': 'full_deadline',
             'slo': {'deadline': stamp(minute + DEADLINE), 'work_core_seconds': WORK},
             'budget': {'renew_amount': 60 * MICRO},
@@ -155,11 +153,10 @@ class Tenants:
         """A whole host soon, or half of one later, for one to three hours."""
         rng = self._world.rng
         person = rng.choice(TENANTS)
-        self._count += 1
         whole = rng.random() < 0.5
         size = {'whole': True} if whole else {'cores': 8, 'memory_mib': 16_384}
         body = {
-            'name': f'{person.project}-{self._count}',
+            'name': self._name('room'),
             'purpose': 'a measurement that nobody may disturb' if whole else 'a course',
             'duration': rng.choice((1, 2, 3)) * HOUR,
             'earliest': stamp(minute + rng.choice((0.5, 1, 2)) * HOUR),
@@ -178,6 +175,11 @@ class Tenants:
         worth = server.vcpus * rng.uniform(0.2, 2.0) * (0.3 + daylight(minute))
         body = {'cpu': round(worth * MICRO), 'memory': round(worth / 20 * MICRO)}
         return self._calls.of(person, 'PUT', f'/v1/bids/{server.id}', body) is not None
+
+    def _name(self, kind: str) -> str:
+        """The next one of its kind."""
+        self._counts[kind] = self._counts.get(kind, 0) + 1
+        return f'{kind}-{self._counts[kind]}'
 
     def _leased(self) -> None:
         """Room that is leased soon is kept free; a lease that begins gets servers of its own."""

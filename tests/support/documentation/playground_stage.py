@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions in a playground, from seven o'clock of a Monday on. Steps: `as NAME`, `after N minutes`."""
+"""Sessions in a playground, from seven o'clock of a Monday on.
+
+Steps: `as NAME`, `after N minutes`, `after N hours`.
+"""
 
 import re
 from collections.abc import Callable
@@ -21,8 +24,9 @@ class InPlayground:
     def step(self, text: str) -> None:
         if found := re.fullmatch(r'as (\w+)', text):
             self._person = found[1]
-        elif found := re.fullmatch(r'after (\d+) minutes?', text):
-            pass_time(self._played, 60.0 * int(found[1]))
+        elif found := re.fullmatch(r'after (\d+) (minute|hour)s?', text):
+            unit, step = (60.0, 60.0) if found[2] == 'minute' else (3600.0, 300.0)
+            pass_time(self._played, unit * int(found[1]), step)
             self._played.save()
         else:
             raise AssertionError(f'a playground has no step "{text}"')
