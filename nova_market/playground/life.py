@@ -2,7 +2,7 @@
 """What goes on in the cloud by itself: servers of each project come and go, more by day than by night.
 
 One step is a minute of the cloud's clock. Each project has a number of servers at night and one at noon;
-between six and twenty o'clock (UTC) the number follows a sine. The newest servers go first, and some others
+between six and twenty o'clock (UTC) the number rises and falls. The newest servers go first, and some others
 are made anew. Some servers bid by their metadata, more by day. What servers use is written to the usage
 history.
 """
@@ -45,18 +45,18 @@ HABITS: Mapping[str, Habit] = dict(
     zip(
         PROJECTS,
         (
-            Habit(night=3, noon=6, flavors=('medium', 'large'), bid=0.9),
-            Habit(night=4, noon=7, flavors=('medium', 'small', 'large'), bid=0.5),
-            Habit(night=2, noon=6, flavors=('medium',)),
-            Habit(night=2, noon=4, flavors=('large', 'xlarge'), bid=1.2, every=3),
-            Habit(night=3, noon=4, flavors=('medium', 'large')),
+            Habit(night=3, noon=7, flavors=('medium', 'large'), bid=0.9),
+            Habit(night=4, noon=8, flavors=('medium', 'small', 'large'), bid=0.5),
+            Habit(night=2, noon=7, flavors=('medium',)),
+            Habit(night=2, noon=5, flavors=('large', 'xlarge'), bid=1.2, every=3),
+            Habit(night=3, noon=5, flavors=('medium', 'large')),
             Habit(night=1, noon=5, flavors=('small', 'medium')),
-            Habit(night=1, noon=8, flavors=('small',)),
-            Habit(night=2, noon=10, flavors=('small', 'medium'), bid=0.7),
-            Habit(night=2, noon=3, flavors=('large',)),
-            Habit(night=2, noon=6, flavors=('medium',), bid=1.6, every=3),
-            Habit(night=1, noon=3, flavors=('large', 'xlarge'), bid=0.4),
-            Habit(night=3, noon=12, flavors=('small', 'medium'), bid=2.0, every=4),
+            Habit(night=1, noon=9, flavors=('small',)),
+            Habit(night=2, noon=12, flavors=('small', 'medium'), bid=0.7),
+            Habit(night=2, noon=4, flavors=('large',)),
+            Habit(night=2, noon=7, flavors=('medium',), bid=1.6, every=3),
+            Habit(night=1, noon=4, flavors=('large', 'xlarge'), bid=0.4),
+            Habit(night=3, noon=14, flavors=('small', 'medium'), bid=2.0, every=4),
         ),
         strict=True,
     )
@@ -71,7 +71,7 @@ def daylight(at: float) -> float:
     hour = at % DAY / HOUR
     if not DAWN <= hour <= DUSK:
         return 0.0
-    return math.sin(math.pi * (hour - DAWN) / (DUSK - DAWN))
+    return math.sqrt(math.sin(math.pi * (hour - DAWN) / (DUSK - DAWN)))
 
 
 class Life:

@@ -35,7 +35,7 @@ from nova_market.wiring.api import Wsgi
 
 LOG = logging.getLogger(__name__)
 
-BEGINS = 7 * HOUR
+BEGINS = 8 * HOUR
 """Of the day on which it is started first, UTC."""
 
 FIRST, STEP = 5, 60.0

@@ -13,7 +13,7 @@ from nova_market.playground.folder import Folder
 from nova_market.playground.people import PEOPLE
 from nova_market.playground.playground import Playground
 
-BEGINS = datetime(2026, 11, 23, 7, tzinfo=UTC).timestamp()
+BEGINS = datetime(2026, 11, 23, 9, tzinfo=UTC).timestamp()
 """A Monday morning."""
 
 

@@ -11,7 +11,7 @@ from nova_market.core.power.host_step import Phase
 from nova_market.db.power import DatabasePower
 from nova_market.playground.life import HOUR
 from nova_market.playground.playground import Playground
-from tests.support.playground import asked, pass_time, playing
+from tests.support.playground import BEGINS, asked, pass_time, playing
 
 pytestmark = [pytest.mark.functional, pytest.mark.nightly, pytest.mark.timeout(3000)]
 
@@ -55,7 +55,7 @@ class Seen:
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     """From seven in the morning until the next morning."""
     found = Seen()
-    with playing(tmp_path_factory.mktemp('day') / 'here') as made:
+    with playing(tmp_path_factory.mktemp('day') / 'here', BEGINS - 2 * HOUR) as made:
         hours = 7.0
         while hours < 30:
             pass_time(made, HOUR / 2, STEP)

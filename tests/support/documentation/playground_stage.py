@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions in a playground, from seven o'clock of a Monday on.
+"""Sessions in a playground, from nine o'clock of a Monday morning on.
 
 Steps: `as NAME`, `after N minutes`, `after N hours`.
 """
