@@ -24,7 +24,7 @@ echo {name} $MARKET_ARRAY_INDEX begins on $(hostname)
 sleep {seconds}
 echo done
 """
-QUEUES: Mapping[str, tuple[Person, float]] = {'render': (ALICE, 0.05), 'sequencing': (BOB, 0.04)}
+QUEUES: Mapping[str, tuple[Person, float]] = {'render': (ALICE, 0.03), 'sequencing': (BOB, 0.03)}
 """Name -> who owns it, and its share of the cloud."""
 
 DEADLINE = 3 * HOUR
@@ -32,6 +32,9 @@ DEADLINE = 3 * HOUR
 
 WORK = 4 * 2.2 * HOUR
 """Core-seconds of an application on four cores: it needs most of what its flavor allows."""
+
+PATIENCE = 12
+"""Jobs that wait for a project: then it submits no more."""
 
 BEGUN = ('starting', 'active', 'ending')
 
@@ -109,9 +112,12 @@ class Tenants:
         )
 
     def _jobs(self, minute: float) -> bool:
-        """More by day than by night; one in three is a short one, some wait for others."""
+        """An array for each queue, a larger one by day; none where many jobs wait already."""
         rng = self._world.rng
         for queue, (owner, _) in QUEUES.items():
+            waiting = self._calls.of(owner, 'GET', '/v1/jobs?state=waiting')
+            if waiting is None or len(waiting['jobs']) > PATIENCE:
+                continue
             length = rng.choice((300, 900, 1800, 2700))
             name = self._name('frames' if owner is ALICE else 'reads')
             job = {
