@@ -157,7 +157,7 @@ class Folder:
         known = {str(k): str(v) for k, v in (file.load() or {}).items()}
         names = [one.name for one in (*LOGINS, SERVICE)]
         if set(names) - known.keys():
-            known = {name: secrets.token_urlsafe(15) for name in names} | known
+            known = {name: secrets.token_hex(10) for name in names} | known
             file.save(known)
         return known
 

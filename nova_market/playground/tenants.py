@@ -24,8 +24,11 @@ echo {name} $MARKET_ARRAY_INDEX begins on $(hostname)
 sleep {seconds}
 echo done
 """
-QUEUES: Mapping[str, tuple[Person, float]] = {'render': (ALICE, 0.03), 'sequencing': (BOB, 0.03)}
-"""Name -> who owns it, and its share of the cloud."""
+QUEUES: Mapping[str, tuple[Person, float, str]] = {
+    'render': (ALICE, 0.03, 'rigid'),
+    'sequencing': (BOB, 0.03, 'flexible'),
+}
+"""Name -> who owns it, its share of the cloud, and its policy: with `rigid` no job goes beyond the share."""
 
 DEADLINE = 3 * HOUR
 """From the start of an application to its deadline."""
@@ -83,9 +86,10 @@ class Tenants:
         for person in TENANTS:
             account = f'/v1/accounts/project:{person.project_id}'
             calls.of(OPERATOR, 'PATCH', account, {'name': person.project})
-        for name, (owner, share) in QUEUES.items():
+        for name, (owner, share, policy) in QUEUES.items():
             body = {
                 'name': name,
+                'policy': policy,
                 'flavors': ['medium', 'small', 'large'],
                 'image': 'debian-13',
                 'price_core_hour': 20 * MICRO,
@@ -114,7 +118,7 @@ class Tenants:
     def _jobs(self, minute: float) -> bool:
         """An array for each queue, a larger one by day; none where many jobs wait already."""
         rng = self._world.rng
-        for queue, (owner, _) in QUEUES.items():
+        for queue, (owner, _, _) in QUEUES.items():
             waiting = self._calls.of(owner, 'GET', '/v1/jobs?state=waiting')
             if waiting is None or len(waiting['jobs']) > PATIENCE:
                 continue
