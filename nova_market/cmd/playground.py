@@ -96,13 +96,13 @@ def _port(text: str) -> int:
 
 
 def _play(arguments: argparse.Namespace, stopping: threading.Event) -> None:
-    print(f'{PROGRAM}: it starts, which takes some seconds', file=sys.stderr)
-    # all services: Ctrl-C is heard meanwhile, and a wrong option needs none of them
-    from nova_market.playground.playground import Playground
-
     folder = Folder(arguments.directory)
     folder.open(command_line.version())
     try:
+        print(f'{PROGRAM}: it starts, which takes some seconds', file=sys.stderr)
+        # all services: Ctrl-C is heard meanwhile, and who is refused needs none of them
+        from nova_market.playground.playground import Playground
+
         with _logged(folder.path / 'log'):
             made = Playground(folder, arguments.port)
             try:
