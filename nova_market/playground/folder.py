@@ -54,7 +54,7 @@ user=${{1:-alice}}
 here=$(cd "$(dirname "$0")" && pwd) || exit
 for name in $(env | sed -n 's/^\\(OS_[A-Z_]*\\)=.*/\\1/p'); do unset "$name"; done
 export OS_CLIENT_CONFIG_FILE="$here/clouds.yaml" OS_CLOUD="$user" OS_MARKET_CLOCK="$here/clock.json"
-export PATH={bin}:"$PATH"
+export PATH={bin}:"$PATH" XDG_CACHE_HOME="$here/cache"
 [ $# -eq 0 ] || exec "$@"
 echo "You are $user. Try: openstack market account show; exit leaves this shell." >&2
 PS1="playground $user\\$ " exec "${{PLAYGROUND_SHELL:-/bin/sh}}"

@@ -28,6 +28,7 @@ def started(home: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
     environment = {
         'PATH': os.environ['PATH'], 'PYTHONPATH': os.environ.get('PYTHONPATH', ''), 'LC_ALL': 'C.UTF-8',
         'HOME': str(home), 'TMPDIR': str(home), 'XDG_RUNTIME_DIR': str(home), 'PYTHONDONTWRITEBYTECODE': '1',
+        'XDG_CACHE_HOME': str(home / 'cache'),
         'NOVA_MARKET_RUN': os.environ['NOVA_MARKET_RUN'],
     }  # fmt: skip
     made = subprocess.Popen(
@@ -112,7 +113,7 @@ def test_from_start_to_start(tmp_path: Path) -> None:
         err.splitlines(keepends=True)[-1]
         == f'saved in {folder}; the same command goes on from there\n'
     )
-    assert [one.name for one in tmp_path.iterdir()] == ['playground']
+    assert sorted(one.name for one in tmp_path.iterdir()) == ['cache', 'playground']
     ended = clock(folder)
     assert ended['wall'] >= before['wall'] and ended['speed'] == 0
     time.sleep(1)
