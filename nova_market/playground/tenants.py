@@ -39,6 +39,9 @@ WORK = 4 * 2.2 * HOUR
 PATIENCE = 12
 """Jobs that wait for a project: then it submits no more."""
 
+QUIET = 240.0
+"""From the first step until there are jobs: then Alice's address is confirmed, and she hears of them."""
+
 BEGUN = ('starting', 'active', 'ending')
 
 
@@ -66,6 +69,8 @@ class Tenants:
     def step(self, minute: float) -> None:
         """minute: its first second since the epoch"""
         rng = self._world.rng
+        if not self._next:
+            self._next['jobs'] = minute + QUIET
         self._due('queues', minute, 0.0, self._queues)
         self._due('notices', minute, 0.0, self._notices)
         self._due('jobs', minute, rng.uniform(600, 1500), self._jobs)
