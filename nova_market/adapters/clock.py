@@ -21,26 +21,27 @@ class FastClock:
     def __init__(self, wall: float, source: Callable[[], float] = time.monotonic) -> None:
         """wall: seconds since the epoch, where it begins; source: the machine's"""
         self._source = source
-        self._speed = 0.0
-        self._monotonic = self._since = source()
-        self._ahead = wall - self._monotonic
+        # replaced as one, so that no thread sees a part of it: had, when, and how fast it runs since
+        self._hands = wall, source(), 0.0
 
     @property
     def speed(self) -> float:
         """0: it stands still."""
-        return self._speed
+        return self._hands[2]
 
     def monotonic(self) -> float:
-        return self._monotonic + (self._source() - self._since) * self._speed
+        """As `wall`, which never goes back here."""
+        return self.wall()
 
     def wall(self) -> float:
-        return self._ahead + self.monotonic()
+        had, when, speed = self._hands
+        return had + (self._source() - when) * speed
 
     def run(self, speed: float) -> None:
         """From now on at this speed, 0: stand still."""
-        self._monotonic, self._since = self.monotonic(), self._source()
-        self._speed = speed
+        self._hands = self.wall(), self._source(), speed
 
     def advance(self, seconds: float) -> None:
         """Let so much time pass at once."""
-        self._monotonic += seconds
+        had, when, speed = self._hands
+        self._hands = had + seconds, when, speed

@@ -36,6 +36,9 @@ DEADLINE = 3 * HOUR
 WORK = 4 * 2.2 * HOUR
 """Core-seconds of an application on four cores: it needs most of what its flavor allows."""
 
+AT_ONCE = {'medium': 4, 'large': 2}
+"""Jobs of a flavor for which the share of a queue is enough at a time: arrays are longer by day."""
+
 PATIENCE = 12
 """Jobs that wait for a project: then it submits no more."""
 
@@ -127,15 +130,16 @@ class Tenants:
             waiting = self._calls.of(owner, 'GET', '/v1/jobs?state=waiting')
             if waiting is None or len(waiting['jobs']) > PATIENCE:
                 continue
-            length = rng.choice((300, 900, 1800, 2700))
+            length = rng.choice((900, 1800, 2700))
+            flavor = rng.choice(tuple(AT_ONCE))
             name = self._name('frames' if owner is ALICE else 'reads')
             job = {
                 'queue': queue,
                 'name': name,
                 'script': SCRIPT.format(name=name, seconds=length),
                 'time_limit': 2 * length,
-                'array': 2 + round(rng.uniform(1, 3) * (0.3 + daylight(minute))),
-                'flavor': rng.choice(('medium', 'small', 'large')),
+                'array': round(AT_ONCE[flavor] * rng.uniform(1.5, 2.5) * (0.5 + daylight(minute))),
+                'flavor': flavor,
             }
             if self._calls.of(owner, 'POST', '/v1/jobs', {'jobs': [job]}) is None:
                 return False

@@ -83,7 +83,7 @@ def _never(axis: float, needed: float, most: float, servers: float) -> str:
 
 
 def _share(use: float, share: float, short: float, *_: float) -> str:
-    return f'share: would be {use:.2f} of {share:.2f}; a {"short" if short else "long"} job'
+    return f'share: would be {use:.3g} of {share:.3g}; a {"short" if short else "long"} job'
 
 
 def _room(axis: float, needed: float, most: float, servers: float) -> str:
@@ -120,7 +120,7 @@ def _new_worker(axis: float, needed: float, most: float, servers: float) -> str:
 
 
 def _others_first(use: float, *_: float) -> str:
-    return f'share: would be {use:.2f} of none, and jobs within the shares of other queues wait for room'
+    return f'share: would be {use:.3g} of none, and jobs within the shares of other queues wait for room'
 
 
 _TEXTS: Mapping[ReasonCode, Callable[..., str]] = {

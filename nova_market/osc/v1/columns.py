@@ -64,10 +64,12 @@ class Price(InCredits):
 
 
 class Amount(FormattableColumn[Any]):
-    """Cores or MiB, with as many digits as one can see."""
+    """Cores or MiB, with as many digits as one can see; never with an exponent where it is large."""
 
     def human_readable(self) -> str:
-        return '' if self._value is None else f'{self._value:.6g}'
+        if self._value is None:
+            return ''
+        return f'{self._value:.6g}' if abs(self._value) < 999_999.5 else f'{self._value:.0f}'
 
 
 class Percent(FormattableColumn[Any]):

@@ -25,8 +25,8 @@ class InPlayground:
         if found := re.fullmatch(r'as (\w+)', text):
             self._person = found[1]
         elif found := re.fullmatch(r'after (\d+) (minute|hour)s?', text):
-            unit, step = (60.0, 60.0) if found[2] == 'minute' else (3600.0, 300.0)
-            pass_time(self._played, unit * int(found[1]), step)
+            unit = 60.0 if found[2] == 'minute' else 3600.0
+            pass_time(self._played, unit * int(found[1]))
             self._played.save()
         else:
             raise AssertionError(f'a playground has no step "{text}"')

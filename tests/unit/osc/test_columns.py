@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from nova_market.osc.v1.columns import Reason, listed
+from nova_market.osc.v1.columns import Amount, Reason, listed
 from nova_market.osc.v1.job_columns import Given, ReasonText
 
 
@@ -46,3 +46,12 @@ def test_reasons_have_names_beside_ids_of_users():
     cancelled = ReasonText({'code': 'cancelled', 'text': f'cancelled by {"d" * 32}'}, lookup)
     assert cancelled.human_readable() == f'cancelled by emil ({"d" * 32})'
     assert asked[:2] == ['d' * 32, 'e' * 32]
+
+
+@pytest.mark.parametrize(
+    ('value', 'read'),
+    [(None, ''), (0.25, '0.25'), (8192, '8192'), (999_999.6, '1000000'), (1_167_360.0, '1167360')],
+)
+def test_large_amounts_have_no_exponent(value, read):
+    """A cloud has millions of MiB."""
+    assert Amount(value).human_readable() == read

@@ -33,7 +33,7 @@ def test_long_jobs_of_a_queue_without_a_share_never_start(policy):
     plan = decide(seen, [policy])
     assert not len(plan.starts)
     assert set(plan.code.tolist()) == {ReasonCode.SHARE}
-    assert sentence(plan.code[0], plan.numbers[0]) == 'share: would be 0.06 of 0.00; a long job'
+    assert sentence(plan.code[0], plan.numbers[0]) == 'share: would be 0.0625 of 0; a long job'
 
 
 def test_long_jobs_fill_the_share_and_no_more(policy):

@@ -25,7 +25,7 @@ def test_a_queue_may_use_all_of_its_share_and_no_more() -> None:
     """Two long jobs of eight cores are 16 of 48: exactly one third. The third one waits."""
     found = flexible(snapshot([Job(cores=8)] * 3, hosts=GENEPI, shares=THIRDS))
     assert found.starts.tolist() == [0, 1]
-    assert reason(found, 2) == 'share: would be 0.50 of 0.33; a long job'
+    assert reason(found, 2) == 'share: would be 0.5 of 0.333; a long job'
 
 
 def test_the_share_binds_long_jobs_only() -> None:
@@ -34,7 +34,7 @@ def test_the_share_binds_long_jobs_only() -> None:
     assert flexible(seen).starts.tolist() == [0, 1, 2]
     found = rigid(seen)
     assert found.starts.tolist() == [0, 1]
-    assert reason(found, 2) == 'share: would be 0.50 of 0.33; a short job'
+    assert reason(found, 2) == 'share: would be 0.5 of 0.333; a short job'
 
 
 def test_a_job_without_a_time_limit_is_long() -> None:
@@ -59,7 +59,7 @@ def test_best_effort_jobs_do_not_count_as_use() -> None:
 def test_use_is_the_greater_of_memory_and_cores() -> None:
     """One core, but half of all memory, is half."""
     seen = snapshot([Job(memory=8192)], hosts=(8, 8), memory=8192, shares=(0.4,))
-    assert reason(flexible(seen), 0) == 'share: would be 0.50 of 0.40; a long job'
+    assert reason(flexible(seen), 0) == 'share: would be 0.5 of 0.4; a long job'
 
 
 def test_memory_of_several_jobs_adds_up() -> None:
@@ -139,7 +139,7 @@ def test_a_gang_starts_whole_or_not_at_all() -> None:
 def test_a_gang_counts_with_all_its_servers() -> None:
     """Four servers of three cores are 12 of 16."""
     seen = snapshot([Job(cores=3, servers=4)], hosts=(8, 8), shares=(0.5,))
-    assert reason(flexible(seen), 0) == 'share: would be 0.75 of 0.50; a long job'
+    assert reason(flexible(seen), 0) == 'share: would be 0.75 of 0.5; a long job'
 
 
 def test_what_fits_no_host_at_all_is_a_reason_of_its_own() -> None:
@@ -166,7 +166,7 @@ def test_a_queue_starts_on_hosts_of_its_aggregate_only() -> None:
     queues = replace(seen.queues, aggregate=np.array([1], dtype=np.intp))
     found = flexible(replace(seen, hosts=hosts, queues=queues))
     assert found.placement.host.tolist() == [1]
-    assert reason(found, 1) == 'share: would be 1.00 of 0.50; a long job'
+    assert reason(found, 1) == 'share: would be 1 of 0.5; a long job'
 
 
 def test_without_jobs_or_hosts_nothing_starts() -> None:
