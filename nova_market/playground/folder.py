@@ -86,7 +86,7 @@ price_core_hour = 20
 host_watts = *:160:120
 [power]
 mode = auto
-fullest = 0.7
+fullest = 0.8
 spare_hosts = 1
 idle = 900
 least_off = 900

@@ -15,7 +15,7 @@ from tests.support.playground import BEGINS, asked, pass_time, playing
 
 pytestmark = [pytest.mark.functional, pytest.mark.nightly, pytest.mark.timeout(3000)]
 
-STEP = 300.0
+STEP = 60.0
 NOON, NIGHT = (11 * HOUR, 15 * HOUR), (23 * HOUR, 27 * HOUR)
 """From and until, in seconds since midnight of the first day."""
 
