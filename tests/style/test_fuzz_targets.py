@@ -26,6 +26,7 @@ OURS = {
     'db': 'what this service has stored',
     'guest_agent': 'answers of the market API, in a guest, which trusts it',
     'osc/v1': 'errors of the market API, which its client trusts; files are listed',
+    'playground': 'what a playground has written into its own directory',
     'sdk': 'answers of the market API, which its client trusts',
     'sim/scenario': "the experimenter's file",
     'experiments': "the experimenter's file",
