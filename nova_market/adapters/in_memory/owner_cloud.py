@@ -56,7 +56,7 @@ class MemoryOwnerCloud:
     skips: what is hidden is left out of lists, as Nova does it by default. ids: of servers, by number.
 
     full: hosts can be full: a server that none has room for, by what Placement counts of it, ends in error.
-    place: chooses the host then, '' for none, instead of the one with most room.
+    place: chooses the host then, '' for none; that with most room where it is not given. May be changed.
 
     A suspended server keeps its room on its host, a shelved one does not. One that is unshelved stays shelved
     when no host has room for its memory.
@@ -79,7 +79,7 @@ class MemoryOwnerCloud:
     ) -> None:
         self.marks = marks
         self._full = full
-        self._choose = place or self._with_room
+        self.place = place or self._with_room
         self.available = True
         self.unanswered = 0
         self.barred: set[str] = set()
@@ -177,7 +177,7 @@ class MemoryOwnerCloud:
         now = self._clock.wall()
         host, _ = self._emptiest()
         if self._full and not fault:
-            host = self._choose(flavor)
+            host = self.place(flavor)
             fault = '' if host else 'No valid host was found'
         self._addresses += 1
         self.made[server_id] = _Made(
@@ -229,7 +229,7 @@ class MemoryOwnerCloud:
             return
         host, room = self._emptiest()
         if self._full:
-            host = self._choose(one.flavor)
+            host = self.place(one.flavor)
         if not host or room < one.flavor.memory_mib:
             return  # no valid host
         one.host = host

@@ -149,13 +149,12 @@ def test_a_build_that_fails_is_tried_again_later(fast):
     bed = JobBed(fast, hosts=[host('a', cores=1.0, mib=1024.0)])
     bed.add_queue('night', 'red', share=1.0)
     job_id = bed.submit('a', 'night', sleep=10.0)
-    real = bed.owners._with_room  # private: Nova's choice, which the plan does not see
-    bed.owners._with_room = lambda flavor: ''  # private: as above
+    real, bed.owners.place = bed.owners.place, lambda flavor: ''
     bed.run(8)
     found = bed.job(job_id)
     events = bed.stores.attempts.events(job_id, limit=100)
     assert found.lost == 0 and any('No valid host' in one.reason for one in events)
-    bed.owners._with_room = real  # private: as above
+    bed.owners.place = real
     bed.until(bed.all_ended)
     assert bed.job(job_id).state is JobState.FINISHED and bed.job(job_id).attempt >= 2
 

@@ -10,14 +10,18 @@ from typing import Any
 import pytest
 
 from nova_market.playground.playground import Playground
-from tests.support.playground import pass_time, playing
+from tests.support.playground import asked, pass_time, playing
 
 
 @pytest.fixture(scope='package')
 def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
-    """After half an hour of its first morning."""
+    """After half an hour of its first morning, when its first job has ended: it takes up to 45 minutes."""
     with playing(tmp_path_factory.mktemp('playground') / 'here') as made:
-        pass_time(made, 1500)
+        pass_time(made, 1800)
+        for _ in range(6):
+            if asked(made, 'operator', '/v1/jobs?all_projects=true&state=finished')['jobs']:
+                break
+            pass_time(made, 300)
         yield made
 
 
