@@ -137,10 +137,12 @@ def _own_problem(program: str, words: list[str]) -> str:
         name = word.split('=')[0]
         if name.startswith('--') and not re.search(rf'{name}\b', text):
             return f'{program} has no option {name}'
+        if word.startswith('-'):
+            continue
         if re.search(rf'^\s+{re.escape(word)}\b|[{{,]{re.escape(word)}[,}}]', text, re.MULTILINE):
             chosen.append(word)
             text += _help(modules[program], *chosen)
-        elif not before.startswith('-') and not word.startswith('-') and _takes_commands(text):
+        elif not before.startswith('-') and _takes_commands(text):
             return f'{program} {" ".join([*chosen, word])}: there is no such command'
     return ''
 
