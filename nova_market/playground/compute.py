@@ -10,23 +10,18 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from flask import Flask, Response, jsonify, request
+from flask import Flask, Response, abort, jsonify, request
 from werkzeug.exceptions import HTTPException
 
 from nova_market.core.market.inventory import CloudServer
-from nova_market.playground.identity import Identity
+from nova_market.playground.identity import UNAUTHENTICATED, Identity
 from nova_market.playground.people import Person, id_of
 from nova_market.playground.world import FLAVORS, IMAGES, World
 
 VERSION = {'id': 'v2.1', 'status': 'CURRENT', 'version': '2.96', 'min_version': '2.1'}
 
-
-class _Refused(Exception):
-    """status, message: of the answer"""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+SIZES = {id_of('flavor', name): name for name in FLAVORS}
+"""Names of the flavors by their ids."""
 
 
 def compute(world: World, identity: Identity, url: Callable[[], str]) -> Flask:
@@ -35,7 +30,6 @@ def compute(world: World, identity: Identity, url: Callable[[], str]) -> Flask:
     app.register_error_handler(
         HTTPException, lambda error: _error(error.code or 500, error.description or error.name)
     )
-    app.register_error_handler(_Refused, lambda error: _error(error.status, str(error)))
     asking = _Asking(world, identity)
 
     @app.get('/v2.1')
@@ -59,7 +53,7 @@ class _Asking:
     def person(self) -> Person:
         found = self._identity.token(request.headers.get('X-Auth-Token', ''))
         if found is None:
-            raise _Refused(401, 'The request you have made requires authentication.')
+            abort(401, UNAUTHENTICATED)
         return found.person
 
     def servers(self) -> dict[str, CloudServer]:
@@ -79,7 +73,7 @@ class _Asking:
         found = self._world.seen.get(server_id)
         sees = 'admin' in person.roles and not change
         if found is None or not (sees or found.project_id == person.project_id):
-            raise _Refused(404, f'Instance {server_id:.64} could not be found.')
+            abort(404, f'Instance {server_id:.64} could not be found.')
         return found
 
 
@@ -93,10 +87,9 @@ def _flavors(app: Flask, asking: _Asking) -> None:
     @app.get('/v2.1/flavors/<flavor_id>')
     def flavor(flavor_id: str) -> Any:
         asking.person()
-        for name in FLAVORS:
-            if flavor_id == id_of('flavor', name):
-                return jsonify(flavor=_flavor(name))
-        raise _Refused(404, f'Flavor {flavor_id:.64} could not be found.')
+        if flavor_id not in SIZES:
+            abort(404, f'Flavor {flavor_id:.64} could not be found.')
+        return jsonify(flavor=_flavor(SIZES[flavor_id]))
 
     @app.get('/v2.1/flavors/<flavor_id>/os-extra_specs')
     def extra_specs(flavor_id: str) -> Any:
@@ -129,7 +122,7 @@ def _servers(app: Flask, asking: _Asking, world: World) -> None:
         if not isinstance(values, dict) or not all(
             isinstance(one, str) and len(one) <= 255 for pair in values.items() for one in pair
         ):
-            raise _Refused(400, 'metadata: give texts of at most 255 characters by name')
+            abort(400, 'metadata: give texts of at most 255 characters by name')
         with world.lock:
             found = asking.server(server_id, change=True)
             world.change(found.id, values)
@@ -151,7 +144,7 @@ def image(identity: Identity, url: Callable[[], str]) -> Flask:
     @app.get('/v2/images')
     def images() -> Any:
         if identity.token(request.headers.get('X-Auth-Token', '')) is None:
-            return _error(401, 'The request you have made requires authentication.')
+            return _error(401, UNAUTHENTICATED)
         wanted = request.args.get('name')
         return jsonify(images=[_image(name) for name in IMAGES if wanted in (None, name)])
 
@@ -172,7 +165,6 @@ def _flavor(name: str) -> Mapping[str, Any]:
 
 
 def _server(world: World, one: CloudServer) -> Mapping[str, Any]:
-    sizes = {id_of('flavor', name): name for name in FLAVORS}
     created = datetime.fromtimestamp(world.created.get(one.id, 0.0), UTC)
     made = {**world.apps.made, **world.workers.made}.get(one.id)
     if made is not None:
@@ -184,7 +176,7 @@ def _server(world: World, one: CloudServer) -> Mapping[str, Any]:
         'tenant_id': one.project_id,
         'metadata': dict(one.metadata),
         'flavor': {
-            'original_name': sizes.get(one.flavor, one.flavor), 'vcpus': one.vcpus,
+            'original_name': SIZES.get(one.flavor, one.flavor), 'vcpus': one.vcpus,
             'ram': one.memory_mib, 'disk': 0, 'ephemeral': 0, 'swap': 0, 'extra_specs': {},
         },
         'image': {'id': id_of('image', 'debian-13')},

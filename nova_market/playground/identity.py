@@ -16,6 +16,9 @@ from dataclasses import dataclass
 from nova_market.errors import TrustRefused
 from nova_market.playground.people import PEOPLE, Person
 
+UNAUTHENTICATED = 'The request you have made requires authentication.'
+"""What Keystone and Nova answer to a request without a good token."""
+
 LASTS = 86_400.0
 """Seconds for which a token is good."""
 

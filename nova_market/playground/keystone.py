@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from flask import Flask, Response, jsonify, request
+from flask import Flask, Response, abort, jsonify, request
 from werkzeug.exceptions import HTTPException, NotFound
 
-from nova_market.playground.identity import Identity, Token
+from nova_market.playground.identity import UNAUTHENTICATED, Identity, Token
 from nova_market.playground.people import DOMAIN, PEOPLE, Person, id_of
 
 REGION = 'RegionOne'
@@ -59,7 +59,7 @@ def _tokens(app: Flask, identity: Identity, url: Callable[[], str]) -> None:
         asked = request.get_json(force=True)
         person = _authenticated(identity, asked)
         if person is None or not _may_be_in(person, asked):
-            return _error(401, 'The request you have made requires authentication.')
+            abort(401, UNAUTHENTICATED)
         methods = [str(one) for one in asked['auth']['identity']['methods']]
         token = identity.issue(person, methods)
         return _answer(token, url(), 201)
@@ -67,16 +67,16 @@ def _tokens(app: Flask, identity: Identity, url: Callable[[], str]) -> None:
     @app.get('/v3/auth/tokens')
     def show() -> Any:
         if identity.token(request.headers.get('X-Auth-Token', '')) is None:
-            return _error(401, 'The request you have made requires authentication.')
+            abort(401, UNAUTHENTICATED)
         found = identity.token(request.headers.get('X-Subject-Token', ''))
         if found is None:
-            return _error(404, 'Could not find the token.')
+            abort(404, 'Could not find the token.')
         return _answer(found, url(), 200)
 
     @app.delete('/v3/auth/tokens')
     def revoke() -> Any:
         if identity.token(request.headers.get('X-Auth-Token', '')) is None:
-            return _error(401, 'The request you have made requires authentication.')
+            abort(401, UNAUTHENTICATED)
         identity.revoke(request.headers.get('X-Subject-Token', ''))
         return '', 204
 
@@ -160,7 +160,7 @@ def _lists(app: Flask, identity: Identity) -> None:
         """For whoever is neither the administrator nor one of these: names of people and projects."""
         asking = caller()
         if asking is None:
-            return _error(401, 'The request you have made requires authentication.')
+            abort(401, UNAUTHENTICATED)
         if 'admin' in asking.roles or {asking.id, asking.project_id, DOMAIN} & set(own):
             return None
         return _error(403, 'You are not authorized to perform the requested action.')
@@ -173,7 +173,7 @@ def _lists(app: Flask, identity: Identity) -> None:
     def own_projects() -> Any:
         asking = caller()
         if asking is None:
-            return _error(401, 'The request you have made requires authentication.')
+            abort(401, UNAUTHENTICATED)
         return jsonify(projects=[_projects()[asking.project_id]], links={})
 
     @app.get('/v3/users/<user_id>/projects')

@@ -19,7 +19,7 @@ from nova_market.core.market.inventory import CloudServer
 from nova_market.core.resource import HostName, OwnerId
 from nova_market.core.usage.use import MINUTE, Minute, MinuteUse, ServerUse
 from nova_market.playground.people import PROJECTS, id_of
-from nova_market.playground.world import World
+from nova_market.playground.world import FLAVORS, World
 
 DAY, HOUR = 86_400.0, 3600.0
 DAWN, DUSK = 6.0, 20.0
@@ -174,8 +174,8 @@ def _wanted(habit: Habit, at: float) -> int:
 
 
 def _bid(habit: Habit, flavor: str, at: float) -> dict[str, str]:
-    from_flavor = {'small': 1, 'medium': 2, 'large': 4, 'xlarge': 8}[flavor]
-    credits_ = habit.bid * from_flavor * (0.3 + daylight(at))
+    cores, _, _ = FLAVORS[flavor]
+    credits_ = habit.bid * cores * (0.3 + daylight(at))
     return {BID: f'{credits_:.2f}', BID_MEMORY: f'{credits_ / 20:.3f}'}
 
 

@@ -87,16 +87,15 @@ def services(
 ) -> Services:
     """All of them, nothing started."""
     common: dict[str, Any] = {'clock': world.clock, 'open_database': lambda _conf: database}
-    roles = identity
     market = engine.build(conf, cloud=world.cloud, enforcement=world.enforcement, **common)
-    apps = controller.build(conf, cloud=world.apps, roles=roles, **common)
+    apps = controller.build(conf, cloud=world.apps, roles=identity, **common)
     queues = jobs.build(
-        conf, cloud=world.workers, hosts=world.cloud, flavors=world, roles=roles, **common
+        conf, cloud=world.workers, hosts=world.cloud, flavors=world, roles=identity, **common
     )
     booked = leases.build(
         conf, hosts=world.cloud, actuator=world.machines, services=world.cloud, **common
     )
-    sent = notices.build(conf, mail=mailbox, roles=roles, **common)
+    sent = notices.build(conf, mail=mailbox, roles=identity, **common)
     return Services(
         database=database,
         loops=(market.engine, apps.controller, queues.jobs, booked.leases, sent.delivery),

@@ -11,7 +11,7 @@ import yaml
 
 from nova_market.playground.folder import Folder
 from nova_market.playground.people import PEOPLE
-from nova_market.playground.playground import Playground
+from nova_market.playground.playground import LONGEST, Playground
 
 BEGINS = datetime(2026, 11, 23, 9, tzinfo=UTC).timestamp()
 """A Monday morning."""
@@ -33,10 +33,10 @@ def playing(path: Path, begins: float = BEGINS) -> Iterator[Playground]:
         folder.close()
 
 
-def pass_time(made: Playground, seconds: float, step: float = 60.0) -> None:
-    """So much of the cloud's time."""
-    for _ in range(round(seconds / step)):
-        made.clock.advance(step)
+def pass_time(made: Playground, seconds: float) -> None:
+    """So much of the cloud's time, in the longest steps that it takes itself."""
+    for _ in range(round(seconds / LONGEST)):
+        made.clock.advance(LONGEST)
         made.step()
 
 

@@ -15,7 +15,6 @@ from tests.support.playground import BEGINS, asked, pass_time, playing
 
 pytestmark = [pytest.mark.functional, pytest.mark.nightly, pytest.mark.timeout(3000)]
 
-STEP = 60.0
 NOON, NIGHT = (11 * HOUR, 15 * HOUR), (23 * HOUR, 27 * HOUR)
 """From and until, in seconds since midnight of the first day."""
 
@@ -58,7 +57,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     with playing(tmp_path_factory.mktemp('day') / 'here', BEGINS - 2 * HOUR) as made:
         hours = 7.0
         while hours < 30:
-            pass_time(made, HOUR / 2, STEP)
+            pass_time(made, HOUR / 2)
             hours += 0.5
             found.look(made, hours * HOUR)
         assert asked(made, 'operator', '/v1/set-aside')['set_aside'] == []
@@ -106,6 +105,6 @@ def test_an_application_with_a_deadline_is_scaled(seen: Seen) -> None:
 def test_a_day_is_kept(tmp_path: Path) -> None:
     """What is there after an hour is as large as it was: nothing grows without an end."""
     with playing(tmp_path / 'here') as made:
-        pass_time(made, HOUR, STEP)
+        pass_time(made, HOUR)
         made.save()
         assert (tmp_path / 'here/world.json').stat().st_size < 5_000_000
